@@ -3,7 +3,7 @@
 
 usage: measure_advice.py [--jitterscope PROGRAM] [--device virtual:h200] [--count 100]
 
-Where nothing helps (a simulated convolution takes as long in either layout), at most one in twenty may claim a gain.
+Where nothing helps (a convolution in f64 has no other layout to gain from), at most one in twenty may claim a gain.
 Where two remedies gain and their gains differ by half or more, the greater one must be taken first: 4 Mi elements of
 relu wait for memory, so that f16 gains more than a graph; 64 Ki wait for the host, so that only a graph gains. Prints a
 Markdown table.
@@ -17,7 +17,7 @@ import sys
 import time
 
 CASES = [
-    ("nothing helps", ["conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16", "--allow", "layout"], []),
+    ("nothing helps", ["conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1,dtype=f64", "--allow", "layout"], []),
     ("f16 before a graph", ["relu:count=4Mi", "--allow", "precision,graph"], ["precision", "graph"]),
     ("a graph alone", ["relu:count=64Ki", "--allow", "precision,graph"], ["graph"]),
 ]

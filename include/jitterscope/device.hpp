@@ -1,4 +1,4 @@
-// Where work runs: devices, queues, marks, clock stamps and recordings. No CUDA type appears here.
+// The interface of devices: queues, marks, clock stamps, recordings, sensors. No CUDA type appears here.
 #pragma once
 
 #include <bit>
@@ -18,14 +18,14 @@
 
 namespace jitterscope {
 
-/// What the caches hold when a launch begins.
+/// State of the caches when a launch begins.
 enum class CacheState {
   warm,      ///< operands as the last launch left them
   cold,      ///< no operand cached, other lines clean
-  dirty,     ///< no operand cached, other data's modified lines everywhere (what a memset leaves)
+  dirty,     ///< no operand cached, modified lines of other data everywhere (as after a memset)
   produced,  ///< inputs just written by another kernel, the rest dirty
 };
-/// What the operands hold. Zeros save power and are used only when asked for.
+/// Values of the operands. Zeros save power, so they are used only when asked for.
 enum class DataKind { normal, uniform, zeros, ones, sparse };
 
 std::string_view to_string(CacheState);
@@ -33,21 +33,21 @@ std::string_view to_string(DataKind);
 
 class PreparedOperation;
 
-/// An operand that lies in the memory of another operation's on the same device, or in a part of it: what one
-/// call of a network writes and the next one reads.
+/// An operand that shares memory with (a part of) another operation's operand on the same device: data that
+/// one call of a network writes and the next one reads.
 struct SharedOperand {
-  std::size_t operand = 0;                   ///< of the operation that is prepared
-  const PreparedOperation* owner = nullptr;  ///< must outlive it
+  std::size_t operand = 0;                   ///< index in the operation that is prepared
+  const PreparedOperation* owner = nullptr;  ///< must outlive that operation
   std::size_t owner_operand = 0;
-  Bytes offset = {};  ///< where in the owner's operand it begins
+  Bytes offset = {};  ///< where it begins in the owner's operand
 };
 
-/// How far the rows of a matrix lie apart in memory: its leading dimension.
+/// Distance between the rows of a matrix in memory: its leading dimension.
 struct RowStride {
-  std::int64_t padding = 0;   ///< elements behind each row that belong to none
-  bool power_of_two = false;  ///< a row begins at each multiple of the next power of two above its length
+  std::int64_t padding = 0;   ///< unused elements after each row
+  bool power_of_two = false;  ///< rows begin at multiples of the next power of two above their length
   auto operator<=>(const RowStride&) const = default;
-  /// In elements, of rows of a length.
+  /// Returns the distance in elements for rows of the given length.
   std::int64_t of(std::int64_t length) const {
     if (!power_of_two) return length + padding;
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length) + 1));
@@ -57,103 +57,103 @@ struct RowStride {
 struct InputData {
   DataKind kind = DataKind::normal;
   std::uint64_t seed = 1;
-  std::vector<SharedOperand> shared = {};  ///< the others get memory of their own
-  /// Operands lie in blocks of the device's memory drawn by this number, and can be placed anew.
-  /// Nothing: where the driver puts them. A device whose memory is given out by others ignores it.
+  std::vector<SharedOperand> shared = {};  ///< the other operands get memory of their own
+  /// Seed for the blocks of device memory that operands lie in; they can then be moved (place_anew). Empty:
+  /// the driver places them. A device whose memory is managed by others ignores it.
   std::optional<std::uint64_t> placement = {};
-  /// Drawn weights are scaled so that what passes through many layers keeps its size: of N(0, 1) it would
-  /// grow by the root of fan_in in each, and overflow f16 after a few.
+  /// Scales drawn weights so that values keep their size through many layers. With weights from N(0, 1) they
+  /// grow by the square root of fan_in in each layer and overflow f16 after a few.
   bool scaled_weights = false;
-  /// Operands with memory of their own begin so many bytes behind where they would: a multiple of
-  /// PreparedOperation::operand_alignment. A device whose memory is given out by others ignores it.
+  /// Operands with memory of their own begin this many bytes later: a multiple of
+  /// PreparedOperation::operand_alignment. A device whose memory is managed by others ignores it.
   Bytes offset = {};
-  /// Of matrices; packed unless it is given. Only where PreparedOperation::has_row_strides.
+  /// Leading dimension of matrices. Only if PreparedOperation::has_row_strides.
   RowStride rows = {};
-  /// Operands with memory of their own are put together of pieces of so many pages, from all over a heap of
-  /// which the pieces between are in use; 0: each lies in one stretch, as from a heap that is not fragmented.
-  /// Only where PreparedOperation::lies_in_pages.
+  /// Operands with memory of their own are put together from pieces of this many pages, scattered over a heap
+  /// whose other pieces are in use. 0: each lies in one stretch, as from a heap that is not fragmented. Only
+  /// if PreparedOperation::lies_in_pages.
   std::int64_t heap_piece = 0;
 };
 
-/// A device's own handle of a queue: a CUstream on CUDA, null on the CPU.
+/// A device's native handle of a queue: a CUstream on CUDA, null on the CPU.
 using NativeQueue = void*;
-/// A device's own handle of recorded work: a CUgraph on CUDA.
+/// A device's native handle of recorded work: a CUgraph on CUDA.
 using NativeGraph = void*;
 
-/// A stretch of memory that a workload reads or writes (a device address on CUDA).
+/// A range of memory that a workload reads or writes (a device address on CUDA).
 struct MemoryRegion {
   void* address = nullptr;
   Bytes size;
 };
 
-/// Work that the measuring loop launches over and over.
+/// Work that the measuring loop launches repeatedly.
 class Workload {
  public:
   virtual ~Workload() = default;
-  /// One launch. On CUDA it enqueues on the stream and returns; on the CPU it runs to the end.
+  /// Launches once. On CUDA it enqueues on the stream and returns; on the CPU it runs to the end.
   virtual void run(NativeQueue queue) = 0;
-  /// As many launches in a row. For work that costs something to call, as a function of another language
-  /// does.
+  /// Launches several times in a row. Override it if a call is expensive, as a function of another language
+  /// is.
   virtual void run_in_a_row(NativeQueue queue, std::int64_t launches) {
     for (std::int64_t i = 0; i < launches; ++i) run(queue);
   }
-  /// Whether run() is known to wait for its queue (a copy from pageable memory does): behind a closed gate
-  /// that would last until the gate gives up, so a queue opens its gate before it launches such work.
+  /// True if run() is known to wait for its queue (a copy from pageable memory does). In a held queue that
+  /// would last until the hold times out, so a queue releases its hold before it launches such work.
   virtual bool waits_for_queue() const { return false; }
-  /// The number of launches so far, where one may differ from the next (a program's function). Nothing where
-  /// all are alike, as an operation's are.
+  /// Returns the number of launches so far if launches may differ (a program's function); nullopt if all are
+  /// alike, as an operation's are.
   virtual std::optional<std::int64_t> calls() const { return std::nullopt; }
-  /// Called before a recording of it begins, while the queue is open.
+  /// Called before a recording of this work begins, while the queue is not held.
   virtual void prepare_recording(NativeQueue) {}
-  /// One launch as whoever owns its memory recorded it (PyTorch's allocator must know of a recording); it
-  /// stays while the workload lives. Recordings hold it in place of run(). Null where there is none.
+  /// Returns a recording of one launch by the owner of its memory (PyTorch's allocator must know of it),
+  /// valid while the workload lives; null if there is none. Recordings contain it in place of run().
   virtual NativeGraph graph() const { return nullptr; }
-  /// Told why it could not be recorded, where its launches are timed one by one in place of that.
+  /// Called with the reason if recording failed and launches are timed one by one instead.
   virtual void not_recorded(std::string_view) {}
-  /// Writes every input anew with the values it has, by another kernel (CacheState::produced).
-  /// Returns false where the workload cannot do that.
+  /// Writes every input again with the values it has, by another kernel (CacheState::produced). Returns false
+  /// if the workload cannot do that.
   virtual bool produce_inputs(NativeQueue) { return false; }
-  /// What the workload touches; empty where unknown.
+  /// Returns the memory that the workload touches; empty if unknown.
   virtual std::vector<MemoryRegion> memory() const { return {}; }
-  /// Moves the operands to other memory of the device, with what they hold; their addresses stay, so that
-  /// recordings hold. Waits for the device. False where the workload cannot do that.
+  /// Moves the operands and their content to other memory of the device. Addresses stay, so recordings remain
+  /// valid. Waits for the device. Returns false if the workload cannot do that.
   virtual bool place_anew() { return false; }
 };
 
-/// What an allocator took of its device for one launch, begun with nothing.
+/// Memory that an allocator took from its device for one launch, beginning with none.
 struct HeldMemory {
-  Bytes asked;                        ///< most that was in use at once
-  Bytes held;                         ///< most that the device gave for it
-  std::optional<Bytes> largest_free;  ///< of the unused blocks when most was held; nothing where unknown
+  Bytes asked;                        ///< peak of the memory in use
+  Bytes held;                         ///< peak of the memory taken from the device
+  std::optional<Bytes> largest_free;  ///< largest unused block at the peak of `held`; nullopt if unknown
 };
 
-/// An operation with operands allocated and filled, its algorithm chosen, ready to launch.
+/// An operation ready to launch: operands allocated and filled, algorithm chosen.
 class PreparedOperation : public Workload {
  public:
   virtual const Operation& operation() const = 0;
   virtual std::string provider() const = 0;   ///< onednn, cudnn, cublaslt, builtin, virtual
-  virtual std::string algorithm() const = 0;  ///< the provider's name of what it chose; may be empty
+  virtual std::string algorithm() const = 0;  ///< the provider's name for its choice; may be empty
   virtual Bytes workspace() const { return Bytes(0); }
-  virtual bool is_stand_in() const { return false; }  ///< our own kernel in place of PyTorch's
-  /// Its outputs come from the loops of the float64 reference, if in another type: comparing the two shows
-  /// what rounding does and whether all was written, but not whether the formula is right.
+  virtual bool is_stand_in() const { return false; }  ///< our own kernel instead of PyTorch's
+  /// True if its outputs come from the loops of the float64 reference, perhaps in another type. A comparison
+  /// then shows rounding and unwritten elements, but not a wrong formula.
   virtual bool runs_reference_loops() const { return false; }
-  /// Once launches are done: throws FailedError where they wrote what is none of the operands, as far as that
-  /// can be seen.
+  /// Called after launches: throws FailedError if they wrote outside of the operands, as far as that can be
+  /// detected.
   virtual void check_launches() {}
-  /// Operands may begin at any multiple of it (InputData::offset); nothing where they cannot be moved by
+  /// Operands may begin at any multiple of this (InputData::offset); nullopt if they cannot be moved by
   /// bytes.
   virtual std::optional<Bytes> operand_alignment() const { return std::nullopt; }
-  /// Whether InputData::rows may move the rows of its matrices apart.
+  /// True if InputData::rows may change its matrices' leading dimension.
   virtual bool has_row_strides() const { return false; }
-  /// Whether its operands are given the memory that InputData::heap_piece asks for. On a simulated device
-  /// that changes nothing.
+  /// True if its operands get the memory that InputData::heap_piece asks for. It has no effect on a simulated
+  /// device.
   virtual bool lies_in_pages() const { return false; }
-  /// Of operations that allocate in each launch.
+  /// Returns a value for operations that allocate in each launch.
   virtual std::optional<HeldMemory> held_memory() const { return std::nullopt; }
-  /// Fills the outputs with NaN bit patterns, so that elements never written are found.
+  /// Fills the outputs with NaN bit patterns, so that unwritten elements are found.
   virtual void poison_outputs() = 0;
-  /// Operand `index` of operation().operands(), in its dense order, as double. Waits for the device.
+  /// Returns operand `index` of operation().operands() in its dense order, as double. Waits for the device.
   virtual std::vector<double> read_operand(std::size_t index) = 0;
 };
 
@@ -161,13 +161,13 @@ class PreparedOperation : public Workload {
 struct Mark {
   std::uint32_t slot = 0;
 };
-/// A point in queue order where the device's cycle counter and clock were read together.
+/// A point in queue order at which the device's cycle counter and clock are read together.
 struct ClockStamp {
   std::uint32_t slot = 0;
 };
 struct ClockReading {
   Hertz frequency;
-  Nanoseconds window;  ///< between the two stamps
+  Nanoseconds window;  ///< time between the two stamps
 };
 
 /// Work recorded once and replayed as one unit (a CUDA graph).
@@ -176,71 +176,71 @@ class Recording {
   virtual ~Recording() = default;
 };
 
-/// Where memory comes from that is needed for a moment.
+/// Source of temporary memory.
 enum class MemorySource {
-  driver,  ///< asked for and given back at once (cuMemAlloc), which waits for the device
-  pool,    ///< in queue order, of what was given back before (cuMemAllocAsync)
+  driver,  ///< allocated and freed at once (cuMemAlloc), which waits for the device
+  pool,    ///< in queue order, from memory freed before (cuMemAllocAsync)
 };
-/// Given back when it is destroyed, before its queue.
+/// Temporary memory, freed on destruction; must be destroyed before its queue.
 class TemporaryMemory {
  public:
   virtual ~TemporaryMemory() = default;
 };
 
-/// An ordered line of work. Not thread-safe. Failures of the device are thrown as FailedError,
-/// by the call that notices them.
+/// Work in order on a device. Not thread-safe. Failures of the device are thrown as FailedError by the call
+/// that notices them.
 class Queue {
  public:
-  /// Marks and stamps live in rings: a slot is reused after this many further ones.
+  /// Marks and stamps are kept in rings: a slot is reused after this many further ones.
   static constexpr std::uint32_t kRingSize = 4096;
 
   virtual ~Queue() = default;
-  /// Later work waits until open_gate. The gate opens by itself after a time limit of at least 5 s;
-  /// the next wait() then throws GateTimeoutError.
-  virtual void close_gate() = 0;
-  /// Another time limit for the closings from now on, zero for the usual one. False where the device's queue
-  /// holds any number of launches, so that no closing ever lasts.
-  virtual bool limit_gate(Nanoseconds) { return false; }
-  virtual void open_gate() noexcept = 0;  ///< harmless when the gate is open
+  /// Holds the queue: later work waits until release. The hold ends by itself after at least 5 s; the next
+  /// wait() then throws HoldTimeoutError.
+  virtual void hold() = 0;
+  /// Sets the time limit of later holds; zero restores the usual one. Returns false if the queue takes any
+  /// number of launches, so that no hold lasts.
+  virtual bool limit_hold(Nanoseconds) { return false; }
+  virtual void release() noexcept = 0;  ///< releases the hold; harmless if there is none
   virtual void launch(Workload& workload) = 0;
-  /// So many, with nothing between them. A queue that runs them itself calls Workload::run_in_a_row.
+  /// Launches several times with nothing in between. If the queue runs them itself: Workload::run_in_a_row.
   virtual void launch_in_a_row(Workload& workload, std::int64_t launches) {
     for (std::int64_t i = 0; i < launches; ++i) launch(workload);
   }
   virtual Mark mark() = 0;
   virtual ClockStamp stamp_clock() = 0;
-  /// Puts the caches in a state, in queue order. Throws UsageError where the workload cannot.
+  /// Brings the caches into a state, in queue order. Throws UsageError if the workload cannot do that.
   virtual void set_cache(CacheState state, Workload& workload) = 0;
   virtual std::unique_ptr<Recording> record(const std::function<void(Queue&)>& work) = 0;
   virtual void replay(Recording& recording) = 0;
   virtual void wait() = 0;          ///< until all work so far is done
   virtual void wait_for(Mark) = 0;  ///< until the queue has passed the mark
-  /// As wait(), but the thread sleeps until the device's interrupt wakes it. Where
-  /// DeviceCapabilities::waits_can_sleep is false it is wait().
+  /// Like wait(), but the thread sleeps until the device's interrupt wakes it. The same as wait() if
+  /// DeviceCapabilities::waits_can_sleep is false.
   virtual void wait_asleep() { wait(); }
-  /// Whether the queue has passed the mark; a queue that cannot tell at once waits for it.
+  /// True if the queue has passed the mark; a queue that cannot tell at once waits for it.
   virtual bool has_passed(Mark mark) {
     wait_for(mark);
     return true;
   }
-  /// Null where DeviceCapabilities::allocates_memory is false.
+  /// Returns null if DeviceCapabilities::allocates_memory is false.
   virtual std::unique_ptr<TemporaryMemory> allocate(Bytes, MemorySource) { return nullptr; }
-  /// Between two passed marks.
+  /// Time between two passed marks.
   virtual Nanoseconds elapsed(Mark from, Mark to) = 0;
-  /// Clock between two passed stamps; nothing where the device cannot tell.
+  /// Clock between two passed stamps; nullopt if the device cannot tell.
   virtual std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) = 0;
   virtual NativeQueue native() = 0;
 };
 
-/// One reading of a device's sensors; what it does not have is absent.
+/// One reading of a device's sensors; values that the device lacks are empty.
 struct SensorReading {
   std::optional<Hertz> sm_clock, memory_clock;
   std::optional<Watts> power;
   std::optional<Celsius> temperature;
-  std::optional<Joules> energy;  ///< cumulative; on a GPU each 100 ms, as reading it takes milliseconds
-  /// Cumulative time that the clock was held down, by cause.
+  std::optional<Joules> energy;  ///< cumulative; on a GPU read each 100 ms, since reading takes milliseconds
+  /// Cumulative time in which the clock was held down, by cause.
   std::optional<Nanoseconds> throttled_power, throttled_thermal, throttled_brake;
-  /// Names of the reasons that hold the clock now: idle, power_cap, thermal, hardware, sync_boost…
+  /// Names of the reasons that limit the clock now: idle, power_cap, thermal, hardware, sync_boost…
   std::vector<std::string> clock_reasons;
 };
 
@@ -250,65 +250,64 @@ struct Property {
   bool operator==(const Property&) const = default;
 };
 
-/// A shared library that was looked for.
+/// A shared library and whether it was found.
 struct LibraryInfo {
   std::string name;     ///< cudnn, cublaslt, cupti, nvml, onednn
-  std::string version;  ///< empty where it was not found
+  std::string version;  ///< empty if it was not found
   std::string path;
-  std::string problem;  ///< empty, or why it was not found or is not usable
+  std::string problem;  ///< why it was not found or is unusable; empty if it is usable
 };
 
-/// What a device can do, and how it differs from others. Who asks for these needs no device's name. The
-/// defaults are those of a GPU.
+/// Abilities and differences of a device. Code asks for these, never for a device's name. Defaults are a
+/// GPU's.
 struct DeviceCapabilities {
-  bool is_host = false;       ///< the machine's own processors, shared with its other programs: `auto` falls
-                              ///< back to them
-  bool is_simulated = false;  ///< runs in virtual time, and none of a caller's code
+  bool is_host = false;       ///< the host's processors, shared with other programs; `auto` falls back to it
+  bool is_simulated = false;  ///< runs in virtual time and cannot run a caller's code
   bool launches_return_early = true;  ///< before their work is done
-  bool launches_have_blocks = true;   ///< which spread one launch over the processors
+  bool launches_have_blocks = true;   ///< blocks spread one launch over the processors
   bool chains_have_streams = true;    ///< a Chain may ask for streams, waits, a priority and a load
-  bool marks_on_device = true;        ///< read by a timer of its own, in queue order; else by the host's
-  bool traces_kernels = true;         ///< trace_kernels does not throw for want of kernels
-  bool owns_last_level_cache = true;  ///< else other programs fill it too
+  bool marks_on_device = true;        ///< read by the device's timer, in queue order; else by the host's
+  bool traces_kernels = true;         ///< trace_kernels does not throw for lack of kernels
+  bool owns_last_level_cache = true;  ///< else other programs fill it, too
   bool copies_depend_on_data = true;  ///< in power, and so in time
-  bool waits_can_sleep = true;        ///< Queue::wait_asleep is another way to wait than wait
-  bool allocates_memory = true;       ///< Queue::allocate does
-  bool runs_queues_beside = true;     ///< Device::make_companion_queue makes one
+  bool waits_can_sleep = true;        ///< Queue::wait_asleep differs from wait
+  bool allocates_memory = true;       ///< Queue::allocate returns memory
+  bool runs_queues_beside = true;     ///< Device::make_companion_queue returns a queue
   bool operator_outputs_stay = true;  ///< an operator of PyTorch writes to the same addresses at each launch
-  Layout fast_layout = Layout::nhwc;  ///< of a convolution
-  std::string pytorch_device = "cuda";  ///< PyTorch's word for what runs the same there
-  /// Between which and the device it copies, and what gives its memory; what runs there, not part of a
-  /// record.
+  Layout fast_layout = Layout::nhwc;  ///< faster layout for convolutions
+  std::string pytorch_device = "cuda";  ///< PyTorch's name of a device that runs the same
+  /// Kinds of host memory that it copies to and from, and allocators that it has; empty: none. Not in
+  /// records.
   std::vector<HostMemory> host_memories = {HostMemory::pinned, HostMemory::pageable, HostMemory::registered,
                                            HostMemory::registered_anew, HostMemory::mapped};
-  /// NUMA nodes that the host's side of a copy may lie on.
+  /// NUMA nodes on which the host side of a copy may lie.
   std::vector<int> memory_nodes = {0};
   std::vector<Allocator> allocators = {Allocator::malloc, Allocator::pool,       Allocator::pool_kept,
                                        Allocator::cache,  Allocator::expandable, Allocator::preallocated};
-  /// Why it cannot run the steps of a chain as one launch; empty where it can. Null: it fuses nothing.
+  /// Returns why it cannot run the steps of a chain as one launch; empty if it can. Null: it fuses nothing.
   std::string (*reason_not_fusible)(const Chain&) = nullptr;
 };
 
-/// Sizes that keep all of a device busy, far from its caches, and are soon done.
+/// Sizes that keep the whole device busy, far exceed its caches, and are done soon.
 struct LargeWork {
   Bytes copy = Bytes(1 << 30);
   std::int64_t product = 8192;         ///< m = n = k
-  DataType slow_type = DataType::f32;  ///< no unit of its own multiplies it
+  DataType slow_type = DataType::f32;  ///< a type without a matrix unit of its own
   std::int64_t product_in_slow_type = 4096;
 };
 
 struct DeviceDescription {
   std::string id;      ///< cpu, cuda:0, virtual:h200; open_device takes it
   std::string name;    ///< NVIDIA H200
-  std::string uuid;    ///< empty where there is none
-  int processors = 0;  ///< SMs, or CPU cores that may be used
+  std::string uuid;    ///< empty if there is none
+  int processors = 0;  ///< SMs, or usable CPU cores
   Bytes memory_total, memory_free;
   Bytes last_level_cache;
   std::optional<Hertz> maximum_clock;
   std::optional<Watts> power_limit;
-  std::optional<Celsius> slowdown_temperature;  ///< above it heat lowers the clock
+  std::optional<Celsius> slowdown_temperature;  ///< above it, heat lowers the clock
   std::vector<DataType> data_types;
-  std::vector<DataType> further_types;  ///< for all but products (conv2d, matmul, linear)
+  std::vector<DataType> further_types;  ///< supported except in products (conv2d, matmul, linear)
   DeviceCapabilities capabilities;
   LargeWork large_work;
   std::vector<LibraryInfo> libraries;
@@ -321,23 +320,23 @@ struct Check {
   std::string subject;
   Status status = Status::good;
   std::string sentence;
-  std::string remedy;  ///< empty where nothing is to be done
+  std::string remedy;  ///< empty if there is nothing to do
 };
 
-/// One of the ways in which a provider can run an operation.
+/// One way in which a provider can run an operation.
 struct EngineListing {
   enum class Source {
     heuristic,  ///< the provider's first proposals, in its order: PyTorch takes the first that runs
-    fallback,   ///< what PyTorch tries after them
-    other,      ///< what PyTorch does not try
+    fallback,   ///< tried by PyTorch after them
+    other,      ///< not tried by PyTorch
   };
-  std::string tag;  ///< what Conv2d::engine and Matmul::engine take
+  std::string tag;  ///< value for Conv2d::engine and Matmul::engine
   Bytes workspace;
   Source source = Source::heuristic;
   std::string notes;  ///< "tensor core, nondeterministic"; may be empty
 };
 
-/// Holds the clock at one frequency while it lives; restores on destruction, and on a crash.
+/// Locks the clock at one frequency while it exists. The clock is restored on destruction, and after a crash.
 class ClockLock {
  public:
   virtual ~ClockLock() = default;
@@ -348,65 +347,65 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceDescription describe() = 0;
-  /// Throws UsageError where the device lacks the data type or layout, or the operands do not fit
-  /// (said before allocating), MissingError where a library is not there.
+  /// Throws UsageError if the device lacks the data type or layout, or if the operands do not fit (checked
+  /// before allocating); MissingError if a library is not available.
   virtual std::unique_ptr<PreparedOperation> prepare(const Operation&, const InputData&) = 0;
-  /// All engines that can run an operation, in the order in which PyTorch would try them with benchmark on; a
-  /// tag may appear twice. Empty where the device has nothing to choose from: it then ignores an engine that
-  /// an operation names.
+  /// Returns all engines that can run an operation, in the order in which PyTorch would try them with
+  /// benchmark on; a tag may appear twice. Empty if the device has no choice: it then ignores an operation's
+  /// engine.
   virtual std::vector<EngineListing> list_engines(const Operation&) { return {}; }
-  /// May be called again: each queue has gate, marks and stamps of its own. One is enough to measure with. On
-  /// CUDA all share one stream, as work on a second stream makes recordings slower (docs/method.md).
+  /// May be called again: each queue has its own hold, marks and stamps. One is enough to measure with. On
+  /// CUDA all share one stream, because work on a second stream makes recordings slower (docs/method.md).
   virtual std::unique_ptr<Queue> make_queue() = 0;
-  /// A queue on a stream of the caller's (a CUstream on CUDA, PyTorch's current one too; null on the CPU,
-  /// which has none). The stream must outlive the queue, which waits for it at its end and does not destroy
-  /// it. Throws UsageError where the stream is not this device's.
+  /// Makes a queue on the caller's stream (a CUstream on CUDA, such as PyTorch's current one; null on the
+  /// CPU). The stream must outlive the queue, which waits for it at the end and does not destroy it. Throws
+  /// UsageError if the stream is not this device's.
   virtual std::unique_ptr<Queue> adopt_queue(NativeQueue stream) = 0;
-  /// A queue whose work runs beside that of all others. Null where DeviceCapabilities::runs_queues_beside is
-  /// false. On CUDA it has a stream of its own, so that recordings are slower from its first launches on,
-  /// until the process ends: whoever uses it has made all other comparisons before.
+  /// Makes a queue whose work runs beside that of all others; null if DeviceCapabilities::runs_queues_beside
+  /// is false. On CUDA it has its own stream, so recordings are slower from its first launches until the
+  /// process ends: make all other comparisons before.
   virtual std::unique_ptr<Queue> make_companion_queue() { return nullptr; }
-  /// Until all that this process has put on the device is done, on whichever stream.
+  /// Waits until all work of this process on the device is done, on all streams.
   virtual void wait_for_all() {}
   virtual SensorReading read_sensors() = 0;
-  /// Other processes that use the device now, as "pid name"; nothing where that cannot be known.
+  /// Returns other processes that use the device now, as "pid name"; nullopt if that cannot be known.
   virtual std::optional<std::vector<std::string>> other_processes() { return std::nullopt; }
   virtual std::vector<Check> check() = 0;
-  /// "base", "max" or MHz. Throws UsageError without the right or where there is no such clock.
+  /// Takes "base", "max" or MHz. Throws UsageError without the permission or if there is no such clock.
   virtual std::unique_ptr<ClockLock> lock_clocks(std::string_view request) = 0;
 
-  /// Throws MissingError where the device cannot be traced, with the reason.
+  /// Throws MissingError with the reason if the device cannot be traced.
   virtual std::unique_ptr<KernelTracer> trace_kernels() = 0;
 
-  /// What can be counted of a launch, the default set first. Throws MissingError where that is nothing, or
-  /// cannot be known.
+  /// Returns the counters that the device offers, the default set first. Throws MissingError if there are
+  /// none, or if that cannot be known.
   virtual std::vector<Counter> list_counters();
-  /// Throws UsageError that names the nearest where a name is none of them. A device that cannot know yet
-  /// lets it pass. Leaves alone what times depend on.
+  /// Throws UsageError that names the nearest counter if a name is unknown. A device that cannot know yet
+  /// accepts it. Does not affect times.
   virtual void check_counters(const std::vector<std::string>& names);
-  /// Those of these names; the default set where none is named. No kernels may be traced meanwhile. Throws
-  /// UsageError as check_counters does, MissingError where the device has no counters or does not let this
-  /// user read them, FailedError where another program holds them.
+  /// Prepares these counters, or the default set if `names` is empty. No kernels may be traced meanwhile.
+  /// Throws UsageError like check_counters; MissingError if the device has no counters or does not let this
+  /// user read them; FailedError if another program holds them.
   virtual std::unique_ptr<CounterReader> count(const std::vector<std::string>& names);
 
-  /// The host's clock. A simulated device has its own, so the measuring loop uses only these three.
+  /// The host's clock. A simulated device has its own, so the measuring loop uses only these three functions.
   virtual Nanoseconds host_time() = 0;
-  /// The host sleeps.
+  /// Lets the host sleep.
   virtual void idle(Nanoseconds) = 0;
-  /// The device rests as in idle(), and the host keeps its core busy, so that it is as fast afterwards as in
-  /// a program that does not sleep. By default idle().
+  /// Like idle(), but the host keeps its core busy, so that it is afterwards as fast as in a program that
+  /// does not sleep. By default the same as idle().
   virtual void idle_awake(Nanoseconds time) { idle(time); }
 };
 
 /// Opens `auto`, `cpu`, `cuda`, `cuda:N`, or a simulated GPU: `virtual`, `virtual:PRESET` or
-/// `virtual:FILE.toml`, each with `,without=MECHANISM+MECHANISM` if wanted. `auto` is never a simulated one.
-/// The seed is that of a simulated GPU's random streams. Throws UsageError for a name that is not one,
-/// MissingError where the device is not there, with the reason.
+/// `virtual:FILE.toml`, each with `,without=MECHANISM+MECHANISM` if wanted. `auto` never opens a simulated
+/// GPU. `seed` seeds a simulated GPU's random numbers. Throws UsageError for an unknown name; MissingError
+/// with the reason if the device is not available.
 std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed = 1);
 
 struct DeviceListing {
   std::string id, name;
-  std::string problem;  ///< empty, or why it cannot be used
+  std::string problem;  ///< why it cannot be used; empty if it can
 };
 std::vector<DeviceListing> list_devices();
 

@@ -1,4 +1,4 @@
-// The one family of errors. Each kind maps to one exit code of the command line.
+// The errors that jitterscope throws; each kind maps to one exit code of the command line.
 #pragma once
 
 #include <stdexcept>
@@ -9,17 +9,17 @@ namespace jitterscope {
 /// Exit codes of the command line tool.
 enum class ExitCode : int {
   done = 0,
-  check_failed = 1,  ///< a check that was asked for failed (--verify)
-  usage = 2,         ///< what was asked cannot be understood or cannot exist
-  missing = 3,       ///< a device or a library is not there
-  imprecise = 4,     ///< measured, but not to the precision that was asked for, or never steady
+  check_failed = 1,  ///< a requested check failed (--verify)
+  usage = 2,         ///< the request cannot be understood or is impossible
+  missing = 3,       ///< a device or a library is not available
+  imprecise = 4,     ///< measured, but not to the requested precision, or never steady
   failed = 5,        ///< the operation failed while it ran
   interrupted = 130,
 };
 
 enum class ErrorKind { usage, missing, failed, interrupted };
 
-/// One clear sentence: what is wrong, where, and what to do about it.
+/// An error whose message is one sentence: the problem, its place, and what to do about it.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -48,10 +48,9 @@ struct MissingError : Error {
 struct FailedError : Error {
   explicit FailedError(const std::string& message) : Error(ErrorKind::failed, message) {}
 };
-/// A gate opened by itself: what was to be launched behind it did not fit the queue, or waited for the
-/// device.
-struct GateTimeoutError : FailedError {
-  explicit GateTimeoutError(const std::string& message) : FailedError(message) {}
+/// A hold ended by itself: the launches queued behind it did not fit the queue, or one waited for the device.
+struct HoldTimeoutError : FailedError {
+  explicit HoldTimeoutError(const std::string& message) : FailedError(message) {}
 };
 struct InterruptedError : Error {
   InterruptedError() : Error(ErrorKind::interrupted, "interrupted") {}

@@ -1,4 +1,4 @@
-// All of jitterscope's C++ interface.
+// Includes all of jitterscope's C++ interface.
 #pragma once
 
 #include "jitterscope/counters.hpp"

@@ -1,4 +1,4 @@
-// Physical quantities as types, so that an interface never takes a bare double.
+// Physical quantities as types, so that no interface takes a bare double.
 #pragma once
 
 #include <compare>
@@ -6,7 +6,7 @@
 
 namespace jitterscope {
 
-/// A number with a unit. Arithmetic keeps the unit; a ratio of two is a plain number.
+/// A number with a unit. Arithmetic keeps the unit; the ratio of two quantities is a plain number.
 template <class Tag, class Representation = double>
 class Quantity {
  public:
@@ -56,7 +56,7 @@ constexpr Nanoseconds seconds(double count) { return Nanoseconds(count * 1e9); }
 constexpr double to_seconds(Nanoseconds time) { return time.value() * 1e-9; }
 constexpr Hertz megahertz(double count) { return Hertz(count * 1e6); }
 
-/// Cycles that a clock of `frequency` counts in `time`.
+/// Number of cycles that a clock of `frequency` counts in `time`.
 constexpr Cycles cycles_in(Nanoseconds time, Hertz frequency) {
   return Cycles(to_seconds(time) * frequency.value());
 }

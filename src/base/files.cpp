@@ -14,7 +14,7 @@
 
 namespace jitterscope {
 
-// Not by std::ifstream: its iterators throw where reading fails, and its state does not say why.
+// std::ifstream is not used: its iterators throw if reading fails, and its state does not say why.
 FileText file_text(const std::filesystem::path& file) {
   const auto failed = [] { return FileText{{}, std::error_code(errno, std::generic_category())}; };
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
@@ -137,7 +137,7 @@ std::vector<std::string> DataFiles::names() const {
 }
 
 std::optional<fs::path> DataFiles::find(std::string_view name) const {
-  // A path is no name: it must not lead out of the folders.
+  // Paths are refused, so that a name cannot lead out of the folders.
   if (name.empty() || name.find('/') != std::string_view::npos) return std::nullopt;
   for (const fs::path& searched : folders()) {
     const fs::path file = searched / (std::string(name) + extension);

@@ -1,4 +1,4 @@
-// The whole of a file as text.
+// Reads files and streams, decodes UTF-8, finds data files, and makes temporary folders.
 #pragma once
 
 #include <cstddef>
@@ -14,29 +14,28 @@
 
 namespace jitterscope {
 
-/// `error` is set where the file could not be read to its end: it is not there, there is no right to it, it
-/// is a folder, or (of /proc) its process has just ended. `text` is then empty.
+/// `error` is set and `text` is empty if the file could not be read to its end: it does not exist, permission
+/// is missing, it is a folder, or (in /proc) its process has just ended.
 struct FileText {
   std::string text;
   std::error_code error;
 };
 FileText file_text(const std::filesystem::path& file);
 
-// Lines from a stream, as they come.
-
-/// Appends what a read gives, and waits where there is nothing yet. False at the end of the stream.
+/// Appends the result of one read(), which blocks until there is data. Returns false at the end of the
+/// stream.
 bool read_part(int descriptor, std::string& text);
 
 class LineReader {
  public:
   explicit LineReader(int descriptor) : descriptor_(descriptor) {}
 
-  /// The next line without its end, if it comes within so long; a signal ends the waiting early. The last one
-  /// may lack its end.
+  /// Returns the next line without its end; nullopt if none comes in time, or a signal ends the wait. The
+  /// last line may lack its end.
   std::optional<std::string> next(int milliseconds);
-  /// The stream has ended, and all its lines were read.
+  /// True if the stream has ended and all its lines were read.
   bool is_over() const { return is_closed_ && read_.empty(); }
-  /// All that is left, up to the end of the stream.
+  /// Reads to the end of the stream and returns all that is left.
   std::string rest();
 
  private:
@@ -47,41 +46,37 @@ class LineReader {
   std::string read_;
 };
 
-// UTF-8, character by character, whatever the bytes are.
-
 struct Utf8Character {
   char32_t code = 0;
   std::size_t bytes = 1;
   bool valid = true;
 };
 
-/// The first character of a text that is not empty. Overlong forms, surrogates and stray bytes are invalid
-/// (U+FFFD), and one byte long, so that reading goes on at the next byte.
+/// Decodes the first character of a text that is not empty. Overlong forms, surrogates and stray bytes are
+/// invalid (U+FFFD) and one byte long, so that reading continues at the next byte.
 Utf8Character first_character(std::string_view text);
 
-// Where files that come with the tool are looked for: models, presets.
-
-/// A kind of file: "models", "JITTERSCOPE_MODELS", ".json".
+/// Searches for a kind of file that comes with the tool: "models", "JITTERSCOPE_MODELS", ".json".
 struct DataFiles {
   std::string folder, variable, extension;
 
-  /// First match first: the folders of $variable (colon-separated), then folder, ../folder and
-  /// ../share/jitterscope/folder beside the executable, then the source tree that it was built from. Only
-  /// folders that exist.
+  /// Returns the existing folders in the order of search: those in $variable (colon-separated), then folder,
+  /// ../folder and ../share/jitterscope/folder beside the executable, then the source tree that it was built
+  /// from.
   std::vector<std::filesystem::path> folders() const;
-  /// Of all files in folders(), sorted: file names without the extension.
+  /// Returns the sorted names, without the extension, of all files in folders().
   std::vector<std::string> names() const;
-  /// Nothing where no folder has it.
+  /// Returns nullopt if no folder has the file.
   std::optional<std::filesystem::path> find(std::string_view name) const;
 };
 
-// A folder that is gone, with its content, when its owner is.
+// A temporary folder that its destructor removes with its content.
 
 class TemporaryFolder {
  public:
-  /// Throws FailedError where none can be made.
+  /// Throws FailedError if none can be made.
   TemporaryFolder() {
-    std::error_code problem;  // of a TMPDIR that is no folder
+    std::error_code problem;  // if TMPDIR is not a folder
     const std::filesystem::path parent = std::filesystem::temp_directory_path(problem);
     std::string path = (parent / "jitterscope-XXXXXX").string();
     if (problem || ::mkdtemp(path.data()) == nullptr) {
@@ -102,12 +97,12 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Where the processes of one command leave the kernels that they compiled for each other.
+// Folder in which the processes of one command share the kernels that they compiled.
 
 inline constexpr const char* kKernelFolderVariable = "JITTERSCOPE_KERNEL_FOLDER";
 
-/// While it lives, processes that are started find the folder's name in their environment. Where none can be
-/// made, each of them compiles for itself.
+/// While it exists, child processes find the folder's name in their environment. If none can be made, each of
+/// them compiles for itself.
 class KernelFolder {
  public:
   KernelFolder() {

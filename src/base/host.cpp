@@ -39,7 +39,7 @@ namespace {
 constexpr int kMostNodes = 1024;
 constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
 
-// "0-1,4" as /sys writes it.
+// Reads a list as /sys writes it: "0-1,4".
 std::vector<int> read_list(std::string_view text) {
   std::vector<int> numbers;
   const char* at = text.data();
@@ -57,7 +57,7 @@ std::vector<int> read_list(std::string_view text) {
   return numbers;
 }
 
-// The kernel takes one from the number of bits.
+// One more than the nodes, because the kernel subtracts one from the number of bits.
 constexpr unsigned long kMaskBits = kMostNodes + 1;
 using Mask = std::array<unsigned long, kMostNodes / kBits>;
 

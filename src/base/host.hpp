@@ -10,27 +10,25 @@
 
 namespace jitterscope {
 
-/// Since some moment: only differences mean something.
+/// Time since an unspecified moment: only differences have a meaning.
 Nanoseconds host_time_now();
 
-/// Keeps this thread's core busy for so long: a sleep of some microseconds would last 60 or more, and leave a
-/// slower core behind.
+/// Keeps this thread's core busy for this long. A sleep of some microseconds would last 60 or more, and leave
+/// the core slower.
 void stay_awake(Nanoseconds);
 
-// The NUMA nodes of this machine: where memory lies, as its processors see it.
-
-/// Those that have memory, in order: {0} where there is one, or where the system does not say.
+/// Returns the NUMA nodes that have memory, in order; {0} if there is one, or if the system does not say.
 std::vector<int> memory_nodes();
 
-/// Of the page that a pointer points into; nothing on a machine with one node, or where the system does not
-/// say.
+/// Returns the node of the page that a pointer points into; nullopt on a machine with one node, or if the
+/// system does not say.
 std::optional<int> memory_node_of(void* pointer);
 
-/// While it lives, what this thread allocates and touches first comes from one node; with none, from wherever
-/// the system takes it.
+/// While it exists, memory that this thread allocates and touches first comes from this node; without a node,
+/// the system chooses.
 class MemoryFromNode {
  public:
-  /// Throws UsageError for a node without memory, and FailedError where the system lets no program choose.
+  /// Throws UsageError for a node without memory, and FailedError if the system lets no program choose.
   explicit MemoryFromNode(std::optional<int> node);
   ~MemoryFromNode();
   MemoryFromNode(const MemoryFromNode&) = delete;
@@ -38,12 +36,10 @@ class MemoryFromNode {
 
  private:
   struct Policy;
-  std::unique_ptr<Policy> before_;  ///< null where nothing was changed
+  std::unique_ptr<Policy> before_;  ///< null if nothing was changed
 };
 
-// Numbers rounded up to whole steps.
-
-/// The least multiple of `step` that is not below `value`; neither is negative, and `step` is not zero.
+/// Returns the least multiple of `step` that is not below `value` (not negative); `step` is positive.
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }

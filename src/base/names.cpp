@@ -10,8 +10,8 @@
 namespace jitterscope {
 namespace {
 
-// What PyTorch, NumPy, BLAS or other tools call it, and what it is called here. One word may mean several
-// things: the first of them that is known where it was typed is meant. Without case, dashes, underscores.
+// A word of PyTorch, NumPy, BLAS or other tools and the word used here. If a word has several meanings, the
+// first that is known in its context counts. Without case, dashes, underscores.
 struct Synonym {
   std::string_view typed, here;
 };
@@ -222,7 +222,7 @@ constexpr Synonym kSynonyms[] = {
     {"flush", "cache"},
 };
 
-// As it is compared: case, dashes and underscores are the first to be mistyped.
+// Removes what is mistyped first: case, dashes and underscores.
 std::string folded(std::string_view word) {
   std::string result;
   for (const char letter : word) {
@@ -299,7 +299,7 @@ void add_once(std::vector<std::string>& sentences, std::string_view sentence) {
 
 std::string kernel_identity(std::string_view name) {
   for (const std::string_view word : {"memset", "memcpy"}) {
-    // "Memset (Device)", "Memcpy DtoD (Device -> Device)".
+    // Tools write "Memset (Device)", "Memcpy DtoD (Device -> Device)".
     const bool begins = name.size() >= word.size() && (name[0] == 'm' || name[0] == 'M') &&
                         name.substr(1, word.size() - 1) == word.substr(1);
     if (begins) return std::string(word);

@@ -1,4 +1,4 @@
-// Words that people type: the nearest known one, and lists in sentences.
+// Words that people type: the nearest known word, and lists for sentences.
 #pragma once
 
 #include <span>
@@ -8,24 +8,21 @@
 
 namespace jitterscope {
 
-/// The known word that was meant: the same one but for case, dashes and underscores, what other libraries'
-/// word is called here (gemm: matmul), the nearest by edit distance, or one that begins so. Empty where none
-/// is near (over half wrong).
+/// Returns the known word that was meant: the same except for case, dashes and underscores; a synonym (gemm:
+/// matmul); the nearest by edit distance; or one that begins so. Empty if none is near (over half wrong).
 std::string nearest_name(std::string_view word, std::span<const std::string> known);
 
-/// " (did you mean 'stride'?)" or, where nothing is near, " (known: a, b, c)".
+/// Returns " (did you mean 'stride'?)" or, if nothing is near, " (known: a, b, c)".
 std::string suggestion(std::string_view word, std::span<const std::string> known);
 
-/// "a, b, c"
+/// Returns "a, b, c".
 std::string joined(std::span<const std::string> words, std::string_view separator = ", ");
 
-/// Puts a sentence behind the others, unless it is among them.
+/// Appends a sentence unless it is there already.
 void add_once(std::vector<std::string>& sentences, std::string_view sentence);
 
-// Names of kernels from different tracing tools, so that they can be compared.
-
-/// Demangled where the tool left it mangled (kineto does with the longest names), without spaces; memsets and
-/// copies by one word each.
+/// Returns a kernel's name in a form comparable between tracing tools: demangled if it is mangled (kineto
+/// leaves the longest names so), without spaces; memsets and copies become one word each.
 std::string kernel_identity(std::string_view name);
 
 }  // namespace jitterscope

@@ -23,10 +23,10 @@ constexpr std::array<Unit, 6> kDecimalPrefixes = {
 constexpr std::array<Unit, 6> kBinaryUnits = {
     {{"B", 0x1p0}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}}};
 
-// Digits behind the point so that the last one is worth at most `step`.
+// Number of decimals with which the last digit is worth at most `step`.
 int decimals_for(double step) {
   constexpr int kMost = 9;
-  // 5 % of tolerance: 0.9996 of a unit needs no digit more than 1.0004 of it.
+  // 5 % of tolerance: 0.9996 of a unit needs no more digits than 1.0004 of it.
   constexpr double kTolerance = 0.02;
   return step > 0 ? std::clamp(static_cast<int>(-std::floor(std::log10(step) + kTolerance)), 0, kMost) : 0;
 }
@@ -43,12 +43,12 @@ std::string with_digits(double value, int digits) {
   return without_trailing_zeros(fmt::format("{:.{}f}", value, decimals_for(step)));
 }
 
-// Between four digits of a value (more is below any timer's grain) and one of twenty parts.
+// Limits precision to between four digits (more is below any timer's grain) and one part in twenty.
 double usable_precision(double precision) {
   return std::isfinite(precision) ? std::clamp(precision, 1e-4, 0.05) : 0.005;
 }
 
-// The first unit in which the value, as it will be printed, stays below `limit`.
+// Returns the first unit in which the value, as printed, stays below `limit`.
 const Unit& unit_for(double value, double precision, std::span<const Unit> units, double limit = 1000.0) {
   for (const Unit& unit : units.first(units.size() - 1)) {
     const double in_unit = std::abs(value) / unit.size;
@@ -170,7 +170,7 @@ bool multiply(std::int64_t& value, std::int64_t factor) {
   return true;
 }
 
-// The digits of `1.50k` are 150 and two of them stand behind the point; the rest is `k`.
+// The number before a unit: of `1.50k` the digits 150, two decimals, and the rest `k`.
 struct Digits {
   std::int64_t value = 0;
   int decimals = 0;
@@ -254,7 +254,7 @@ std::string count_problem(std::string_view text, Counted counted) {
       return fmt::format("is a number of bytes, and elements are counted here; write {}{}", number,
                          prefix.text);
     }
-    if (find_prefix(digits->rest, counted)) break;  // well written, but too large or no whole number
+    if (find_prefix(digits->rest, counted)) break;  // well written, but too large or not whole
     if (prefix.text.ends_with('i')) return fmt::format("is no number; write {}{}", number, prefix.text);
     return fmt::format("is no number; write {0}{1} (powers of 1000) or {0}{2}i (powers of 1024)", number,
                        prefix.text, static_cast<char>(std::toupper(prefix.text.front())));

@@ -1,4 +1,4 @@
-// Numbers for people: a unit that fits, and no more digits than the interval supports. UTF-8.
+// Numbers as text for people: a fitting unit, and no more digits than the interval supports. UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace jitterscope {
 
-/// What stands for a value that is absent or not finite.
+/// Shown for a value that is absent or not finite.
 inline constexpr std::string_view kAbsent = "–";
 
-/// "127.9 µs". `precision` is half the interval over the value: the last digit shown is the first that the
-/// interval touches. An infinite precision gives three to four digits.
+/// Returns "127.9 µs". `precision` is half the interval over the value: the last digit shown is the first
+/// that the interval touches. An infinite precision gives three to four digits.
 std::string time_text(Nanoseconds time, double precision = 0.005);
-/// "127.8–128.1 µs", both ends in one unit; "128.1 µs" where they look the same.
+/// Returns "127.8–128.1 µs", both ends in one unit; "128.1 µs" if they look the same.
 std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision = 0.005);
 /// "4.35 ± 0.05 µs"
 std::string time_with_error_text(Nanoseconds time, Nanoseconds error);
-/// For waiting: "4.1 s", "2 min 5 s", "1 h 2 min".
+/// For waiting times: "4.1 s", "2 min 5 s", "1 h 2 min".
 std::string duration_text(Nanoseconds duration);
 
-/// "1 round", "6 rounds", of a noun whose plural has an s.
+/// Returns "1 round" or "6 rounds", for a noun whose plural ends with s.
 std::string counted(std::int64_t count, std::string_view noun);
 
 /// "795 TFLOP/s", "4.31 TB/s": decimal prefixes, three digits.
@@ -36,22 +36,22 @@ std::string power_text(Watts power);
 std::string bytes_text(Bytes bytes);
 /// "0.1 %": two digits.
 std::string percent_text(double fraction);
-/// A ratio as a change, signed: 0.141 is "+14.1 %"; below one percent with two decimals, "+0.52 %".
+/// Shows a ratio as a signed change: 0.141 is "+14.1 %"; below one percent with two decimals, "+0.52 %".
 std::string change_text(double ratio);
 
 // Numbers as people type them: 64k, 1.5M, 64Ki, 1GiB, 1e6, 500ms.
 
-/// What a whole number counts: bytes may have a B behind them, 1GiB or 1GB.
+/// The things that a whole number counts. Bytes may end with B: 1GiB or 1GB.
 enum class Counted { things, bytes };
 
-/// Behind the digits k, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024. Nothing where it is no
-/// whole number that is not negative, or passes int64.
+/// After the digits, k, M, G and T are powers of 1000; Ki, Mi, Gi and Ti of 1024. Returns nullopt if the text
+/// is not a whole number, is negative, or exceeds int64.
 std::optional<std::int64_t> read_count(std::string_view text, Counted counted = Counted::things);
 
-/// Why read_count does not read it and what to write: "is not a whole number, as …".
+/// Returns why read_count refuses it and what to write: "is not a whole number, as …".
 std::string count_problem(std::string_view text, Counted counted = Counted::things);
 
-/// "2s", "500ms", "2m", "1.5h"; a number alone is in `unit`. Nothing where it is none, or negative.
+/// Reads "2s", "500ms", "2m", "1.5h"; a plain number is in `unit`. nullopt if it is no number, or negative.
 std::optional<Nanoseconds> read_duration(std::string_view text, Nanoseconds unit);
 
 }  // namespace jitterscope

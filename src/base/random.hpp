@@ -21,10 +21,10 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// In [0, 1).
+  /// Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// In [0, bound).
+  /// Uniform in [0, bound).
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
   /// Standard normal by Box-Muller; std::normal_distribution differs between standard libraries.
   double normal() {
@@ -36,7 +36,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// Into an order that is drawn, each as likely as any other.
+/// Puts the elements into a random order; all orders are equally likely.
 template <class Element>
 void shuffle(std::vector<Element>& elements, Random& random) {
   for (std::size_t i = elements.size(); i > 1; --i) std::swap(elements[i - 1], elements[random.below(i)]);

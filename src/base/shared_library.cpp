@@ -27,7 +27,7 @@ void add_existing(std::vector<std::string>& folders, const fs::path& folder) {
   if (std::find(folders.begin(), folders.end(), text) == folders.end()) folders.push_back(text);
 }
 
-// site-packages/nvidia/*/lib of one Python installation, for each Python version in it.
+// Adds site-packages/nvidia/*/lib of one Python installation, for each Python version in it.
 void add_python_wheels(std::vector<std::string>& folders, const fs::path& prefix) {
   std::error_code error;
   for (const auto& version : fs::directory_iterator(prefix / "lib", error)) {
@@ -40,7 +40,7 @@ void add_python_wheels(std::vector<std::string>& folders, const fs::path& prefix
   }
 }
 
-// The installation prefix of the python3 that PATH finds. Not resolved through links: a virtual
+// Returns the installation prefix of the first python3 on PATH. Links are not resolved, because a virtual
 // environment's python3 is a link out of it.
 std::optional<fs::path> python_prefix() {
   const char* path = std::getenv("PATH");
@@ -64,7 +64,7 @@ std::optional<SharedLibrary> SharedLibrary::open(const std::vector<std::string>&
   }
   std::string first_problem;
   const auto attempt = [&](const std::string& file) -> void* {
-    // RTLD_GLOBAL: cuDNN's engine libraries look for cuBLASLt and NVRTC among what is loaded.
+    // RTLD_GLOBAL: cuDNN's engine libraries look for cuBLASLt and NVRTC among loaded libraries.
     void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
     const char* message = handle == nullptr ? dlerror() : nullptr;
     if (first_problem.empty() && message != nullptr) first_problem = message;

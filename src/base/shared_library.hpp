@@ -12,25 +12,24 @@
 
 namespace jitterscope {
 
-/// A library opened by dlopen. It stays open for the life of the process: CUDA's libraries keep threads
-/// and exit handlers that must not be unmapped.
+/// A library opened by dlopen. It stays open for the life of the process, because CUDA's libraries keep
+/// threads and exit handlers that must not be unmapped.
 class SharedLibrary {
  public:
-  /// By preference a copy that the process has loaded already (a process that holds PyTorch has its
-  /// own); then in each of `folders` each name in order, and at last each name by the loader's search path. A
-  /// folder goes before a newer version elsewhere, since a system may have another CUDA than its PyTorch runs
-  /// with, and other engines.
-  /// Nothing where none opens; `problem` then says what the loader answered.
+  /// Prefers a copy that the process has already loaded (a process with PyTorch has its own). Then tries each
+  /// name in each of `folders`, in order, and finally each name on the loader's search path. A folder goes
+  /// before a newer version elsewhere, since a system may have another CUDA, with other engines, than its
+  /// PyTorch runs with. Returns nullopt if none opens; `problem` then has the loader's message.
   static std::optional<SharedLibrary> open(const std::vector<std::string>& names,
                                            const std::vector<std::string>& folders, std::string* problem);
 
-  /// Address of a symbol, or null.
+  /// Returns the address of a symbol, or null.
   void* find(const char* symbol) const;
   template <class Function>
   Function* find_function(const char* symbol) const {
     return reinterpret_cast<Function*>(find(symbol));
   }
-  /// The file that was opened, as the loader knows it.
+  /// The opened file, as the loader knows it.
   const std::string& path() const { return path_; }
 
  private:
@@ -39,14 +38,12 @@ class SharedLibrary {
   std::string path_;
 };
 
-/// Folders where NVIDIA's libraries are found beside the loader's own search path, most specific first:
-/// JITTERSCOPE_LIBRARY_PATH (colon-separated), the nvidia wheels of the python3 on PATH and of
-/// $VIRTUAL_ENV, $CUDA_HOME/lib64, /usr/local/cuda/lib64 and its extras/CUPTI/lib64. Only those that exist.
+/// Returns existing folders with NVIDIA's libraries beside the loader's search path, most specific first:
+/// JITTERSCOPE_LIBRARY_PATH (colon-separated), the nvidia wheels of the python3 on PATH and of $VIRTUAL_ENV,
+/// $CUDA_HOME/lib64, /usr/local/cuda/lib64 and its extras/CUPTI/lib64.
 std::vector<std::string> nvidia_library_folders();
 
-// NVIDIA's libraries as tables of functions: opened once, complete or with the reason why not.
-
-/// A struct of function pointers with the library that they come from; nothing where there is a problem.
+/// A struct of function pointers with their library; nullopt if there is a problem.
 template <class Functions>
 struct FunctionTable {
   std::optional<Functions> functions;
@@ -74,7 +71,7 @@ FunctionTable<Functions> open_functions(const std::vector<std::string>& names,
   return table;
 }
 
-/// The body of a look_up: one entry of a list of functions, each by the name that it is declared with.
+/// One entry of a look_up's body: looks a function up by the name that it is declared with.
 #define JITTERSCOPE_LOOK_UP(name)                                                                \
   functions.name =                                                                               \
       functions.library.template find_function<std::remove_pointer_t<decltype(&::name)>>(#name); \

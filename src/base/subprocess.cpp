@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kPollMilliseconds = 100;
 
-// In a file without a name, so that nobody waits for a program that does not read it.
+// Puts text into a file without a name, so that nobody waits for a program that does not read it.
 Descriptor held(std::string_view text) {
   Descriptor file(::memfd_create("standard input", MFD_CLOEXEC));
   while (!text.empty() && file.number() >= 0) {
@@ -38,7 +38,7 @@ Descriptor held(std::string_view text) {
   throw FailedError(std::string("no memory for what another process is to read: ") + std::strerror(errno));
 }
 
-// Hands over the lines that are whole, each once.
+// Passes each complete line to the listener once.
 class LineListener {
  public:
   explicit LineListener(const std::function<void(std::string_view)>& listener) : listener_(listener) {}
@@ -160,7 +160,7 @@ void ChildProcess::signal(int number) const { ::kill(pid_, number); }
 bool ChildProcess::read(std::string& output, std::string& errors, int milliseconds) {
   if (output_.read.number() < 0 && errors_.read.number() < 0) return false;
   std::array<pollfd, 2> streams = {{{output_.read.number(), POLLIN, 0}, {errors_.read.number(), POLLIN, 0}}};
-  if (::poll(streams.data(), streams.size(), milliseconds) <= 0) return true;  // nothing, or a signal
+  if (::poll(streams.data(), streams.size(), milliseconds) <= 0) return true;  // nothing yet, or a signal
   if (streams[0].revents != 0 && !read_part(output_.read.number(), output)) output_.read.close();
   if (streams[1].revents != 0 && !read_part(errors_.read.number(), errors)) errors_.read.close();
   return output_.read.number() >= 0 || errors_.read.number() >= 0;
@@ -176,12 +176,12 @@ int ChildProcess::wait() {
 
 namespace {
 
-// Short: who asks is in the middle of a measurement.
+// Short, because the caller is in the middle of a measurement.
 constexpr int kAnswerPollMilliseconds = 20;
 
 std::array<Descriptor, 2> connected() {
   std::array<int, 2> ends{};
-  // Not a pipe: to write to one whose reader has ended is a signal, and here only an error.
+  // Not a pipe: writing to one whose reader has ended raises a signal; here it is only an error.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw FailedError(std::string("no way to another process could be made: ") + std::strerror(errno));
   }
@@ -209,7 +209,7 @@ void AnsweringProcess::write(std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::send(input_.number(), text.data(), text.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;  // it has ended, which reading shows with its last words
+    if (count < 0) return;  // it has ended; reading will show its last words
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }

@@ -1,4 +1,4 @@
-// Another program, run to its end: what it wrote, and how it ended.
+// Runs other programs: to their end, beside this one, or as partners that answer line by line.
 #pragma once
 
 #include <array>
@@ -17,34 +17,34 @@ namespace jitterscope {
 
 struct SubprocessOutcome {
   int exit_code = -1;  ///< -1: ended by a signal
-  int signal = 0;      ///< that ended it; 0 where none did
+  int signal = 0;      ///< the signal that ended it; 0 if none did
   bool timed_out = false;
   std::string output, errors;
 };
 
 struct SubprocessLimits {
   std::function<bool()> interrupted = {};  ///< asked ten times a second
-  /// An interrupted program writes what it has by then: that is the outcome, and nothing is thrown unless it
+  /// An interrupted program writes what it has by then; this is the outcome, and nothing is thrown unless it
   /// had to be killed.
   bool answers_interruption = false;
   Nanoseconds grace = seconds(5);  ///< between SIGTERM and SIGKILL
-  /// After so long it is ended, and timed_out says so; nothing: it may run for ever.
+  /// After this time it is ended, with timed_out set; empty: no limit.
   std::optional<Nanoseconds> time_limit = {};
-  std::string input = {};                                      ///< what its standard input holds
-  std::function<void(std::string_view line)> error_line = {};  ///< told of each line of standard error
+  std::string input = {};                                      ///< content of its standard input
+  std::function<void(std::string_view line)> error_line = {};  ///< called with each line of standard error
 };
 
-/// The last words of what a program wrote: its last line that is not empty; an error that it could not hand
-/// over stands there.
+/// Returns the last line that is not empty: a program writes an error there that it could not hand over
+/// otherwise.
 std::string last_line(std::string_view text);
 
-/// Runs arguments[0], a path, without a shell. Throws FailedError where it cannot be started,
-/// InterruptedError when interrupted: the program is then gone, and so it is whatever is thrown.
+/// Runs arguments[0], a path, without a shell. Throws FailedError if it cannot be started, and
+/// InterruptedError if interrupted. The program has ended when this returns or throws.
 SubprocessOutcome run_subprocess(const std::vector<std::string>& arguments, const SubprocessLimits& limits);
 
-// A program that runs beside this one, its two outputs read as they come.
+// A program that runs beside this one, with both outputs read as they come.
 
-/// Closes what it holds.
+/// Owns a file descriptor and closes it.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -65,22 +65,22 @@ class Descriptor {
 
 class ChildProcess {
  public:
-  /// Starts arguments[0], a path, without a shell. It reads from `input`, or nothing. Throws FailedError
-  /// where it cannot be started.
+  /// Starts arguments[0], a path, without a shell. Its standard input is `input`, or empty. Throws
+  /// FailedError if it cannot be started.
   ChildProcess(const std::vector<std::string>& arguments, Descriptor input);
-  /// Kills it unless it was waited for: it is gone then.
+  /// Kills the program unless it was waited for.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   void signal(int number) const;
-  /// Reads for at most so long; false once it has closed both of its streams.
+  /// Reads for at most this long; returns false once the program has closed both outputs.
   bool read(std::string& output, std::string& errors, int milliseconds);
-  /// Until it has ended: how, as waitpid says it.
+  /// Waits until it has ended and returns waitpid's status.
   int wait();
 
  private:
-  // Closed on exec but for the end that the child is given.
+  // Closed on exec, except for the child's end.
   struct Pipe {
     Pipe();
     Descriptor read, write;
@@ -90,21 +90,20 @@ class ChildProcess {
   pid_t pid_ = -1;
 };
 
-// Another program that answers line by line while this one goes on.
+// A program that answers line by line while this one goes on.
 
-/// Its standard input ends when this process does, however that comes about.
+/// Its standard input ends when this process ends, in whatever way.
 class AnsweringProcess {
  public:
-  /// Throws FailedError where it cannot be started.
+  /// Throws FailedError if it cannot be started.
   explicit AnsweringProcess(const std::vector<std::string>& arguments);
-  /// Closes its standard input, and kills it where it has not ended soon after: it is gone then.
+  /// Closes its standard input, and kills it if it does not end soon afterwards.
   ~AnsweringProcess();
   AnsweringProcess(const AnsweringProcess&) = delete;
   AnsweringProcess& operator=(const AnsweringProcess&) = delete;
 
-  /// Writes a line, and waits for the line that it answers, which is returned without its end. Throws
-  /// FailedError where it has ended, with its last words, or does not answer within the time,
-  /// InterruptedError.
+  /// Writes a line and returns the line of the answer, without its end. Throws FailedError if the program has
+  /// ended (with its last words) or does not answer in time; InterruptedError if interrupted.
   std::string ask(std::string_view line, Nanoseconds time_limit, const std::function<bool()>& interrupted);
   /// The two halves of that, for several processes that work at the same time.
   void tell(std::string_view line);
@@ -114,7 +113,7 @@ class AnsweringProcess {
   AnsweringProcess(const std::vector<std::string>& arguments, std::array<Descriptor, 2> ends);
   void write(std::string_view text);
 
-  Descriptor input_;  ///< our end of it
+  Descriptor input_;  ///< our end of its standard input
   ChildProcess child_;
   std::string output_, errors_;
 };

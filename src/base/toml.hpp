@@ -1,9 +1,10 @@
-// toml++ 3.3 as it can be trusted with any text.
+// Includes toml++ 3.3 such that malformed text throws instead of aborting.
 #pragma once
 
 namespace jitterscope {
 
-/// Thrown where toml++ 3.3 would assert, or with NDEBUG assume, what malformed text breaks: `a = [}]`.
+/// Thrown where toml++ 3.3 would assert (with NDEBUG: rely on) a condition that malformed text breaks: `a =
+/// [}]`.
 struct MalformedToml {};
 
 constexpr void require_toml(bool condition) {

@@ -18,30 +18,29 @@
 #include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/version.hpp"
-#include "record/describe_measurement.hpp"
 #include "record/describe_advice.hpp"
+#include "record/describe_measurement.hpp"
 #include "record/envelope.hpp"
 #include "study/advice.hpp"
 
-// A step of advice about callables, of which the caller makes the remedies and this library says what they
-// gave.
+// The functions of jitterscope/c.h. For advice about callables the caller makes the remedies, and this
+// library judges their times.
 
 namespace jitterscope::c_api {
 
-/// The record of `advise`, from what was measured. Throws UsageError where measured and asked do not fit.
+/// Returns the record of `advise`. Throws UsageError if what was measured does not fit the request.
 std::string advise(const std::string& measured, const std::string& request);
 
-// What every C function does around its work: no exception leaves it, and the thread remembers what went
-// wrong.
+// Every C function runs its work in guarded(): no exception leaves it, and the thread remembers the error.
 
-/// Does the work; the status is that of what it throws.
+/// Does the work. Returns 0, or the exit code of what the work throws.
 int guarded(const std::function<void()>& work) noexcept;
 
-/// Throws UsageError that names the argument where the pointer is null.
+/// Throws UsageError that names the argument if the pointer is null.
 template <class T>
 T& require(T* pointer, std::string_view name);
 
-/// For the caller, who frees it.
+/// Returns a copy that the caller frees.
 char* copied(std::string_view text);
 
 const char* last_error() noexcept;
@@ -53,8 +52,6 @@ T& require(T* pointer, std::string_view name) {
   if (pointer == nullptr) refuse_null(name);
   return *pointer;
 }
-
-// The functions of jitterscope/c.h.
 
 namespace {
 
@@ -104,7 +101,7 @@ std::string progress_json(const Progress& progress) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// A caller's progress function. Once it said stop, nothing is asked any more.
+// Calls the caller's progress function. Once it has asked to stop, it is not called again.
 class Listener {
  public:
   Listener(jitterscope_progress progress, void* context) : progress_(progress), context_(context) {}
@@ -210,7 +207,7 @@ int jitterscope_open(const char* name, jitterscope_device** device) {
 }
 
 void jitterscope_close(jitterscope_device* device) {
-  // After a fork the device is the parent's: what would be waited for and freed is not here.
+  // After a fork the device belongs to the parent process: this process can neither wait for it nor free it.
   if (device == nullptr || !device->session.is_own()) return;
   c_api::guarded([&] { delete device; });
 }
@@ -286,7 +283,7 @@ struct AskedRemedy {
   study::Recommendation words;
   double work = 1.0;
   std::optional<double> error, memory;
-  std::optional<std::string> goes_before;  ///< the study whose lines are written behind its own: graph
+  std::optional<std::string> goes_before;  ///< study before whose lines its own are inserted, such as graph
   bool is_wrong = false;                   ///< its result has other numbers or another shape
 };
 
@@ -303,7 +300,7 @@ void describe(Fields& fields, Described<Fields, AskedRemedy>& remedy) {
 struct AskedStep {
   study::AdviceRecord advice;
   std::vector<AskedRemedy> remedies;
-  std::string stage = "step";  ///< or together: of the first as it was and the second with all
+  std::string stage = "step";  ///< or together: the first is the work as it was, the second has all remedies
 };
 
 AskedStep read_step(const std::string& text) {
@@ -328,7 +325,7 @@ AskedStep read_step(const std::string& text) {
   return asked;
 }
 
-// What the results of an alternative are off by, where a comparison of operations has its verification.
+// Enters how far each alternative's result is off, where a comparison of operations has its verification.
 void set_errors(const std::vector<AskedRemedy>& remedies, ComparisonRecord& record) {
   for (Comparison& comparison : record.comparisons) {
     const AskedRemedy& remedy = remedies.at(comparison.alternative - 1);

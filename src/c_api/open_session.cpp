@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-
-#include "commands/records.hpp"
+#include "commands/explain/record.hpp"
 #include "experiment/run_plan.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"
+#include "record/run_file.hpp"
 #include "worker/neighbour_process.hpp"
+#include "worker/worker_plan.hpp"
 
 namespace jitterscope::c_api {
 namespace {
@@ -21,7 +21,7 @@ struct Request {
   std::string title, command_line;
 };
 
-// Half a minute of sustained load and two cache states are for who asks for them.
+// Sustained loads (half a minute) and two cache states are measured only on request.
 MeasureOptions usual_options() {
   MeasureOptions options;
   options.caches = {CacheState::warm};
@@ -30,7 +30,7 @@ MeasureOptions usual_options() {
   return options;
 }
 
-// What may stand in a request: an option without a value is written by no options.
+// Returns every option that a request may contain. Optional ones need a value here, or they are not written.
 Json known_options() {
   MeasureOptions all;
   all.instrument = Instrument::events;
@@ -48,7 +48,7 @@ Request read_request(const std::string& text) {
   const Place place{nullptr, "request"};
   Reader fields(document, place);
   if (const auto options = document.find("options"); options != document.end()) {
-    // Field by field over the usual ones, which a whole value would put back to the library's defaults.
+    // One by one over the usual options: a whole value would reset the others to the defaults.
     Json all = write_value(request.options);
     const Json known = known_options();
     if (!options->is_object()) fields.inside("options").refuse("an object");
@@ -63,7 +63,7 @@ Request read_request(const std::string& text) {
   return request;
 }
 
-// The options of a study, and the command line. What fresh processes read was read before.
+// Reads the options and the process times of a study; returns its command line.
 std::string read_study(const std::string& text, const std::string& device, explain::ExplainOptions& options) {
   const Json document = parse_document(text, "request");
   const Place place{nullptr, "request"};
@@ -92,8 +92,8 @@ std::string read_study(const std::string& text, const std::string& device, expla
   return command_line;
 }
 
-// A session stays as long as its process, so that a calibration that another program disturbed would spoil
-// all of its times: what is far coarser than any machine at rest gives is read again, and the best is kept.
+// A session lives as long as its process, so a calibration that another program disturbed would spoil all of
+// its times. One far coarser than on any machine at rest is repeated, and the best is kept.
 std::unique_ptr<Session> calibrated(Device& device) {
   constexpr Nanoseconds kCoarse = microseconds(1);
   constexpr int kTries = 3;
@@ -104,12 +104,6 @@ std::unique_ptr<Session> calibrated(Device& device) {
     best = std::move(session);
   }
   return best;
-}
-
-// The caller's own function failed, or the device: there is nothing to go on with.
-void throw_again(const Error& error) {
-  if (error.exit_code() == ExitCode::interrupted) throw InterruptedError();
-  throw error;
 }
 
 }  // namespace
@@ -167,9 +161,11 @@ std::string OpenSession::measure(const std::string& text, const std::vector<Call
   RunRecord record;
   record.title = request.title.empty() ? callables.front().name : request.title;
   record.environment = read_environment(request.command_line);
-  record.device = description_;  // as it was opened: asking takes longer than a round
+  record.device = description_;  // as described when it was opened: asking takes longer than a round
   record.calibration = session_->calibration();
-  run_plan(*session_, plan, record, {.failed = throw_again});
+  // If the caller's own function failed, or the device, there is nothing to go on with.
+  run_plan(*session_, plan, record, {.failed = throw_as_kind});
+  if (record.entries.size() < callables.size()) throw InterruptedError();
   return write_record(record);
 }
 

@@ -1,11 +1,10 @@
-// An open device as a caller of the C functions holds it.
+// An open device as callers of the C functions hold it.
 #pragma once
 
 #include <sys/types.h>
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,24 +15,24 @@
 
 namespace jitterscope::c_api {
 
-/// A device, its queue and its instruments, for many measurements.
+/// A device with its queue and instruments, kept for many measurements.
 class OpenSession {
  public:
   explicit OpenSession(std::unique_ptr<Device> device);
 
   DeviceDescription describe();
   NativeQueue stream();
-  /// The record of `jitterscope run`. Throws what the callables and measuring throw.
+  /// Returns the record of `jitterscope run`. Throws what the callables and measuring throw.
   std::string measure(const std::string& request, const std::vector<CallableWork>& callables,
                       MeasureOptions listeners);
-  /// The record of `jitterscope explain`. Throws what the callable and measuring throw.
+  /// Returns the record of `jitterscope explain`. Throws what the callable and measuring throw.
   std::string explain(const std::string& request, const CallableWork& callable,
                       explain::ExplainOptions listeners);
-  /// Opened by this process, not by one that it was forked from.
+  /// True if this process opened it, not one that this process was forked from.
   bool is_own() const;
 
  private:
-  class Use;  // of one thread at a time
+  class Use;  // held by one thread at a time
 
   std::unique_ptr<Device> device_;
   DeviceDescription description_;
@@ -44,7 +43,7 @@ class OpenSession {
 
 }  // namespace jitterscope::c_api
 
-/// What the C functions call a device. A test hands one in with a device of its own.
+/// The device type of the C functions. Tests make one around a device of their own.
 struct jitterscope_device {
   jitterscope::c_api::OpenSession session;
 };

@@ -27,18 +27,18 @@ std::string without_dashes(std::string_view option) {
 const CLI::App* command_of(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
   if (parsed.empty()) return nullptr;
-  const CLI::App* below = command_of(*parsed.front());  // history list
+  const CLI::App* below = command_of(*parsed.front());  // as in `history list`
   return below == nullptr ? parsed.front() : below;
 }
 
-// "history list"
+// Returns the name with that of its parent: "history list".
 std::string full_name(const CLI::App& command) {
   const CLI::App* above = command.get_parent();
   const bool is_below = above != nullptr && above->get_parent() != nullptr;
   return (is_below ? full_name(*above) + " " : "") + command.get_name();
 }
 
-// The first of the examples under --help.
+// Returns the first example in the footer of --help.
 std::string example_of(const CLI::App& command) {
   const std::string footer = command.get_footer();
   const std::size_t begin = footer.find("jitterscope ");
@@ -51,7 +51,7 @@ bool is_option_of(const CLI::App& command, const std::string& name) {
   return std::find(known.begin(), known.end(), name) != known.end();
 }
 
-// What people give as an option and is written into the operation or model here.
+// True for names that users type as an option but that belong in the operation or model.
 bool belongs_to_target(const std::string& name) {
   constexpr std::string_view kParameters[] = {"batch",  "batch-size", "batch_size", "bs",
                                               "dtype",  "type",       "fp16",       "half",
@@ -107,7 +107,7 @@ bool names_target(const std::string& word) {
                              [&](const ModelDescription& model) { return model.name == name; });
 }
 
-// Where a command is wanted: behind --settings, which belongs to all of them.
+// Returns the words after --settings, which may precede any command.
 std::vector<std::string> behind_settings(const std::vector<std::string>& arguments) {
   auto word = arguments.begin();
   while (word != arguments.end() && word->starts_with("--settings")) {
@@ -163,7 +163,7 @@ std::string missing_target(const CLI::App& command) {
       takes_several.front()->get_name(), example_of(command));
 }
 
-// Values that are missing, or too many of them.
+// Explains missing values, or too many of them.
 std::string wrong_number_of_values(const CLI::App& app, const std::string& text) {
   const CLI::App* command = command_of(app);
   const std::string name = text.substr(0, text.find(':'));
@@ -216,7 +216,7 @@ std::string explained(const CLI::App& app, const CLI::ParseError& error,
     if (const std::string sentence = unexpected(app); !sentence.empty()) return sentence;
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_number_of_values(app, text);
-  // CLI11 says "Could not convert: --seed = x" where a number was wanted.
+  // CLI11 says "Could not convert: --seed = x" if a number was expected.
   constexpr std::string_view kConversion = "Could not convert: ";
   if (text.starts_with(kConversion)) return text.substr(kConversion.size()) + ": a number is wanted there";
   return text;
@@ -239,7 +239,7 @@ struct WrittenFormat {
   std::vector<std::string_view> flags;
   std::string_view what;                  ///< "--html writes WHAT"
   std::vector<std::string_view> endings;  ///< the first is the usual one
-  bool takes_others = false;              ///< data may be called anything but what it is not
+  bool takes_others = false;              ///< any ending but that of another format is allowed
 };
 
 const std::vector<WrittenFormat>& written_formats() {
@@ -251,7 +251,7 @@ const std::vector<WrittenFormat>& written_formats() {
   return formats;
 }
 
-// "" of names without one, and of those that end in a number, as result.2026 and v1.2.
+// Returns "" for names without an ending or with a numeric one, such as result.2026 and v1.2.
 std::string ending_of(const std::string& path) {
   std::string ending = std::filesystem::path(path).extension().string();
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
@@ -275,13 +275,13 @@ bool is_own(const WrittenFormat& format, const std::string& path) {
   return std::ranges::find(format.endings, ending_of(path)) != format.endings.end();
 }
 
-// The empty text where the name is good.
+// Returns an empty text if the name is good.
 std::string problem_with(const WrittenFormat& format, const std::string& path) {
   if (path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")) return {};
   const std::string ending = ending_of(path);
   if (ending.empty() || is_own(format, path) || (format.takes_others && !belongs_elsewhere(ending)))
     return {};
-  std::filesystem::path better = std::filesystem::path(path).replace_extension();  // x.json of x.json.gz
+  std::filesystem::path better = std::filesystem::path(path).replace_extension();  // x.json for x.json.gz
   if (!is_own(format, better.string())) better += format.endings.front();
   return fmt::format("it writes {}, and '{}' is named as another file; write {}", format.what, path,
                      better.string());

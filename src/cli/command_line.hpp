@@ -1,4 +1,4 @@
-// What the reader of the command line refuses, as one sentence that says what to type.
+// Explains errors of the command line in one sentence that says what to type, and checks flags.
 #pragma once
 
 #include <optional>
@@ -11,39 +11,39 @@
 
 namespace jitterscope::cli {
 
-/// `arguments`: as typed, without the program's name.
+/// `arguments` are the typed words without the program's name.
 std::string explained(const CLI::App& app, const CLI::ParseError& error,
                       const std::vector<std::string>& arguments);
 
-/// Whether a word stands where a command is wanted and is none: its --help would be that of another thing.
+/// True if an unknown word stands in the command's place: --help then would show help for something else.
 bool has_wrong_command(const CLI::App& app, const std::vector<std::string>& arguments);
 
-/// Names of the commands that --help shows, and of the options of one of them, without their dashes.
+/// Returns the names of the commands in --help. option_names returns a command's options without dashes.
 std::vector<std::string> command_names(const CLI::App& app);
 std::vector<std::string> option_names(const CLI::App& command);
 
-// Flags that were typed where they say nothing.
+// Below: flags that have no effect where they are typed.
 
-/// Throws UsageError for a flag that was typed and is none of `taken`, as --json, with `why`. What settings
-/// give is for other calls, and passed over.
+/// Throws UsageError, with `why`, for a typed flag that is not in `taken` (such as --json). Ignores flags
+/// from the settings file, which are meant for other calls.
 void refuse_typed_flags(const CLI::App& command, const Invocation& invocation,
                         const std::vector<std::string>& taken, const std::string& why);
 
-// Names of files that a command writes.
+// Below: names of files that commands write.
 
-/// Every flag of every command that writes a file refuses a name whose ending says that it holds something
-/// else, as --html x.pdf and --json x.csv.
+/// Makes every flag that writes a file refuse a name with another format's ending, such as --html x.pdf and
+/// --json x.csv.
 void check_file_endings(CLI::App& app);
 
-// `--counters`, and `--counters NAME,NAME`: a flag that may have a value.
+// Below: `--counters`, `--counters NAME,NAME`: a flag whose value is optional.
 
-/// What is typed, with names of counters joined to the flag before them: `--counters a__b.sum` is
-/// `--counters=a__b.sum`. A parser cannot tell them from the operation in `run --counters add:count=1Mi`; we
-/// can, as every counter has a double underscore in its name, and no operation has.
+/// Joins counter names to the flag before them: `--counters a__b.sum` becomes `--counters=a__b.sum`. A parser
+/// cannot tell them from the operation in `run --counters add:count=1Mi`. Here every counter name has a
+/// double underscore, and no operation has.
 std::vector<std::string> with_counter_names(const std::vector<std::string>& words);
 
-/// The flag's value: empty where it is not there, "true" where it has none. Nothing: no counters; an empty
-/// list: the default set. Throws UsageError for an empty name.
+/// Reads the flag's value: "" without the flag, "true" without names. Returns nullopt for no counters, an
+/// empty list for the default set. Throws UsageError for an empty name.
 std::optional<std::vector<std::string>> asked_counters(const std::string& flag);
 
 }  // namespace jitterscope::cli

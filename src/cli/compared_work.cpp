@@ -21,10 +21,10 @@ namespace {
 
 struct PairedLayers {
   std::vector<const Layer*> layers;  // one for each alternative
-  std::vector<std::string> names;    // that all have; empty for what was typed
+  std::vector<std::string> names;    // that all have; empty for typed operations
 };
 
-// Operations in the order typed: the first of each alternative, the second of each, and so on.
+// Pairs typed operations in order: the first of each alternative, the second of each, and so on.
 std::vector<PairedLayers> pair_in_order(const std::vector<ComparedAlternative>& alternatives) {
   const std::size_t count = alternatives.front().work.model.layers.size();
   for (const ComparedAlternative& alternative : alternatives) {
@@ -48,7 +48,7 @@ const Layer* layer_named(const WorkList& work, const std::string& name) {
   return found == work.model.layers.end() ? nullptr : &*found;
 }
 
-// The network's names decide: what one alternative runs as one operation may be two in another.
+// Pairs by the network's names: two alternatives may run a layer as different numbers of operations.
 std::vector<PairedLayers> pair_by_name(const std::vector<ComparedAlternative>& alternatives) {
   std::vector<PairedLayers> pairs;
   for (const Layer& layer : alternatives.front().work.model.layers) {
@@ -69,7 +69,7 @@ std::vector<PairedLayers> pair_by_name(const std::vector<ComparedAlternative>& a
   return pairs;
 }
 
-// Why the device cannot run one of them; empty where it can run all.
+// Returns why the device cannot run one of them; empty if it can run all.
 std::string problem_of(const PairedLayers& pair, const DeviceDescription& device) {
   try {
     for (const Layer* layer : pair.layers) check_can_run(layer->operation, device);
@@ -97,7 +97,7 @@ bool is_among(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// What each alternative has beside what is compared, and what was noted when it was read.
+// Adds the notes of each alternative's model, and notes on its layers without a partner.
 void note_what_is_left(const std::vector<ComparedAlternative>& alternatives,
                        const std::vector<std::string>& paired, const std::vector<std::string>& compared,
                        ComparedWork& work) {
@@ -250,7 +250,7 @@ std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const In
   ProcessRecords found = run_in_fresh_processes(record.device.id, work.plan, processes);
   line.clear();
   record.interrupted = found.interrupted;
-  // The first process verifies and counts: what it could not.
+  // The first process verifies and counts. Takes over what it failed to count.
   for (const RunRecord& process : found.records) {
     for (const std::string& note : process.notes) add_once(record.notes, note);
     for (const RunEntry& entry : process.entries) {

@@ -1,4 +1,4 @@
-// What alternatives have in common, item by item: the plan of a comparison.
+// Pairs the items of alternatives into the plan of a comparison, and carries the comparison out.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@
 
 namespace jitterscope::cli {
 
-/// One of the things that are compared, as it was read.
+/// One of the alternatives, as it was read.
 struct ComparedAlternative {
-  std::string label;  ///< what sets it apart: "engine=best", "nhwc", or the target itself
+  std::string label;  ///< distinguishing part: "engine=best", "nhwc", or the target itself
   WorkList work;
   MeasureOptions options;  ///< its conditions
 };
@@ -23,46 +23,46 @@ struct ComparedAlternative {
 struct ComparedWork {
   ComparisonItems items;
   Plan plan;                                 ///< a group for each item, with a trial for each alternative
-  std::vector<std::string> notes;            ///< sentences about what is compared
-  std::vector<LeftOutLayers> left_out = {};  ///< of networks
+  std::vector<std::string> notes;            ///< about the comparison, as sentences
+  std::vector<LeftOutLayers> left_out = {};  ///< for networks
 };
 
-/// Pairs layers by their names in the network, operations in the order typed. Loads, precision, time limit
-/// and locked clock are the shared ones. Throws UsageError where alternatives have nothing in common, or no
-/// item can run on the device on all sides.
+/// Pairs layers by their names in the network, and typed operations by their order. `shared` sets loads,
+/// precision, time limit and locked clock. Throws UsageError if the alternatives have nothing in common, or
+/// if the device can run no item for all alternatives.
 ComparedWork pair_alternatives(const std::vector<ComparedAlternative>& alternatives,
                                const MeasureOptions& shared, const DeviceDescription& device);
 
-/// Says where single operations, or layers of the same name, compute or move unlike amounts.
+/// Adds notes if paired operations, or layers of the same name, compute or move unlike amounts.
 void note_unlike_work(const std::vector<ComparedAlternative>& alternatives, ComparedWork& work);
 
-// What the arms of studies make of the work, as alternatives of a comparison.
+// Below: the work as the arms of studies change it, as alternatives of a comparison.
 
-/// An arm, and the study that it is of.
+/// An arm and its study.
 struct AppliedArm {
   const study::Study* study = nullptr;
   study::Arm arm;
 };
 
-/// The work with arms applied, each to what its study can be asked of as the ones before left it. Which
-/// library runs a layer is chosen for what has become of it, by `provider`.
+/// Applies the arms in order, each to the operations that its study can be asked of after the arms before.
+/// Then chooses the library for each changed layer by `provider`.
 ComparedAlternative apply_arms(const std::string& label, std::span<const AppliedArm> arms, WorkList work,
                                const MeasureOptions& options, const std::string& provider,
                                const DeviceDescription& device);
 
-/// The reason why the device cannot run any of the work; empty where it can.
+/// Returns why the device can run none of the work; empty if it can run some.
 std::string problem_of(const WorkList& work, const DeviceDescription& device);
 
-// A comparison carried out: its alternatives beside each other in fresh processes.
+// Below: the comparison carried out, with the alternatives beside each other in fresh processes.
 
 struct Invocation;
 
-/// The alternatives, and how long comparing them takes: for --dry-run.
+/// Lists the alternatives and the duration of the comparison, for --dry-run.
 std::string comparison_plan_text(const ComparedWork& work, const ComparisonRecord& record);
 
-/// In as many processes as the record asks for, with a live line; where there is a budget, none but the first
-/// is started after it. Fills what the record does not have yet: all but alternatives, device and
-/// environment. Returns how long each process took.
+/// Compares in `record.processes_asked` processes, with a live line. After the budget only the first process
+/// is still started. Fills all of the record but alternatives, device and environment. Returns each process'
+/// duration.
 std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const Invocation& invocation,
                                               ComparisonRecord& record,
                                               std::optional<Nanoseconds> budget = {});

@@ -17,18 +17,18 @@
 #include "output/output_file.hpp"
 #include "selftest/run_proofs.hpp"
 
-// The values that a flag or an argument takes.
+// Completes the values of flags and arguments.
 
 namespace jitterscope::cli {
 
-/// All values, files included where they are meant. `current`: what is typed of the value; `before`: what is
-/// typed of the word before the value, as `--cache=`, and leads each completion.
+/// Returns all values, and whether files fit. `current` is the typed part of the value. `before` is the typed
+/// part of the word before the value, such as `--cache=`; it begins each completion.
 Completions complete_value(const CommandDescription& command, const OptionDescription& option,
                            const std::string& current, const std::string& before);
 
 namespace {
 
-// The type's name is followed by those of the validators: "TEXT:{auto,all}" where the values are known.
+// CLI11 appends the validators to the type's name: "TEXT:{auto,all}" if the values are known.
 void read_type(const std::string& type_name, OptionDescription& description) {
   description.value = type_name.substr(0, type_name.find(':'));
   const std::size_t open = type_name.find(":{"), close = type_name.rfind('}');
@@ -41,7 +41,7 @@ OptionDescription describe(const CLI::Option& option) {
   OptionDescription description;
   description.is_argument = option.get_positional();
   description.name = option.get_name(description.is_argument);
-  // "-h,--help": the long name says more.
+  // Takes the long name of "-h,--help", which says more.
   if (!description.is_argument && !option.get_lnames().empty()) {
     description.name = "--" + option.get_lnames().front();
   }
@@ -95,12 +95,12 @@ const Described* find_named(const std::vector<Described>& list, const std::strin
   return found == list.end() ? nullptr : &*found;
 }
 
-// Where the cursor is: in which command, behind which flag or at which argument.
+// Position of the cursor: the command, and the flag or argument to complete.
 struct Position {
   const CommandDescription* tool;
   const CommandDescription* command;
-  const OptionDescription* flag = nullptr;  ///< the cursor is at its value
-  std::size_t arguments = 0;                ///< those before
+  const OptionDescription* flag = nullptr;  ///< flag whose value the cursor is at
+  std::size_t arguments = 0;                ///< number of arguments before the cursor
 };
 
 const OptionDescription* find_flag(const Position& position, const std::string& name) {
@@ -114,7 +114,7 @@ Position walk(const CommandDescription& tool, const std::vector<std::string>& ty
   for (std::size_t i = 0; i + 1 < typed.size(); ++i) {
     const std::string& word = typed[i];
     if (position.flag != nullptr) {
-      position.flag = nullptr;  // that was its value
+      position.flag = nullptr;  // the word was its value
     } else if (word.starts_with("-")) {
       const OptionDescription* flag = find_flag(position, word);
       if (flag != nullptr && !flag->value.empty()) position.flag = flag;
@@ -127,7 +127,7 @@ Position walk(const CommandDescription& tool, const std::vector<std::string>& ty
   return position;
 }
 
-// The last argument may take all that follow.
+// Returns the argument at a place; the last one may take all words that follow.
 const OptionDescription* argument_at(const CommandDescription& command, std::size_t place) {
   const OptionDescription* last = nullptr;
   for (const OptionDescription& option : command.options) {
@@ -276,8 +276,8 @@ std::vector<std::string> proof_names() {
   return names;
 }
 
-// Flags whose values are words of the measuring library, which CLI11 does not know. completion_test holds
-// them against what the program takes.
+// Returns values that are words of the measuring library, unknown to CLI11. completion_test compares them
+// with those that the program accepts.
 std::vector<std::string> known_words_of(const CommandDescription& command, const OptionDescription& option) {
   static const std::map<std::string, std::vector<std::string>> words = {
       {"--cache", {"warm", "cold", "dirty", "produced"}},
@@ -294,14 +294,14 @@ std::vector<std::string> known_words_of(const CommandDescription& command, const
   return found == words.end() ? std::vector<std::string>() : found->second;
 }
 
-// "write everything to PATH or - (stdout)"
+// True if the description is like "write everything to PATH or - (stdout)".
 bool takes_file(const OptionDescription& option) {
   static const std::set<std::string> names = {"--python", "--trace", "--log", "files"};
   return names.contains(option.name) || option.value == "FILE" ||
          option.description.find("PATH") != std::string::npos;
 }
 
-// What is typed before the value at the cursor, in a list a,b,c.
+// Returns the part of a list a,b,c before the value at the cursor.
 std::string list_before(const std::string& current) { return current.substr(0, current.rfind(',') + 1); }
 
 void add_devices(const std::string& current, const std::string& before, Completions& completions) {
@@ -340,7 +340,7 @@ void add_words(const std::set<std::string>& said, std::set<std::string>& found) 
     if (said.contains(std::string(word.text))) found.emplace(word.text);
   }
 }
-// The help of a parameter names its values: "forward (as in training) or backward".
+// Finds a parameter's values in its help, such as "forward (as in training) or backward".
 std::set<std::string> values_of(const ParameterHelp& parameter) {
   const std::set<std::string> said = words_in(parameter.meaning);
   std::set<std::string> found;
@@ -355,12 +355,12 @@ std::set<std::string> values_of(const ParameterHelp& parameter) {
   if (parameter.name == "kind") add_words<CopyKind>(said, found);
   if (parameter.name == "memory") add_words<HostMemory>(said, found);
   if (parameter.name == "by") add_words<Allocator>(said, found);
-  // A target is by default what another parameter says.
+  // The default of a target is the value of another parameter.
   if (!found.empty() && !parameter.default_value.empty() && !is_target) found.insert(parameter.default_value);
   return found;
 }
 
-// `before`: KIND:name=value, up to the last comma; the rest is a name, or a name and a value.
+// `before` is KIND:name=value up to the last comma; `rest` is a name, or a name and a value.
 void add_parameters(const std::vector<ParameterHelp>& parameters, const std::string& before,
                     const std::string& rest, Completions& completions) {
   const std::size_t equals = rest.find('=');
@@ -406,7 +406,7 @@ void add_models(const std::string& before, Completions& completions) {
   for (const std::string& name : model_names()) completions.words.push_back({before + name, "model file"});
 }
 
-// An operation, a network's name, or a file; which of them, the argument's name says.
+// Completes operations, networks and files, depending on the argument's name.
 void add_targets(const std::string& argument, const std::string& current, const std::string& before,
                  Completions& completions) {
   if (current.find(':') != std::string::npos) {

@@ -7,7 +7,7 @@
 namespace jitterscope::cli {
 namespace {
 
-// `timeout` signals a process and then its whole group: two signals within a moment are one request.
+// `timeout` signals a process and then its whole group: signals within 1 s are one request.
 constexpr std::time_t kOneRequestSeconds = 1;
 volatile std::sig_atomic_t signals_seen = 0;
 volatile std::time_t first_signal = 0;
@@ -30,7 +30,7 @@ void remember(int number) {
 
 void listen_for_interruption() {
   struct sigaction action {};
-  action.sa_handler = remember;  // no SA_RESTART: a sleep ends early, so that Ctrl-C is answered at once
+  action.sa_handler = remember;  // no SA_RESTART: a signal ends a sleep, so Ctrl-C is answered at once
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }
 

@@ -1,4 +1,4 @@
-// The subcommands. Each file adds one to the command line and runs it from its callback.
+// Declares the subcommands. Each function adds one to the command line, which runs it from a callback.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace jitterscope::cli {
 
-/// What a subcommand gets from main, and gives back.
+/// Data that main and a subcommand exchange.
 struct Invocation {
   std::string command_line;  ///< as typed, for the record
-  std::string executable;    ///< path of this program, for the processes it starts
-  std::string settings;      ///< a sentence: what was taken from the settings file; empty where nothing was
-  std::vector<const CLI::Option*> options_of_settings;  ///< that have their value from it
+  std::string executable;    ///< path of this program, for the processes that it starts
+  std::string settings;      ///< sentence on values from the settings file; empty if there are none
+  std::vector<const CLI::Option*> options_of_settings;  ///< options whose values come from the settings file
   ExitCode exit_code = ExitCode::done;
 };
 
@@ -37,11 +37,10 @@ void add_report_command(CLI::App& app);
 void add_list_command(CLI::App& app, Invocation& invocation);
 void add_reference_command(CLI::App& app, Invocation& invocation);
 
-// Ctrl-C and its kin: asked for, not suffered.
+// Below: handling of Ctrl-C and other signals.
 
-/// From now on SIGINT, SIGTERM and SIGHUP are remembered; the measuring loop asks between rounds, ends,
-/// and keeps what it has. A signal more than a second later ends the process at once (clocks are restored by
-/// their guardian).
+/// From now on SIGINT, SIGTERM and SIGHUP are remembered. The measuring loop checks between rounds, ends, and
+/// keeps its results. A signal more than 1 s later ends the process at once (a guardian restores the clocks).
 void listen_for_interruption();
 bool is_interrupted();
 

@@ -29,8 +29,8 @@ std::string typed(int argc, char** argv) {
   return line;
 }
 
-// Never throws: where standard error is closed as well, the exit code still tells. Sentences quote names of
-// files and of what is in them, which may hold what moves a terminal's cursor.
+// Prints an error; never throws, because the exit code remains if stderr is closed. Replaces control
+// characters: names of files and their contents could move the terminal's cursor.
 void complain(const std::string& sentence) {
   std::fputs(fmt::format("jitterscope: {}\n", harmless_lines(sentence)).c_str(), stderr);
 }
@@ -70,7 +70,7 @@ int run(int argc, char** argv) {
   listen_for_interruption();
   try {
     std::vector<std::string> words = with_counter_names({argv + 1, argv + argc});
-    std::ranges::reverse(words);  // as CLI11 takes them
+    std::ranges::reverse(words);  // CLI11 expects the reverse order
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> arguments = {argv + 1, argv + argc};

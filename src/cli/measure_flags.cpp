@@ -63,7 +63,9 @@ void MeasureFlags::add_to(CLI::App& command) {
               "default: burst")
           ->delimiter(',');
   show_if(load, help.has_load);
-  command.add_option("--queue", queue, "saturated (behind a gate), eager (as a program launches), graph")
+  command
+      .add_option("--queue", queue,
+                  "saturated (held until all is in it), eager (as a program launches), graph")
       ->capture_default_str();
   command.add_option("--instrument", instrument, "auto, events, graph, cupti or host")->capture_default_str();
   command.add_option("--data", data, "what operands hold: normal, uniform, zeros, ones, sparse")
@@ -136,7 +138,7 @@ MeasureOptions MeasureFlags::options() const {
   require(sustained_time_limit_seconds > 0, "--sustained-time-limit: more than 0 seconds");
   require(minimum_rounds >= 1, "--min-rounds: at least 1");
   require(conditioning_launches >= 0 && conditioning_launches <= 100, "--conditioning: 0 to 100");
-  // More would not fit the queue of a GPU (1,024 entries), and the gate would never open.
+  // More would not fit a GPU's queue (1,024 entries), and the held queue would never be released.
   require(launches_per_round >= 0 && launches_per_round <= 200, "--launches-per-round: 1 to 200");
   require(idle_milliseconds[0] >= 0 && idle_milliseconds[0] <= idle_milliseconds[1],
           "--idle: the shortest comes first, as in --idle 10,70");
@@ -144,7 +146,7 @@ MeasureOptions MeasureFlags::options() const {
   options.time_limit = seconds(time_limit_seconds);
   options.sustained_time_limit = seconds(sustained_time_limit_seconds);
   options.minimum_rounds = minimum_rounds;
-  // Hertz in place of megahertz are a slip; no clock of a CPU or GPU is outside of these.
+  // Larger values are hertz given by mistake; clocks of CPUs and GPUs lie within these limits.
   require(reference_clock_megahertz == 0 ||
               (reference_clock_megahertz >= 1 && reference_clock_megahertz <= 20'000),
           "--reference-clock: a clock in MHz from 1 to 20000, as 1410");

@@ -1,4 +1,4 @@
-// The flags by which every measuring command says under which conditions, how precisely and how long.
+// Defines the flags of all measuring commands for conditions, precision and duration.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ inline constexpr const char* kDeviceHelp =
     "auto, cpu, cuda or gpu (the first), cuda:N, or a simulated GPU: virtual, virtual:PRESET or "
     "virtual:FILE.toml, with ,without=MECHANISM+… to switch causes of variation off";
 
-/// For CLI::Option::transform: a duration as a number of `unit`s, a count as its digits. Throws UsageError
-/// that names the flag.
+/// For CLI::Option::transform: makes a duration a number of `unit`s, and a count its digits. Throws
+/// UsageError with the flag's name.
 std::function<std::string(std::string)> duration_in(const std::string& flag, Nanoseconds unit);
 std::function<std::string(std::string)> count_of(const std::string& flag);
 
-/// The value whose word was typed. Throws UsageError with the nearest.
+/// Returns the value with this word. Throws UsageError with the nearest word.
 template <class Enum>
 Enum read_word(const std::string& flag, const std::string& word, const std::vector<Enum>& values) {
   std::vector<std::string> known;
@@ -35,11 +35,11 @@ Enum read_word(const std::string& flag, const std::string& word, const std::vect
   throw UsageError(fmt::format("{}: unknown word '{}'{}", flag, word, suggestion(word, known)));
 }
 
-/// In what a command's flags differ from those of `run`, for its help.
+/// Differences of a command's flags from those of `run`, for its help.
 struct MeasureHelp {
   const char* caches = "cache states: warm, cold, dirty, produced (default: warm,cold)";
   const char *precision = "", *time_limit = "";  ///< defaults in words; empty: the numbers
-  /// Flags that the command does not take are left out of its help; it says why when they are typed.
+  /// False for flags that the command does not take: its help omits them, and it refuses them when typed.
   bool has_load = true, has_lock_clocks = true, has_sustained_time_limit = true;
 };
 
@@ -49,7 +49,7 @@ struct MeasureFlags {
   std::vector<std::string> caches, loads;  ///< empty: the command's own default
   std::string queue = "saturated", instrument = "auto", data = "normal";
   double precision_percent = 0.5;
-  /// Cold launches of a few microseconds do not reach 0.5 % in 3 s either, and an answer is wanted in 3 s.
+  /// An answer should come in 3 s, and cold launches of a few microseconds do not reach 0.5 % in 3 s either.
   double time_limit_seconds = 1.5;
   double sustained_time_limit_seconds = 10;
   std::int64_t minimum_rounds = 10, conditioning_launches = 2, launches_per_round = 0;
@@ -57,21 +57,21 @@ struct MeasureFlags {
   bool no_warm_up = false;
   std::uint64_t seed = 1;
   std::string lock_clocks;
-  double reference_clock_megahertz = 0;  ///< 0: each run's own
+  double reference_clock_megahertz = 0;  ///< 0: the run's own median clock
   const CLI::Option* precision_option = nullptr;
   const CLI::Option* time_limit_option = nullptr;
 
   void add_to(CLI::App& command);
-  /// By a flag or the settings file: the default is a wish, and missing it no failure.
+  /// True if a flag or the settings file asks for a precision. Missing only the default is no failure.
   bool asks_for_precision() const { return precision_option != nullptr && precision_option->count() > 0; }
   bool asks_for_time() const { return time_limit_option != nullptr && time_limit_option->count() > 0; }
   /// Throws UsageError with the nearest known word.
   MeasureOptions options() const;
 };
 
-// Percentages as flags have them: --margin, how far apart counts as the same, and --tolerance.
+// Below: percentages in flags: --margin (difference that counts as the same) and --tolerance.
 
-/// "1%" or "1" is 0.01. Throws UsageError for what is no percentage between 0 and 100.
+/// Returns 0.01 for "1%" or "1". Throws UsageError if the text is no percentage between 0 and 100.
 double read_percentage(const std::string& flag, std::string text);
 inline double read_margin(std::string text) { return read_percentage("--margin", std::move(text)); }
 

@@ -96,7 +96,7 @@ void ReportFiles::write(std::span<const AnyRecord> records) {
 
 namespace {
 
-// Why the record can be no baseline; empty where it can.
+// Returns why the record cannot be a baseline; empty if it can.
 std::string problem_of(const RunRecord& record, ExitCode exit_code) {
   if (record.interrupted) return "it was interrupted";
   if (exit_code == ExitCode::check_failed) return "a result is wrong";
@@ -117,7 +117,7 @@ void HistoryFlags::add_to(CLI::App& command) {
 
 History HistoryFlags::history() const {
   if (!folder.empty()) return History(folder);
-  // Shown as it is typed from here.
+  // Makes the path relative, as a user would type it here.
   const std::filesystem::path here = std::filesystem::current_path();
   return History(history_folder(here).lexically_proximate(here));
 }

@@ -1,4 +1,4 @@
-// The flags by which `run` says how much of what it found is printed.
+// Defines the flags for printed output, pages, plots and histories.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace jitterscope::cli {
 
 struct PageFlags {
-  std::string top, findings;  ///< empty: the usual
+  std::string top, findings;  ///< empty: the default
   bool details = false;
 
   void add_to(CLI::App& command);
@@ -25,7 +25,7 @@ struct PageFlags {
   Page page(bool is_model) const { return page_of(shown(), is_model); }
 };
 
-// A record as a page and as a picture: --html and --plot of every command that measures.
+// Below: a record as a page and a picture: --html and --plot of every measuring command.
 
 struct ReportFlags {
   std::string html, plot;
@@ -35,10 +35,10 @@ struct ReportFlags {
 
 class ReportFiles {
  public:
-  /// Throws where one cannot be written or drawn, before anything is measured.
+  /// Throws before anything is measured if a file cannot be written or drawn.
   explicit ReportFiles(const ReportFlags& flags);
   void write(const AnyRecord& record) { write({&record, 1}); }
-  /// One page of them all; the picture is of the first.
+  /// Writes one page with all records, and the picture of the first.
   void write(std::span<const AnyRecord> records);
 
  private:
@@ -46,9 +46,9 @@ class ReportFiles {
   std::string plot_name_, python_, vega_;
 };
 
-// Where histories lie, and a record that goes into one.
+// Below: folders of histories, and a record to add to one.
 
-/// Fresh processes on each side of a gate, as of `compare`.
+/// Number of fresh processes on each side of a gate, as in `compare`.
 inline constexpr std::int64_t kGateProcesses = 8;
 
 struct HistoryFlags {
@@ -58,14 +58,14 @@ struct HistoryFlags {
   History history() const;
 };
 
-/// --save NAME: what a run found, as the baseline of a gate.
+/// Saves a run's record as the baseline of a gate: --save NAME.
 class RecordToSave {
  public:
-  /// Before anything is measured. Throws UsageError where it cannot be saved.
+  /// Made before measuring. Throws UsageError if nothing can be saved.
   RecordToSave(std::string name, const HistoryFlags& flags);
 
-  /// Says on stderr where it went, or why it is no baseline: it was interrupted, a result is wrong, nothing
-  /// has a time.
+  /// Says on stderr where the record was saved, or why it is no baseline: it was interrupted, a result is
+  /// wrong, or nothing was timed.
   void save(const RunRecord& record, ExitCode exit_code) const;
 
  private:

@@ -13,7 +13,7 @@
 namespace jitterscope::cli {
 namespace {
 
-// Whether the library that PyTorch itself calls for it runs the operation here.
+// True if jitterscope runs the operation with the library that PyTorch calls for it.
 bool runs_as_pytorch(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   if (const auto* convolution = std::get_if<Conv2d>(&parameters)) return pytorch_uses_cudnn(*convolution);
@@ -24,13 +24,13 @@ bool runs_as_pytorch(const Operation& operation) {
 
 bool is_aten(const Operation& operation) { return std::holds_alternative<Aten>(operation.parameters()); }
 
-// Null on a device that cannot have PyTorch's operators, as a simulated GPU.
+// Returns null if the device cannot have PyTorch's operators, such as a simulated GPU.
 const LibraryInfo* torch_of(const DeviceDescription& device) {
   const auto found = std::ranges::find(device.libraries, "torch", &LibraryInfo::name);
   return found == device.libraries.end() ? nullptr : &*found;
 }
 
-// Empty where the provider can be used.
+// Returns an empty text if the provider can be used.
 std::string torch_problem(const DeviceDescription& device) {
   if (const LibraryInfo* torch = torch_of(device)) return torch->problem;
   return fmt::format("{} has no torch provider; --device cpu and cuda can have one", device.name);
@@ -52,7 +52,7 @@ void leave_out(WorkList& work, const Layer& layer, const std::string& problem) {
   work.model.untimed.push_back(std::move(left_out));
 }
 
-// Where nothing is left: which operators there are, and why none can be timed.
+// Lists the operators and why none can be timed.
 std::string nothing_left(const WorkList& work) {
   constexpr std::size_t kNamed = 4;
   const std::vector<UntimedOperator>& untimed = work.model.untimed;
@@ -67,8 +67,8 @@ std::string nothing_left(const WorkList& work) {
   return fmt::format("nothing of {} can be timed here: {}", printable(work.title, 200), joined(operators));
 }
 
-// The operator that was recorded, else the one that is known. Where its operands are is known of the latter,
-// and of the former where both take tensors of the same sizes.
+// Returns the recorded operator, else the known one. The operands' places are known for the latter, and for
+// the former if both take tensors of the same sizes.
 std::optional<LayerAten> operator_of(const Layer& layer) {
   std::optional<LayerAten> known = aten_of_layer(layer.operation);
   if (!layer.aten) return known;
@@ -82,7 +82,7 @@ std::optional<LayerAten> operator_of(const Layer& layer) {
   return recorded;
 }
 
-// The operand's place among those of the operator that runs the layer now.
+// Returns the operand's place among those of the operator that now runs the layer.
 std::size_t place_of(const std::optional<LayerAten>& now, std::size_t operand) {
   if (!now) return operand;
   return operand < now->operands.size() ? now->operands[operand] : kUnknownOperand;
@@ -114,7 +114,7 @@ void choose_provider(WorkList& work, Provider provider, const DeviceDescription&
   if (provider == Provider::torch && !problem.empty()) throw MissingError("--provider torch: " + problem);
   const bool may_be_torch = provider != Provider::builtin && problem.empty();
   std::vector<bool> keep;
-  std::vector<std::optional<LayerAten>> now;  // of the layers that PyTorch runs in place of jitterscope
+  std::vector<std::optional<LayerAten>> now;  // layers that PyTorch runs in place of jitterscope
   for (Layer& layer : work.model.layers) {
     const bool is_layer = !layer.names.empty();
     const bool wanted =

@@ -1,4 +1,4 @@
-// Which library runs an operation of a record: jitterscope's own way to it, or PyTorch itself.
+// Chooses whether jitterscope or PyTorch runs an operation of a record.
 #pragma once
 
 #include <string>
@@ -7,19 +7,18 @@
 
 namespace jitterscope::cli {
 
-/// `automatic`: in a model PyTorch's own operator where jitterscope would run a stand-in for it and the torch
-/// provider is there; `torch`: wherever the operator is known, of operations that were typed as well;
-/// `builtin`: never. What only PyTorch can run and is not to be run by it goes to work.untimed with the
-/// reason.
+/// `automatic`: PyTorch's own operator runs a model's layer if jitterscope had only a stand-in and the torch
+/// provider is available. `torch`: PyTorch runs every operator that is known, typed operations too.
+/// `builtin`: PyTorch runs none. Operations that then nothing can run go to work.untimed with the reason.
 enum class Provider { automatic, torch, builtin };
 
 /// Throws UsageError with the nearest known word (auto, torch, builtin).
 Provider parse_provider(const std::string& word);
 
-/// Throws MissingError for `torch` where the provider is not there, and where nothing is left that can be
-/// timed, with what was left out: UsageError, where `builtin` is the reason or the device cannot have it.
-/// With `keep_own` `automatic` leaves to jitterscope what it can run. The operands of work.calls are counted
-/// as LayerAten does then.
+/// Throws MissingError for `torch` without the provider. If nothing is left to time, throws with the omitted
+/// operators: UsageError if `builtin` is the reason or the device cannot have torch, else MissingError. With
+/// `keep_own`, `automatic` leaves to jitterscope what it can run. Renumbers the operands of work.calls as in
+/// LayerAten.
 void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device, bool keep_own);
 
 }  // namespace jitterscope::cli

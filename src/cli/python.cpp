@@ -29,7 +29,7 @@ namespace {
 
 bool is_python(const std::string& target) { return target.starts_with(kPythonPrefix); }
 
-// Those of models and operations, whose operands are ours to fill, to place and to check.
+// Refuses flags for models and operations, whose operands jitterscope fills, places and checks.
 void refuse_other_flags(const RunFlags& flags) {
   const std::vector<std::pair<bool, std::string_view>> others = {
       {flags.verify, "--verify"},
@@ -81,14 +81,14 @@ std::vector<std::string> python_labels(const std::vector<std::string>& targets) 
     labels.push_back((path.extension() == ".pickle" ? path.stem() : path.filename()).string());
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    // Of files of one name in two folders.
+    // Two files in different folders have the same name.
     if (std::ranges::count(labels, labels[i]) > 1) labels[i] = targets[i].substr(kPythonPrefix.size());
   }
   return labels;
 }
 
 void require_python(const SubprocessOutcome& outcome) {
-  constexpr int kCannotBeRun = 126, kNotFound = 127;  // of env
+  constexpr int kCannotBeRun = 126, kNotFound = 127;  // exit codes of env
   if (outcome.exit_code == kCannotBeRun || outcome.exit_code == kNotFound) {
     throw MissingError(fmt::format(
         "there is no Python {}: install it, or set JITTERSCOPE_PYTHON to one that is there", interpreter()));

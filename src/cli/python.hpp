@@ -1,4 +1,4 @@
-// What `python:FILE:FUNCTION` names: callables of a program in Python, which fresh processes of Python time.
+// Times `python:FILE:FUNCTION`, callables of a Python program, in fresh Python processes.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +17,51 @@ namespace jitterscope::cli {
 
 struct Invocation;
 
-/// What names a function of Python begins with.
+/// Prefix of a target that is a function of Python.
 inline constexpr std::string_view kPythonPrefix = "python:";
 
-/// Throws UsageError where some are of Python and others are not: no process can time both.
+/// True if all targets are Python's. Throws UsageError if only some are: no process can time both.
 bool are_python(const std::vector<std::string>& targets);
 
-/// "bench.py:attention" of python:folder/bench.py:attention; of what was handed over as a file its name.
+/// Returns "bench.py:attention" for python:folder/bench.py:attention, and the name of a pickle file.
 std::vector<std::string> python_labels(const std::vector<std::string>& targets);
 
-/// Throws MissingError where a process was to be Python, and there is none, or none that has jitterscope.
+/// Throws MissingError if the process failed because there is no Python or it lacks jitterscope.
 void require_python(const SubprocessOutcome& outcome);
 
-/// Each group beside each other. Throws MissingError where Python has no jitterscope.
+/// Measures the members of each group beside each other. Throws MissingError if Python lacks jitterscope.
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,
                           const MeasureOptions& options, std::int64_t processes);
 
-/// What the processes compared, whose files alone say how many cases there are.
+/// Returns the compared items; only the processes' files say how many cases there are.
 ComparisonItems python_items(const std::vector<RunRecord>& records, std::size_t alternatives);
 
-/// Each alone, in so many fresh processes, as one record. Throws InterruptedError where none was done.
+/// Measures each target alone in `processes` fresh processes. Throws InterruptedError if none finished.
 RunRecord python_record(const std::vector<std::string>& targets, const std::string& device,
                         const MeasureOptions& options, std::int64_t processes, const Invocation& invocation);
 
-/// `run` of such targets: measures, prints and writes. Throws UsageError for flags that are not for them.
+/// Carries out `run` for Python targets. Throws UsageError for flags that do not apply to them.
 void run_python_command(const RunFlags& flags, Invocation& invocation);
 
-// What only a process of Python can do: a question on its standard input, the answer on its output.
+// Below: requests that only Python can answer, from standard input to standard output.
 
 struct Invocation;
 
-/// What `python3 -m jitterscope NAME` writes; a live line shows what it tells meanwhile. With Ctrl-C it
-/// answers with what is known by then. Throws the error that it wrote, MissingError where Python has no
-/// jitterscope, and FailedError where it ended otherwise.
+/// Returns what `python3 -m jitterscope NAME` writes, with a live line of its progress. After Ctrl-C it
+/// answers with what is known. Throws the error that it wrote, MissingError if Python lacks jitterscope,
+/// FailedError if it ended otherwise.
 std::string ask_python(const std::string& name, const std::string& question, const Invocation& invocation);
 
-// The Pythons that the tool starts.
+// Below: the Python programs that the tool starts.
 
-/// $JITTERSCOPE_PYTHON, else python3.
+/// Returns $JITTERSCOPE_PYTHON, else python3.
 inline std::string interpreter() {
   const char* named = std::getenv("JITTERSCOPE_PYTHON");
   return named != nullptr && *named != '\0' ? named : "python3";
 }
 
-/// Where pictures may be drawn: the above, those on PATH, and the environment that scripts/setup makes beside
-/// the folder that this program was built in (build/python-tools, of build/release/bin).
+/// Returns Pythons that may draw pictures: the above, those on PATH, and the environment that scripts/setup
+/// makes beside the folder in which this program was built (build/python-tools, for build/release/bin).
 inline std::vector<std::string> drawing_interpreters() {
   std::vector<std::string> pythons = {interpreter()};
   for (const char* name : {"python3", "python"}) {

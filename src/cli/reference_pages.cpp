@@ -20,19 +20,19 @@ using Blocks = std::vector<Block>;
 
 void append(Blocks& blocks, Blocks more) { std::ranges::move(more, std::back_inserter(blocks)); }
 
-// Parentheses and brackets are the shell's own.
+// Quotes a word with parentheses or brackets, which the shell would interpret.
 std::string shell_word(const std::string& text) {
   return text.find_first_of("()[]{}*") == std::string::npos ? text : "'" + text + "'";
 }
 
-// The command line's descriptions begin with small letters, and end without a point.
+// Makes a sentence of a description, which begins with a small letter and has no full stop.
 std::string sentence(std::string text) {
   if (text.empty()) return text;
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text.ends_with('.') ? text : text + ".";
 }
 
-// In brackets where it may be left out, with three points where it may be repeated.
+// Puts optional arguments in brackets, and adds an ellipsis to repeatable ones.
 std::string argument_text(const OptionDescription& option) {
   std::string text = option.name + (option.takes_several ? "…" : "");
   std::ranges::transform(text, text.begin(),
@@ -65,7 +65,7 @@ ReferenceTable option_table(const CommandDescription& command) {
   return table;
 }
 
-// `above`: "history " of history's own commands.
+// `above` is "history " for the subcommands of history.
 Blocks command_blocks(const CommandDescription& command, int level, const std::string& above = {}) {
   const Footer footer = read_footer(command.footer);
   Blocks blocks = {Heading{level, above + command.name}, CodeBlock{{usage_line(command, above)}, true},
@@ -245,7 +245,7 @@ Document manual_document(const CommandDescription& tool) {
 
 namespace {
 
-// What Markdown would read as a mark; between backticks only the bar of a table is one.
+// Escapes marks of Markdown; between backticks only the bar of a table needs it.
 std::string markdown_text(const std::string& text, bool in_table) {
   std::string result;
   bool is_code = false;
@@ -300,7 +300,7 @@ std::string markdown(const Document& document) {
 
 namespace {
 
-// A minus that one types is \-, a quote or point that begins a line would be a request.
+// Escapes for roff: a typed minus is \-, and a quote or point at the start of a line would be a request.
 std::string roff_text(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -317,7 +317,7 @@ std::string roff_text(const std::string& text) {
   return result.starts_with('.') ? "\\&" + result : result;
 }
 
-// Text with words between backticks, which are set in bold.
+// Returns text with the words between backticks in bold.
 std::string inline_text(const std::string& text) {
   std::string result;
   bool is_code = false;
@@ -337,7 +337,7 @@ std::string upper_case(std::string text) {
 
 struct RoffWriter {
   std::string text;
-  bool follows_heading = false;  ///< where .PP would do nothing, and is warned of
+  bool follows_heading = false;  ///< .PP would then have no effect and cause a warning
 
   void operator()(const Heading& heading) {
     follows_heading = true;

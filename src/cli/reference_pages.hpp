@@ -1,4 +1,4 @@
-// A page of reference: what it says, and how that looks as Markdown or as a manual page.
+// Makes the reference pages and the manual page as documents, and writes them as Markdown and roff.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 namespace jitterscope::cli {
 
 struct Heading {
-  int level;  ///< 2 and 3: the title has 1
+  int level;  ///< 2 or 3: the title has 1
   std::string text;
 };
-/// Words between backticks are what one types.
+/// Words between backticks are literal input.
 struct Paragraph {
   std::string text;
 };
 struct CodeBlock {
   std::vector<std::string> lines;
-  bool is_form = false;  ///< how a command is written, and none that could be run as it stands
+  bool is_form = false;  ///< shows how a command is written; cannot be run as it is
 };
-/// The first column is what one types. A manual page has the others one after the other, from the third one
-/// on with their headings.
+/// The first column is literal input. A manual page joins the other columns, from the third on with their
+/// headings.
 struct ReferenceTable {
   std::vector<std::string> headings;
   std::vector<std::vector<std::string>> rows;
@@ -36,19 +36,19 @@ struct Document {
 };
 
 std::string markdown(const Document& document);
-/// In roff, with the macros of man(7); `version` is shown at the foot of the page.
+/// Writes roff with the macros of man(7); the page's foot shows `version`.
 std::string manual_page(const Document& document, const std::string& version);
 
-// The pages of docs/reference and the manual page, made of the command line's own description and of the
+// Below: the pages of docs/reference and the manual page, made from the command line's description and the
 // program's tables.
 
 struct ReferencePage {
-  std::string_view name;  ///< of the file in docs/reference, without .md
+  std::string_view name;  ///< file in docs/reference, without .md
   Document (*make)(const CommandDescription& tool);
 };
 const std::vector<ReferencePage>& reference_pages();
 
-/// All that one needs beside a terminal, as jitterscope(1).
+/// Returns jitterscope(1): all that one needs beside a terminal.
 Document manual_document(const CommandDescription& tool);
 
 }  // namespace jitterscope::cli

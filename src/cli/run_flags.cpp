@@ -25,7 +25,7 @@ std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& co
   return counts;
 }
 
-// Between two passes the queue runs empty while the host reads the trace: that is no sustained load.
+// Between passes the queue is empty while the host reads the trace: that is no sustained load.
 void require_burst(const MeasureOptions& options) {
   if (std::ranges::find(options.loads, Load::burst) != options.loads.end()) return;
   throw UsageError(
@@ -74,8 +74,8 @@ void check_combinations(const RunFlags& flags) {
   }
 }
 
-// Sustained loads take many seconds, of a whole model minutes, and heat the chip for what comes next: they
-// are asked for, and for one operation half a second of it says whether they should be.
+// Sustained loads take many seconds, for a whole model minutes, and heat the chip for later measurements.
+// They run only if requested; for one operation, a probe of 0.5 s says whether they should be.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   MeasureOptions options = flags.measure.options();
   if (flags.measure.loads.empty()) {
@@ -87,7 +87,7 @@ MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   options.counters = asked_counters(flags.counters);
   options.fresh_data = flags.fresh_data;
   options.iterations = checked_iterations(flags.iterations);
-  // Which of them a layer meets in its network is what the comparison shows.
+  // The comparison shows which cache state a layer meets in its network.
   if (flags.in_sequence && flags.measure.caches.empty()) {
     options.caches = {CacheState::warm, CacheState::cold, CacheState::dirty, CacheState::produced};
   }

@@ -1,4 +1,4 @@
-// What the flags of `run` say, and what they may say together.
+// Defines the flags of `run` and checks which may be combined.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace jitterscope::cli {
 
-/// As typed.
+/// The flags as typed.
 struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
@@ -30,29 +30,29 @@ struct RunFlags {
   std::optional<std::int64_t> processes;
 };
 
-/// As many as were asked for; of a baseline as many as a gate compares with, so that its verdict is sharp.
+/// Returns --processes; for a baseline by default as many as a gate uses, so that its verdict is sharp.
 std::int64_t process_count(const RunFlags& flags);
 
-/// A file, or standard output.
+/// True if the path names standard output.
 bool is_stdout(const std::string& path);
 
-/// Throws UsageError where two flags make no sense together.
+/// Throws UsageError if two flags cannot be combined.
 void check_combinations(const RunFlags& flags);
 
-/// How the work is to be measured. Throws UsageError for a flag's value that is none.
+/// Returns the options of the measurement. Throws UsageError for a flag's invalid value.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work);
 
-// Where a run's record goes: a table for people, and the files that were named.
+// Below: output of a run's record: a table for people, and the named files.
 
 class RunFiles {
  public:
-  /// `json`: that of the flags, or the file that is continued. Throws where one cannot be written, before
-  /// anything is measured.
+  /// `json` is the path of the flags, or the file that is continued. Throws before anything is measured if a
+  /// file cannot be written.
   RunFiles(const std::string& json, const RunFlags& flags);
 
-  /// Nothing where there is none, or where it is standard output.
+  /// Returns nullopt if there is none, or if it is standard output.
   std::optional<std::string> json_file() const;
-  /// The table too, unless one of the files is standard output.
+  /// Writes the files, and the table unless a file is standard output.
   void write(const RunRecord& record, const Page& page);
 
  private:

@@ -43,13 +43,13 @@ Plan plan_of(const RunRequest& request) {
 
 namespace {
 
-// Seen on an H200: plan building, allocation and first calls take 0.05 to 0.5 s; a sustained measurement of a
-// steady operation ends after 1.5 to 3 s.
+// On an H200, plan building, allocation and first calls take 0.05 to 0.5 s; a sustained measurement of a
+// steady operation takes 1.5 to 3 s.
 constexpr Nanoseconds kLeastPreparation = milliseconds(50), kMostPreparation = milliseconds(500);
 constexpr Nanoseconds kLeastSustained = seconds(1.5);
-// Calibration, the proof that eviction evicts, ceilings: the least on an H200, the most on a CPU.
+// Calibration, proof of eviction and ceilings: the least on an H200, the most on a CPU.
 constexpr Nanoseconds kLeastBefore = seconds(0.3), kMostBefore = seconds(4);
-// Simulated seconds in one second of a CPU core: 25 of sustained loads, up to 280 of bursts.
+// Simulated seconds per second of a CPU core: 25 for sustained loads, up to 280 for bursts.
 constexpr double kSimulatedPerSecond = 25.0;
 constexpr Nanoseconds kRound = milliseconds(5);
 // 15 launches, and starting and reading a tracer: an allowance, not measured.
@@ -97,7 +97,7 @@ TimeRange round_time(const MeasureOptions& options, std::size_t operations) {
   return time;
 }
 
-// measure_sequence ends after three times the limit where the rounds asked for are not there by then.
+// measure_sequence ends after three times the limit if it then lacks the requested rounds.
 TimeRange sequence_time(const RunRequest& request) {
   const MeasureOptions& options = request.options;
   TimeRange time = times({kLeastPreparation, kMostPreparation}, std::ssize(request.work.model.calls));
@@ -169,7 +169,7 @@ std::string plan_text(const RunRequest& request, const DeviceDescription& device
     if (!layer.names.empty()) text += fmt::format("  ({}× {})", layer.names.size(), layer.names.front());
     text += '\n';
   }
-  // What PyTorch runs beside a network's layers is the same each time; what a file holds nobody knows before.
+  // PyTorch's untimed operators are the same for every network by name; a file's are not known before.
   const std::string untimed = work.model.format.empty()
                                   ? std::string()
                                   : untimed_text(work.model.untimed, work.model.recorded_gpu_time, width);
@@ -180,7 +180,7 @@ std::string plan_text(const RunRequest& request, const DeviceDescription& device
 
 namespace {
 
-// What the processes found of what this one knows the names of.
+// Combines the processes' results with the entries of the plan, which have the layers' names.
 void take(const Plan& plan, std::vector<RunRecord> processes, RunRecord& record) {
   RunRecord found = combine_processes(std::move(processes));
   record.calibration = found.calibration;

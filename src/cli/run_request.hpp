@@ -1,4 +1,4 @@
-// What `run` was asked for, before anything is timed.
+// Holds what `run` was asked to measure, and carries it out in several processes.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +17,38 @@ struct RunRequest {
   bool verify = false;
   bool ceilings = true;
   bool in_sequence = false;
-  std::int64_t processes = 1;        ///< fresh ones where there is more than one, each with the whole plan
-  bool precision_was_asked = false;  ///< by the user: then missing it has an exit code of its own
+  std::int64_t processes = 1;        ///< if more than 1, in fresh processes, each with the whole plan
+  bool precision_was_asked = false;  ///< by the user; missing it then has its own exit code
 };
 
-/// A trial for each layer of the work, compared with nothing.
+/// Makes a group with one trial for each layer of the work.
 Plan plan_of(const RunRequest& request);
 
-// What a run will do, and for how long: --dry-run, and what a person is told before a long run.
+// Below: the plan and its duration, for --dry-run and before a long run.
 
 struct TimeRange {
   Nanoseconds least, most;
 };
-/// From the idles, the least number of rounds and the time limits, of all that is asked for. Launches are
-/// taken to be short against the idles, which on a CPU they may not be: then the limits decide. The launches
-/// of loops have no limit; they are taken to last kLoopLaunch at most.
+/// Estimates from idles, the minimum number of rounds and time limits. Assumes launches short against the
+/// idles; on a CPU they may be longer, and then the limits decide. Launches of loops have no limit; each is
+/// taken to last kLoopLaunch at most.
 TimeRange expected_time(const RunRequest& request);
 inline constexpr Nanoseconds kLoopLaunch = milliseconds(1);
 
-/// Operations, conditions, time: nothing is measured to write it.
+/// Lists operations, conditions and duration without measuring.
 std::string plan_text(const RunRequest& request, const DeviceDescription& device,
                       std::size_t width = kPageWidth);
 
-// The same plan in several fresh processes, with a live line, as one record.
+// Below: one plan in several fresh processes, with a live line, as one record.
 
 struct Invocation;
 
-/// Fills what the record does not have yet: all but the device, the environment and what was read. It stays
-/// without entries where it was interrupted before a process was done.
+/// Fills all of the record but the device, the environment and what was read. Leaves it without entries if
+/// interrupted before a process was done.
 void measure_in_processes(const Plan& plan, std::int64_t processes, const Invocation& invocation,
                           RunRecord& record);
 
-/// Says over how many processes the times are, and which were lost.
+/// Adds notes on how many processes the times are from, and which were lost.
 void note_processes(std::size_t count, const std::vector<std::string>& lost, RunRecord& record);
 
 }  // namespace jitterscope::cli

@@ -72,7 +72,7 @@ toml::table read_table(const std::string& file) {
   }
 }
 
-// One value as it would be typed; nothing where it is no text, number, true or false.
+// Returns a value as it would be typed; nullopt if it is no text, number, true or false.
 std::optional<std::string> typed(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
@@ -86,7 +86,7 @@ class Settings {
   Settings(CLI::App& app, std::string file, Invocation& invocation)
       : app_(app), file_(std::move(file)), invocation_(invocation) {}
 
-  /// What was taken from the file for the command that runs: "precision = 1, cache = warm,cold".
+  /// Returns the settings applied to the command that runs: "precision = 1, cache = warm,cold".
   std::string apply() {
     const toml::table table = read_table(file_);
     for (const auto& [key, node] : table) apply_section(std::string(key.str()), node);
@@ -134,7 +134,7 @@ class Settings {
     invocation_.options_of_settings.push_back(option);
   }
 
-  // None for a flag that is false, as if it were not there.
+  // Empty for a flag that is false, as if it were absent.
   std::vector<std::string> values_of(const CLI::Option& option, const std::string& key,
                                      const toml::node& node) const {
     const bool is_flag = option.get_items_expected_max() == 0;
@@ -158,7 +158,7 @@ class Settings {
     return values;
   }
 
-  // On the command line, or what excludes it.
+  // True if the command line has the option or one that excludes it.
   static bool is_given(const CLI::Option& option) {
     if (option.count() > 0) return true;
     for (const CLI::Option* other : option.get_excludes()) {

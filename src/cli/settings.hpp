@@ -1,4 +1,4 @@
-// The settings file: flags that hold where the command line does not give them.
+// Reads the settings file: flags that apply unless the command line gives them.
 //
 //   [run]
 //   precision = 1
@@ -9,10 +9,9 @@
 
 namespace jitterscope::cli {
 
-/// Adds --settings, once all commands are there. A command line that was read is then completed from the file
-/// of --settings, of $JITTERSCOPE_SETTINGS, .jitterscope.toml in the current folder, or
-/// jitterscope/settings.toml in $XDG_CONFIG_HOME or ~/.config: the first of them. Throws UsageError that
-/// names file, line and key.
+/// Adds --settings; call it after all commands are added. Completes a parsed command line from the first of
+/// these files: that of --settings, of $JITTERSCOPE_SETTINGS, .jitterscope.toml in the current folder,
+/// jitterscope/settings.toml in $XDG_CONFIG_HOME or ~/.config. Throws UsageError with file, line and key.
 void add_settings(CLI::App& app, Invocation& invocation);
 
 }  // namespace jitterscope::cli

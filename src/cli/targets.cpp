@@ -35,7 +35,7 @@ void append(std::vector<Element>& all, std::vector<Element> more) {
 void add_model(WorkList& work, Model model) {
   work.is_model = true;
   Model& all = work.model;
-  // The order is that of one model: several do not run one in the other.
+  // The order of calls is that of one model: several models do not call each other.
   all.calls = all.layers.empty() ? std::move(model.calls) : std::vector<Call>();
   append(all.layers, std::move(model.layers));
   append(all.untimed, std::move(model.untimed));
@@ -48,8 +48,8 @@ void add_model(WorkList& work, Model model) {
   }
 }
 
-// Operations that were typed run in the order typed, and share what has the same name, type and size: the x,
-// w and dy of a convolution and its gradients.
+// Returns typed operations in order. They share operands of the same name, type and size: x, w and dy of a
+// convolution and its gradients.
 std::vector<Call> calls_in_order(const std::vector<Layer>& layers) {
   std::vector<Call> calls;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -72,7 +72,7 @@ std::vector<Call> calls_in_order(const std::vector<Layer>& layers) {
   return calls;
 }
 
-// A shell parts `conv2d: n=32, c=64` into three.
+// A shell splits `conv2d: n=32, c=64` into three words.
 void refuse_spaces(const std::vector<std::string>& targets) {
   for (std::size_t i = 1; i < targets.size(); ++i) {
     const std::size_t equals = targets[i].find('=');
@@ -104,7 +104,7 @@ bool has_type(const DeviceDescription& device, DataType type) {
   return std::ranges::find(device.data_types, type) != device.data_types.end();
 }
 
-// Of a chain any step.
+// True for a chain if any step does.
 bool any_runs_in_tf32(const Operation& operation) {
   const auto* chain = std::get_if<Chain>(&operation.parameters());
   return chain == nullptr ? pytorch_runs_in_tf32(operation)
@@ -118,7 +118,7 @@ WorkList read_targets(const std::vector<std::string>& targets, const std::string
   const std::optional<LayerPattern> pattern = only.empty() ? std::nullopt : std::optional<LayerPattern>(only);
   WorkList work;
   work.title = joined(targets, " ");
-  std::vector<std::string> names;  // of what there is to choose from
+  std::vector<std::string> names;  // names to choose from
   for (const std::string& target : targets) {
     if (names_operation(target)) {
       work.model.calls.clear();
@@ -230,7 +230,7 @@ struct Target {
   std::string name, options;
 };
 
-// A file's name may hold a colon itself, so a file that exists is taken as it is typed.
+// Takes an existing file as typed, because its name may hold a colon.
 Target split_target(const std::string& target) {
   const std::size_t colon = target.rfind(':');
   if (exists(target) || colon == std::string::npos) return {target, ""};
@@ -257,7 +257,7 @@ const OperationHelp* find_operation(std::string_view kind) {
   return nullptr;
 }
 
-// `batch=2` of `(batch=2)`, `, batch=2` and `batch=2,`.
+// Returns `batch=2` for `(batch=2)`, `, batch=2` and `batch=2,`.
 std::string without_brackets(std::string_view text) {
   constexpr std::string_view kAround = " \t,;:()[]";
   const std::size_t first = text.find_first_not_of(kAround);
@@ -265,7 +265,7 @@ std::string without_brackets(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(kAround) - first + 1));
 }
 
-// resnet50,batch=32 and conv2d(n=1,c=3): a name that is known, and no colon behind it.
+// Refuses a known name without a colon after it: resnet50,batch=32 and conv2d(n=1,c=3).
 void refuse_other_separator(const std::string& text, const std::string& name) {
   const OperationHelp* help = find_operation(name);
   const bool is_model = std::ranges::count(known_models(), name) > 0;
@@ -322,13 +322,13 @@ bool names_operation(std::string_view target) {
 
 void fail_nothing_chosen(const std::string& only, const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
-  // From all over the model: its first layers are of one kind.
+  // Takes names from the whole model: its first layers are all of one kind.
   std::vector<std::string> some;
   const std::size_t step = std::max<std::size_t>(1, names.size() / kShown);
   for (std::size_t i = 0; i < names.size() && some.size() < kShown; i += step) {
     some.push_back(printable(names[i], 60));
   }
-  // Where other flags take a list, a regular expression has its own way to say "or".
+  // Other flags take a list with commas, but a regular expression needs | for "or".
   std::string either = only;
   std::ranges::replace(either, ',', '|');
   const std::string hint =
@@ -359,7 +359,7 @@ Model read_model_target(const std::string& text, const std::vector<std::string>&
 
 namespace {
 
-// What a packed file holds, as traces are taken packed, too.
+// Unpacks gzip, in which traces are accepted, too.
 std::string unpacked(std::string text, const std::string& file) {
   constexpr std::string_view kGzip = "\x1f\x8b";
   return text.starts_with(kGzip) ? unpack_gzip(text, file).text : std::move(text);

@@ -18,7 +18,7 @@ AnyRecord read_as(const Json& document, const std::string& name) {
   return record;
 }
 
-// By the command's name on the command line.
+// Maps the command's name in a record to the function that reads it.
 struct RecordType {
   std::string_view command;
   AnyRecord (*read)(const Json& document, const std::string& name);

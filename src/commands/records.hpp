@@ -1,5 +1,4 @@
-// Any command's record: read from its file, as text, and as plots. Each type is described in its command's
-// folder.
+// Reads, prints and draws any command's record. The commands' folders describe the types.
 #pragma once
 
 #include <string>
@@ -25,21 +24,21 @@ using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, Engin
                                study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
                                selftest::SelftestRecord, DoctorReport>;
 
-/// Of a file: {"format": "jitterscope-record", "version": 2, "command": "run", …}, as docs/record.schema.json
-/// describes it, or the journal of a run that was not finished. Throws UsageError, which begins with
-/// `name_for_messages`, for what is no record, of a newer version, cut off or damaged.
+/// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
+/// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with
+/// `name_for_messages`, if the text is no record, of another version, cut off or damaged.
 AnyRecord read_record(std::string_view text, const std::string& name_for_messages);
 
-/// As the command that wrote it printed it.
+/// Returns the text that the command printed.
 std::string record_text(const AnyRecord& record, const ShownPage& shown);
 
-/// What can be drawn of it, the main plot first. Empty where a record is words alone, as of a doctor that
+/// Returns the record's plots, the main plot first. Empty if it has only words, such as a doctor's that
 /// measured nothing.
 std::vector<Plot> plots_of(const AnyRecord& record);
-/// The first: throws UsageError where there is none.
+/// Returns the first plot. Throws UsageError if there is none.
 const Plot& main_plot(std::span<const Plot> plots);
 
-/// On a page: the command line above it, its text and its plots.
+/// Returns the record's section of a page: the command line, its text and its plots.
 ReportSection report_section(const AnyRecord& record);
 
 }  // namespace jitterscope

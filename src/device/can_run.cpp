@@ -26,7 +26,7 @@ bool is_product(const Operation::Parameters& parameters) {
          std::holds_alternative<Linear>(parameters);
 }
 
-// At least: of a copy between host and device one side lies in the device's memory.
+// Returns a lower bound: a copy between host and device has only one buffer in device memory.
 Bytes least_memory(const Operation& operation) {
   const auto* copy = std::get_if<Copy>(&operation.parameters());
   if (copy != nullptr && copy->kind != CopyKind::d2d) return Bytes(copy->bytes);
@@ -45,7 +45,7 @@ Bytes least_memory(const Operation& operation) {
   return operand_memory(operation);
 }
 
-// The types that a device has to have, each with the parameter that asks for it.
+// The data types that the device needs, each with the parameter that sets it.
 std::vector<std::pair<const char*, DataType>> types_needed(const Operation& operation) {
   if (const auto* convert = std::get_if<Convert>(&operation.parameters())) {
     return {{"dtype", convert->dtype}, {"to_dtype", convert->to_dtype}};

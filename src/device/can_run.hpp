@@ -1,4 +1,4 @@
-// What a device refuses: the same before anything is prepared, from its description, and when it prepares.
+// Checks whether a device can run an operation, from its description alone or when it prepares the operation.
 #pragma once
 
 #include <string_view>
@@ -8,33 +8,33 @@
 
 namespace jitterscope {
 
-/// Whether it computes in one data type that is its own to choose; a chain's steps have theirs, and a
-/// conversion has two.
+/// True if the operation computes in one type of its own. A chain's steps have theirs, and a conversion has
+/// two.
 bool has_type_of_its_own(const Operation&);
 
-/// Throws UsageError where preparing would: a data type that the device does not compute in, operands that do
-/// not fit into its free memory, an allocator or host memory that it does not have, a pattern or a kernel
-/// without its source, or a kernel on a CPU.
+/// Throws UsageError if preparing the operation on this device would: the device lacks the data type, the
+/// free memory, the allocator or the host memory; a pattern or a kernel has no source; or a kernel is to run
+/// on a CPU.
 void check_can_run(const Operation& operation, const DeviceDescription& device);
 
-/// Throws UsageError for a chain that needs streams of its own, or waits: of a device without them.
+/// Throws UsageError if the operation is a chain that needs streams or waits, which this device lacks.
 void refuse_streams(const Operation& operation, std::string_view device_id);
 
-/// Throws UsageError for a fused chain whose steps the device cannot run as one launch.
+/// Throws UsageError if the operation is a fused chain whose steps the device cannot run as one launch.
 void refuse_unfusible(const Operation& operation, std::string_view device_id, const DeviceCapabilities& can);
 
-/// Throws UsageError for a kernel of a GPU, but for those that the program carries as loops of a CPU too.
+/// Throws UsageError if the operation is a GPU kernel, unless the program carries CPU loops for it.
 void refuse_kernel(const Operation& operation, std::string_view device_id);
 
-/// The first half of it. `further_types` are for all but products.
+/// Throws UsageError if the data type is not in `data_types` nor, except for products, in `further_types`.
 void require_data_type(const Operation& operation, std::string_view device_id,
                        const std::vector<DataType>& data_types,
                        const std::vector<DataType>& further_types = {});
 
-/// For an allocator, or host memory of a copy, that the device does not have.
+/// Throws UsageError if the device lacks the allocator, or a copy's host memory, that is asked for.
 void require_means(const Operation& operation, std::string_view device_id, const DeviceCapabilities& can);
 
-/// The second one. `purpose` needs the memory: an operation's text, or "emptying the caches".
+/// Throws UsageError if `needed` exceeds `free`. `purpose`: an operation's text, or "emptying the caches".
 void require_memory(std::string_view purpose, Bytes needed, Bytes free, std::string_view device_id);
 
 }  // namespace jitterscope

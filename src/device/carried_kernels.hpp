@@ -1,4 +1,4 @@
-// Sources of kernels that the program carries, so that its examples run wherever it is installed.
+// Kernel sources that the program carries, so that its examples run wherever it is installed.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 namespace jitterscope {
 
 struct CarriedKernel {
-  const char* name;  ///< @saxpy
+  const char* name;  ///< e.g. @saxpy
   const char* text;
 };
 std::span<const CarriedKernel> carried_kernels();

@@ -32,7 +32,7 @@ PreparedChain::PreparedChain(const Operation& operation, const InputData& data, 
   } else {
     prepare_steps(data, prepare);
   }
-  // An input that lies in another step's output was filled as if it were its own.
+  // Preparing a step also filled inputs that lie in another step's output.
   PreparedChain::poison_outputs();
 }
 
@@ -52,8 +52,8 @@ void PreparedChain::prepare_steps(const InputData& data, const PrepareStep& prep
     for (std::size_t number = 0; number < count; ++number) {
       InputData own = data;
       own.seed += seeds;
-      // A conversion in front of a step draws what that would, so that both together can be compared with the
-      // step alone.
+      // A conversion draws the same data as the step after it would, so that both together can be compared
+      // with the step alone.
       const bool is_in_front =
           number + 1 < count && std::holds_alternative<Convert>(chain().steps[number].parameters());
       if (!is_in_front) ++seeds;
@@ -67,7 +67,7 @@ void PreparedChain::prepare_steps(const InputData& data, const PrepareStep& prep
   }
 }
 
-// A step may lie in the memory of the one before it.
+// Last to first, since a step may lie in the memory of the one before it.
 PreparedChain::~PreparedChain() {
   while (!steps_.empty()) steps_.pop_back();
 }
@@ -100,7 +100,7 @@ void PreparedChain::run(NativeQueue queue) {
   for (const auto& step : steps_) step->run(queue);
 }
 
-// Where it is more than a queue holds, its launches wait for the first ones to be over.
+// If a chain has more launches than a queue holds, later ones wait for the first to end.
 bool PreparedChain::waits_for_queue() const {
   return chain().wait != HostWait::none || is_of_many_launches(chain()) ||
          std::ranges::any_of(steps_, [](const auto& step) { return step->waits_for_queue(); });
@@ -153,7 +153,7 @@ bool is_average(const Operation& operation) {
   return is_forward_pooling(operation) && std::get<Pool2d>(operation.parameters()).kind == PoolKind::average;
 }
 
-/// Images, as a step writes them.
+/// Images that a step writes.
 struct Images {
   std::int64_t n, c, h, w;
   Layout layout;
@@ -204,7 +204,7 @@ std::string step_name(const Chain& chain, std::size_t step) {
   return fmt::format("step {} ({})", step + 1, chain.steps[step].text());
 }
 
-// All biases have to be of the same channels: those of what the chain begins with, or of the first bias.
+// All biases must add to the same channels: those of the chain's first step, or of the first bias.
 std::string reason_of_biases(const Chain& chain) {
   const Operation* owner = &chain.steps.front();
   for (std::size_t step = 1; step < chain.steps.size(); ++step) {
@@ -271,7 +271,7 @@ std::string reason_no_convolution_graph(const Chain& chain) {
   return reason_of_engine(chain);
 }
 
-// One pooling, before or behind all of the rest.
+// The steps are pointwise, except for one pooling as the first or the last.
 std::string reason_no_generated_kernel(const Chain& chain) {
   const std::size_t last = chain.steps.size() - 1;
   for (std::size_t step = 0; step <= last; ++step) {

@@ -1,6 +1,5 @@
-// A chain on any device: its steps, prepared one by one, or its lanes where each of them is fused; run one
-// after the other. Its operands stay in one place: mapping some dozens of them anew would take longer than a
-// round.
+// A chain on any device: its steps, or its lanes if it is fused, are prepared one by one and run one after
+// the other. The operands keep their memory: mapping some dozens of them anew would take longer than a round.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +18,15 @@ class PreparedChain : public PreparedOperation {
  public:
   using PrepareStep = std::function<std::unique_ptr<PreparedOperation>(
       const Operation& step, const InputData&, std::size_t lane, std::size_t number)>;
-  /// Each step's seed is its own, but for that of a conversion, so that no two lanes hold the same. Of a
-  /// fused chain `prepare` gets the lanes, each as a fused chain of one lane.
+  /// Each step gets a seed of its own, so that no two lanes hold the same; a conversion has the next step's.
+  /// For a fused chain `prepare` gets each lane, as a fused chain of one lane.
   PreparedChain(const Operation& operation, const InputData& data, const PrepareStep& prepare);
   ~PreparedChain() override;
   PreparedChain(const PreparedChain&) = delete;
   PreparedChain& operator=(const PreparedChain&) = delete;
 
   const Operation& operation() const override { return operation_; }
-  /// Of each kind of step once.
+  /// The steps' providers, each named once.
   std::string provider() const override;
   std::string algorithm() const override;
   Bytes workspace() const override;
@@ -43,7 +42,7 @@ class PreparedChain : public PreparedOperation {
 
  protected:
   const Chain& chain() const { return std::get<Chain>(operation_.parameters()); }
-  /// Of a chain that is not fused.
+  /// The chain must not be fused.
   PreparedOperation& step(std::size_t lane, std::size_t number) const {
     return *steps_[lane * chain().steps.size() + number];
   }
@@ -54,20 +53,19 @@ class PreparedChain : public PreparedOperation {
 
   Operation operation_;
   std::vector<ChainOperand> operands_;
-  std::vector<ChainOperand> lane_operands_;                ///< of one lane of a fused chain
-  std::vector<std::unique_ptr<PreparedOperation>> steps_;  ///< lane by lane; a fused lane is one
+  std::vector<ChainOperand> lane_operands_;                ///< one lane's, if the chain is fused
+  std::vector<std::unique_ptr<PreparedOperation>> steps_;  ///< lane by lane; a fused lane is one entry
 };
 
-// What several operations are as one launch, and which of them there is no way to fuse: the same for who
-// refuses early and for who prepares.
+// Which operations can be fused into one launch: the same rules for early checks and for preparing.
 
-/// relu, relu6, sigmoid, tanh, silu and gelu: a function of one number.
+/// True for relu, relu6, sigmoid, tanh, silu and gelu: functions of one number.
 bool is_activation(const Operation&);
-/// An activation, add, mul or bias_add: each element of the result needs the same element of the operands, or
-/// its channel's.
+/// True for an activation, add, mul or bias_add: an element of the result needs only the same element of the
+/// operands, or its channel's bias.
 bool is_pointwise(const Operation&);
-/// Whether the bias has a number for each channel of what the convolution, pooling, product (each column) or
-/// addition writes, or reads where it is itself a bias_add.
+/// True if the bias has one number for each channel of the writer's output: that of a convolution, a pooling,
+/// a product (each column) or a bias_add.
 bool adds_to_channels_of(const BiasAdd& bias, const Operation& writer);
 
 /// How a GPU runs a fused chain.
@@ -76,13 +74,13 @@ enum class GpuFusion {
   product_epilogue,   ///< a product, then a bias, then relu or gelu
   convolution_graph,  ///< a convolution, then pointwise steps
 };
-/// Of a chain that can be fused there.
+/// Returns how a GPU would fuse the chain, by its first step.
 GpuFusion gpu_fusion_of(const Chain&);
 
-/// Empty where the chain can be fused; else a clause that says what cannot: "step 2 (softmax:…) is …". What a
-/// library has no kernel for on the device at hand shows when the chain is prepared.
+/// Empty if a GPU can fuse the chain; else a clause that says why not: "step 2 (softmax:…) is …". Only
+/// preparing shows if a library has no kernel for the device at hand.
 std::string reason_not_fusible_on_gpu(const Chain&);
-/// By oneDNN: one primitive with post-ops.
+/// The same for oneDNN: one primitive with post-ops.
 std::string reason_not_fusible_on_cpu(const Chain&);
 
 }  // namespace jitterscope

@@ -69,7 +69,7 @@ std::vector<Counter> Device::list_counters() {
 void Device::check_counters(const std::vector<std::string>&) {}
 
 std::unique_ptr<CounterReader> Device::count(const std::vector<std::string>&) {
-  list_counters();  // says what is missing
+  list_counters();  // throws and says what is missing
   throw MissingError(describe().id + " lists counters and cannot read them");
 }
 

@@ -1,4 +1,4 @@
-// What a user asks for by --lock-clocks, where it is no word but a number.
+// Reads the argument of --lock-clocks if it is a number.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace jitterscope {
 
-/// A number of MHz. Throws UsageError for anything else, naming the words that there are.
+/// Reads a number of MHz. Throws UsageError, which names the words allowed, for any other text.
 Hertz requested_megahertz(std::string_view request);
 
 }  // namespace jitterscope

@@ -1,4 +1,4 @@
-// What a device's name says without opening it.
+// Reads device names and lists hardware counters.
 #pragma once
 
 #include <string>
@@ -9,24 +9,24 @@
 
 namespace jitterscope {
 
-/// `virtual`, `virtual:PRESET`, `virtual:FILE.toml`, each with what is switched off behind a comma.
+/// True for `virtual`, `virtual:PRESET` and `virtual:FILE.toml`, also if `,without=…` follows.
 bool names_virtual_device(std::string_view name);
 
-// What can be counted, on a device at hand or on a GPU that need not be there.
+// Counters of a device, or of a GPU's chip that need not be present.
 
 struct CounterListing {
   std::string subject;  ///< "NVIDIA H200 (cuda:0)", or a chip: "GH100"
-  std::string note;     ///< a sentence: why a chip's, where a device was asked for; else empty
+  std::string note;     ///< says why a chip is listed in place of the device asked for; else empty
   std::vector<Counter> counters;
 };
 
-/// Of a device as open_device takes it. `auto` is the first GPU; where there is none, the counters are those
-/// of GH100 (H100, H200), which CUPTI knows without the GPU. Throws what opening throws, MissingError where
-/// the device has none.
+/// Lists the counters of a device, named as for open_device. `auto` is the first GPU; without one, the
+/// counters are those of GH100 (H100, H200), which CUPTI knows without the GPU. Throws what opening throws,
+/// MissingError if the device has none.
 CounterListing list_counters(std::string_view device);
 
-/// Of a GPU by its chip's name as NVIDIA writes it. Throws UsageError that names the nearest where CUPTI
-/// knows no such chip, MissingError where CUPTI is not there.
+/// Lists the counters of a GPU by NVIDIA's name of its chip. Throws UsageError that names the nearest chip if
+/// CUPTI does not know this one, MissingError without CUPTI.
 CounterListing list_chip_counters(const std::string& chip);
 
 }  // namespace jitterscope

@@ -6,7 +6,7 @@
 namespace jitterscope {
 namespace {
 
-// In the order of the operands; a bias is no matrix.
+// In the order of the operands; 0 for a bias, which is no matrix.
 std::vector<std::int64_t> row_lengths(const Operation& operation) {
   std::vector<std::int64_t> lengths;
   bool has_bias = false;
@@ -53,7 +53,7 @@ Bytes bytes_between_rows(const Operation& operation, const RowStride& stride) {
 
 namespace {
 
-// cuMemAlloc aligns to it, and a line of a CPU's cache divides it.
+// cuMemAlloc aligns to 256 bytes, and a CPU's cache line divides it.
 constexpr std::int64_t kAlignment = 256;
 
 }  // namespace

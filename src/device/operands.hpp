@@ -1,4 +1,4 @@
-// Operands that are matrices, and how their rows lie in memory when something lies between them.
+// Operands on every device: rows of matrices, shared memory, and values drawn.
 #pragma once
 
 #include <optional>
@@ -9,61 +9,61 @@
 
 namespace jitterscope {
 
-/// The rows of one operand as it is stored, in elements. A batch is one matrix below the other.
+/// The rows of one operand as it is stored, in elements; those of a batch's matrices follow each other.
 struct OperandRows {
-  std::int64_t length = 0;  ///< 0: it is no matrix, and is always packed
+  std::int64_t length = 0;  ///< 0: no matrix, always packed
   std::int64_t count = 0;
-  std::int64_t stride = 0;  ///< from the beginning of a row to that of the next
+  std::int64_t stride = 0;  ///< from one row's beginning to the next one's
 
   bool are_packed() const { return stride == length; }
 };
 
-/// Whether what computes finds the rows of matrices that do not follow each other at once.
+/// Whether an implementation can read matrices whose rows have padding between them.
 enum class RowsApart { never, as_asked };
 
-/// For each of operation.operands(): those of products of matrices have rows.
+/// One entry for each of operation.operands(); only those of matrix products have rows.
 std::vector<OperandRows> operand_rows(const Operation& operation, const RowStride& stride);
 
 bool has_matrices(const Operation& operation);
 
-/// What an operand takes with its rows apart.
+/// Size of an operand, padding included.
 Bytes bytes_with_rows(const Operand& operand, const OperandRows& rows);
-/// What all operands take beyond what they take packed.
+/// Size of the padding of all operands.
 Bytes bytes_between_rows(const Operation& operation, const RowStride& stride);
 
-// Where an operand lies that shares the memory of another operation's, on every device.
+// Memory that an operand shares with another operation.
 
-/// An operation that does not tell its operands, as an operator of PyTorch, and knows where they are.
+/// An operation whose operands are not in operation().operands() (a PyTorch operator's).
 class OperandMemory {
  public:
   virtual ~OperandMemory() = default;
-  /// What it reads, and then what it writes, as a model counts them; no address where none can be shared.
+  /// The inputs and then the outputs, as a model counts them. A null address: it cannot be shared.
   virtual std::vector<MemoryRegion> operand_memory() const = 0;
   virtual std::size_t input_count() const = 0;
 };
 
-/// Where the owner's operand lies; nothing where that is not known.
+/// Returns where the owner's operand lies; nullopt if that is unknown.
 std::optional<MemoryRegion> owned_memory(const SharedOperand& shared);
 
-/// Whether `size` bytes fit where it says, and begin there as memory of their own would: libraries choose
-/// their kernels by the alignment of operands.
+/// True if `size` bytes fit at the given place, and begin there as aligned as memory of their own: libraries
+/// choose their kernels by the alignment of operands.
 bool lies_within_owner(const SharedOperand& shared, Bytes size);
 
-/// What an operand of that size shares; null where it gets memory of its own.
+/// Returns the memory shared by an operand of this size; nullptr if it gets its own.
 const SharedOperand* find_shared(const InputData& data, std::size_t operand, Bytes size);
 
-/// Whether the owner filled the memory, so that all who read it read the same: a weight, by both passes. What
-/// an owner is still to write holds NaNs.
+/// True if the owner filled the memory, so that all readers see the same: a weight, in both passes. Memory
+/// that the owner has still to write holds NaNs.
 bool is_filled_by_owner(const SharedOperand& shared);
 
-// What an operand's elements hold, on every device that draws them on the host.
+// The values of operands, for every device that draws them on the host.
 
-/// One element, not yet rounded to its data type.
+/// Draws one element, not yet rounded to its data type.
 double draw_value(DataKind kind, Random& random);
 
-/// What each value drawn for an operand is multiplied with: sqrt(2 / fan_in) for a weight where weights are
-/// scaled. A sum over fan_in products of an activation behind a ReLU, whose mean square is half that before
-/// it, then is as large as what went in (He et al., 2015, arXiv 1502.01852).
+/// Factor for each value drawn for an operand: sqrt(2 / fan_in) for a weight if weights are scaled. A sum of
+/// fan_in products of an activation behind a ReLU, whose mean square is half that before it, then is as large
+/// as the layer's input (He et al., 2015, arXiv 1502.01852).
 double scale_of(const Operand& operand, const InputData& data);
 
 }  // namespace jitterscope

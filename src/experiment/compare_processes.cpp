@@ -11,22 +11,20 @@
 #include "measure/estimate.hpp"
 #include "statistics/statistics.hpp"
 
-// Networks compared in several processes: all their layers together.
+// Compares trials that several processes timed side by side, and adds up the layers of networks.
 
 namespace jitterscope {
 
-/// What the comparisons of a record come from, in their order.
+/// The items and effects of a record's comparisons, in the same order.
 struct ProcessEffects {
-  std::vector<std::size_t> items;                          ///< indices of ComparisonItems::items
-  std::vector<std::optional<statistics::Effect>> effects;  ///< nothing where a comparison failed
+  std::vector<std::size_t> items;
+  std::vector<std::optional<statistics::Effect>> effects;  ///< nullopt if the comparison failed
 };
 
-/// Adds a total for each alternative and for each load and cache state of its comparisons: the sum of the
-/// layers that could be compared, over the processes that timed all of these on both sides.
+/// Adds a total for each alternative, load and cache state: the sum over the layers that could be compared,
+/// over the processes that timed all of these layers on both sides.
 void add_totals(const ComparisonItems& items, std::span<const RunRecord> processes,
                 const ProcessEffects& compared, ComparisonRecord& record);
-
-// Trials that were timed beside each other, in several processes.
 
 namespace {
 
@@ -36,14 +34,13 @@ double cycles_of_round(const Round& round) {
   return round.clock ? cycles_in(round.time(), *round.clock).value() : 0.0;
 }
 
-// Both sides of a comparison in one process.
 struct ProcessPair {
   const Result *first_result, *second_result;
   const Measurement *first, *second;
 };
 
-// Rounds of a sustained load follow each other without the other side's between them: there a process has one
-// ratio.
+// Returns the ratios of one process. Under a sustained load the sides' rounds do not alternate, so a process
+// has one ratio.
 std::vector<double> time_ratios(const ProcessPair& pair) {
   if (pair.first->conditions.load == Load::burst) {
     return paired_log_ratios_of_time(pair.first->rounds, pair.second->rounds);
@@ -59,7 +56,7 @@ std::vector<double> cycles_ratios(const ProcessPair& pair) {
   return {std::log(pair.second->cycles->value() / pair.first->cycles->value())};
 }
 
-// For the same work: a launch of the second does `work` times as much as one of the first.
+// Returns the effect for equal work: a launch of the second side does `work` times that of the first.
 std::optional<Effect> effect_of(const std::vector<ProcessPair>& pairs,
                                 std::vector<double> (*ratios)(const ProcessPair&), double work) {
   std::vector<std::vector<double>> processes;
@@ -141,7 +138,7 @@ class ProcessComparer {
       if (a == nullptr || b == nullptr) continue;
       if (failure.empty()) failure = a->failure.empty() ? b->failure : a->failure;
       if (!a->failure.empty() || !b->failure.empty()) continue;
-      // The process that came farthest: an interruption leaves conditions out.
+      // Take the process that got farthest: an interrupted one lacks conditions.
       if (first == nullptr || conditions_of(*a, *b) > conditions_of(*first, *second)) {
         first = a;
         second = b;
@@ -235,10 +232,10 @@ using statistics::Effect;
 
 bool is_alike(const Conditions& a, const Conditions& b) { return a.load == b.load && a.cache == b.cache; }
 
-// All layers of a side, in one process.
+// Sums over all layers of one side in one process.
 struct Sum {
   Nanoseconds time;
-  std::optional<double> cycles = 0.0;  // nothing where the clock of a layer is not known
+  std::optional<double> cycles = 0.0;  // nullopt if the clock of any layer is unknown
 
   void add(const Measurement& measurement, double count) {
     time += measurement.time.median * count;
@@ -247,12 +244,11 @@ struct Sum {
   }
 };
 
-// Of one process there is one sum: what each layer's ratio is off by in its blocks is the only scatter
-// known, and layers are measured apart, so that these errors add up as squares, each by its share of the
-// sum.
+// The totals of a single process. The only known scatter is that of each layer's ratio over its blocks.
+// Layers are measured independently, so these errors add up as squares, weighted by share of the sum.
 class SumOfOne {
  public:
-  /// A layer's amount on the first side in all its calls, and the logarithm of the second's over it.
+  /// Adds a layer: its amount in all calls on the first side; logarithm and half-width of second over first.
   void add(double first, double change, double half) {
     const double second = first * std::exp(change);
     first_ += first;
@@ -269,7 +265,7 @@ class SumOfOne {
   double first_ = 0.0, second_ = 0.0, squares_ = 0.0;
 };
 
-// The total of an alternative under one load and in one cache state of each side.
+// Computes the total of one alternative under one load, in one cache state of each side.
 class Totaller {
  public:
   Totaller(const ComparisonItems& items, std::span<const RunRecord> processes, const ProcessEffects& compared,
@@ -339,7 +335,7 @@ class Totaller {
       if (!effect || !is_of_this(each)) continue;
       add_times(total.first, each.first.time, each.count);
       add_times(total.second, each.second.time, each.count);
-      // By their paired ratios: medians of the two sides alone would let in what blocks differ by.
+      // Uses paired ratios: the two sides' medians alone would add the variation between blocks.
       const auto count = static_cast<double>(each.count);
       times.add(each.first.time.median.value() * count, effect->value,
                 (effect->interval.high - effect->interval.low) / 2.0);
@@ -350,7 +346,7 @@ class Totaller {
     }
     if (all_have_cycles) {
       total.cycles = ratio_of(cycles.effect());
-      // Both in units of the same work.
+      // Both clocks are for the same amount of work.
       total.first_clock = Hertz(cycles.first() / (times.first() * 1e-9));
       total.second_clock = Hertz(cycles.second() / (times.second() * 1e-9));
     }
@@ -373,7 +369,7 @@ class Totaller {
     return false;
   }
 
-  // Of both sides in one process; nothing where it lacks a layer that others have.
+  // Returns the sums of both sides in one process, or nullopt if it lacks a layer that others have.
   std::optional<std::pair<Sum, Sum>> sums_of(const RunRecord& process) const {
     std::pair<Sum, Sum> sums;
     for (std::size_t item = 0; item < items_.items.size(); ++item) {

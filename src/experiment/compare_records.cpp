@@ -12,11 +12,11 @@
 #include "jitterscope/error.hpp"
 #include "statistics/statistics.hpp"
 
-// In what circumstances two records differ.
+// Compares two records that were measured at different times, and lists how their circumstances differ.
 
 namespace jitterscope {
 
-/// Each difference once, with the layers that have it.
+/// Collects each difference once, with the layers that have it.
 class DifferenceList {
  public:
   explicit DifferenceList(std::vector<RecordDifference>& all) : all_(all) {}
@@ -28,11 +28,9 @@ class DifferenceList {
   std::vector<RecordDifference>& all_;
 };
 
-/// Conditions, instrument and clock of the same work, a layer or an operation, in two records.
+/// Adds differences in conditions, instrument and clock of an operation or layer that both records have.
 void compare_conditions(const RunEntry& first_entry, const Measurement& first, const RunEntry& second_entry,
                         const Measurement& second, DifferenceList& differences, const std::string& layer);
-
-// Two records that were measured apart.
 
 namespace {
 
@@ -40,14 +38,14 @@ using statistics::Effect;
 
 double relative_half(const TimeEstimate& time) { return (time.high - time.low) / time.median / 2.0; }
 
-// Both intervals hold what processes differ by, so that their errors are independent.
+// Combines half-widths as independent errors: both intervals include the variation between processes.
 std::optional<Effect> effect_of(const TimeEstimate& first, const TimeEstimate& second) {
   if (!std::isfinite(first.precision()) || !std::isfinite(second.precision())) return std::nullopt;
   return statistics::effect_with_half_width(std::log(second.median / first.median),
                                             std::hypot(relative_half(first), relative_half(second)));
 }
 
-// A value of each process; nothing where one of them lacks it, or where there is but one.
+// One value for each process. nullopt if a process lacks it or there is only one process.
 using ProcessValues = std::optional<std::vector<double>>;
 
 ProcessValues times_of(const Measurement& measurement) {
@@ -79,7 +77,7 @@ std::optional<Effect> effect_of(const ProcessValues& first, const ProcessValues&
   return statistics::effect_between_groups(logarithms(*first), logarithms(*second));
 }
 
-// What the processes say where both records have several, else what the two intervals say.
+// Compares the processes if both records have several, else the two intervals.
 std::optional<Effect> effect_of(const Measurement& first, const Measurement& second) {
   const std::optional<Effect> over_processes = effect_of(times_of(first), times_of(second));
   return over_processes ? over_processes : effect_of(first.time, second.time);
@@ -87,7 +85,7 @@ std::optional<Effect> effect_of(const Measurement& first, const Measurement& sec
 
 double mean_of(const std::vector<double>& values) { return statistics::mean_interval(values).mean; }
 
-// Of each process of the second, over the mean of the first's.
+// Returns the ratio of each of the second's processes to the mean of the first's.
 std::vector<double> ratios_of(const ProcessValues& first, const ProcessValues& second) {
   if (!first || !second) return {};
   const double mean = mean_of(*first);
@@ -110,13 +108,13 @@ std::string contents(const RunRecord& record) {
   return fmt::format("{} and {} more", first, record.entries.size() - 1);
 }
 
-// Entries that belong together, and how many calls of them both networks have.
+// Two entries that belong together, and the number of calls that both networks have of them.
 struct SharedCalls {
   const RunEntry *first, *second;
   std::int64_t count;
 };
 
-// A call of the second network is the partner of one of the first, so that no total holds it twice.
+// Pairs each call of the second network with at most one of the first, so that no total counts it twice.
 std::vector<SharedCalls> shared_calls(const std::vector<EntryPair>& pairs) {
   std::vector<SharedCalls> shared;
   for (const EntryPair& pair : pairs) {
@@ -131,12 +129,12 @@ std::vector<SharedCalls> shared_calls(const std::vector<EntryPair>& pairs) {
   return shared;
 }
 
-// The measurements of a comparison; null where it failed.
+// The two measurements of a comparison; null if it failed.
 struct Sides {
   const Measurement *first = nullptr, *second = nullptr;
 };
 
-// The sums over layers that each process found. A process that lacks a layer has none.
+// Sums over layers, one for each process. Empty if a process lacks a layer.
 class ProcessSums {
  public:
   void add(const ProcessValues& first, const ProcessValues& second, std::int64_t count) {
@@ -235,7 +233,7 @@ class RecordComparer {
     add(std::move(comparison), std::nullopt, {});
   }
 
-  // Of layers, of which there are several calls: what was typed makes no whole.
+  // Totals exist only for networks with several calls: operations that were typed one by one form no whole.
   void add_totals() {
     std::vector<Conditions> known;
     for (std::size_t i = 0; i < effects_.size(); ++i) {
@@ -274,7 +272,7 @@ class RecordComparer {
     record_.totals.push_back(total);
   }
 
-  // Of all layers together: intervals of the sums, cycles, and the clock that these had.
+  // Adds what several processes tell about a total: the intervals of the sums, the cycles and the clocks.
   static void add_what_processes_know(TotalComparison& total, const ProcessSums& times,
                                       const ProcessSums& cycles) {
     total.first = interval_of(*times.first(), total.first.rounds);
@@ -296,7 +294,7 @@ class RecordComparer {
     return Hertz(mean_of(cycles) / to_seconds(time));
   }
 
-  // What a record has beside what is compared.
+  // Notes what a record holds that has no partner in the other.
   void note_what_is_left(const RunRecord& own, std::size_t alternative,
                          const std::vector<SharedCalls>& shared) {
     std::int64_t layers = 0, of = 0, operations = 0;
@@ -331,10 +329,10 @@ class RecordComparer {
                                         names_left.some()));
   }
 
-  // At most `count` of them, those first that the other record does not name.
+  // Returns at most `count` of the names, those first that the other record does not have.
   static std::vector<std::string> left_of(std::vector<std::string> own,
                                           const std::vector<std::string>& others, std::int64_t count) {
-    // Not that of ranges: clang 14 cannot compile what it returns.
+    // Not std::ranges::stable_partition: clang 14 cannot compile its return type.
     std::stable_partition(own.begin(), own.end(), [&](const std::string& name) {
       return std::ranges::find(others, name) == others.end();
     });
@@ -345,8 +343,8 @@ class RecordComparer {
   ComparisonRecord& record_;
   DifferenceList differences_;
   Judging judging_;
-  std::vector<std::optional<Effect>> effects_;  // of record_.comparisons
-  std::vector<Sides> sides_;                    // likewise
+  std::vector<std::optional<Effect>> effects_;  // one for each of record_.comparisons
+  std::vector<Sides> sides_;                    // one for each of record_.comparisons
 };
 
 }  // namespace
@@ -393,10 +391,10 @@ void compare_machines(const RunRecord& first, const RunRecord& second, Differenc
     return device.power_limit ? power_text(*device.power_limit) : std::string();
   };
   differences.compare("power limit", limit(first.device), limit(second.device), true);
-  // What only one of them has, too; what both have is listed once.
+  // Includes properties that only one device has; a property of both is listed once.
   for (const DeviceDescription* device : {&first.device, &second.device}) {
     for (const Property& property : device->properties) {
-      if (property.key == "seed") continue;  // of a simulated device: the run's own, which conditions hold
+      if (property.key == "seed") continue;  // the simulated device's own, which conditions hold
       differences.compare(property.key, value_of(first.device.properties, property.key),
                           value_of(second.device.properties, property.key), true);
     }
@@ -430,7 +428,7 @@ void compare_conditions(const RunEntry& first_entry, const Measurement& first, c
                         const Measurement& second, DifferenceList& differences, const std::string& layer) {
   for (const ConditionDifference& each :
        differing_conditions(first_entry.result, first, second_entry.result, second)) {
-    // The seed draws idles and orders; the interval holds what it changes.
+    // The seed sets idles and orders only; the interval includes their effect.
     differences.compare(each.name, text_of(each.first), text_of(each.second), each.name != "seed", layer);
   }
   differences.compare("instrument", std::string(to_string(first.instrument)),

@@ -1,4 +1,4 @@
-// Which of several is faster: trials that were timed beside each other in several processes, or two records.
+// The result of a comparison of trials timed side by side, or of two records: which is faster.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace jitterscope {
 
-/// What a launch does, where a study counts it.
+/// The amount of work that a launch does, for studies that count it.
 struct Amount {
   enum class Unit {
-    loads,     ///< one after the other, each of an address that the last one read
-    bytes,     ///< that it is asked for
-    additions  ///< atomic ones
+    loads,     ///< dependent loads, each from the address that the last one read
+    bytes,     ///< bytes requested
+    additions  ///< atomic additions
   };
   Unit unit = Unit::bytes;
   double count = 0.0;
@@ -26,52 +26,52 @@ struct Amount {
 /// One side of a comparison, over all processes.
 struct ComparedSide {
   Subject subject;
-  std::string provider, algorithm;        ///< where there is one; empty where processes chose different ones
-  std::optional<HeldMemory> held_memory;  ///< the first process's, of operations that allocate
+  std::string provider, algorithm;        ///< empty if unknown or if processes differ
+  std::optional<HeldMemory> held_memory;  ///< from the first process, for operations that allocate
   Conditions conditions;
   Instrument instrument = Instrument::events;
   TimeEstimate time;
-  std::vector<Nanoseconds> rounds = {};    ///< times of them, of all processes; of many some, of layers none
-  std::vector<Nanoseconds> launches = {};  ///< what was read in these rounds; likewise
+  std::vector<Nanoseconds> rounds =
+      {};  ///< round times of all processes: a selection of many, none for layers
+  std::vector<Nanoseconds> launches = {};  ///< readings in these rounds, selected in the same way
   std::optional<Hertz> clock;
   std::optional<Cycles> cycles;
-  std::optional<Verification> verification;  ///< the first process's, where it was asked for
+  std::optional<Verification> verification;  ///< from the first process, if it was asked for
   std::optional<Amount> amount;
-  std::optional<LaunchCounters> counters;        ///< in its cache state, the first process's, where asked for
-  std::optional<KernelConcurrency> concurrency;  ///< the first process's, where kernels were traced
-  std::optional<Shortfall> without_kernels;      ///< why they were not, where that was asked for
+  std::optional<LaunchCounters> counters;  ///< in this cache state, from the first process, if asked for
+  std::optional<KernelConcurrency> concurrency;  ///< from the first process, if kernels were traced
+  std::optional<Shortfall> without_kernels;      ///< why kernels could not be traced
 };
 
-/// Second over first, 1 where they are alike.
+/// Ratio of second to first; 1 if they are equal.
 struct RatioEstimate {
-  double ratio = 1.0, low = 0.0, high = 0.0;  ///< 95 %
+  double ratio = 1.0, low = 0.0, high = 0.0;  ///< 95 % interval
 };
 
 struct Comparison {
-  std::vector<std::string> layers =
-      {};                       ///< the network's names for what is compared; empty for what was typed
-  std::int64_t count = 1;       ///< how often the network runs it
-  std::size_t alternative = 1;  ///< index of ComparisonRecord::alternatives: the second side; 0 is the first
+  std::vector<std::string> layers = {};  ///< the network's names for it; empty for operations that were typed
+  std::int64_t count = 1;                ///< how often the network runs it
+  std::size_t alternative = 1;  ///< the second side: index of ComparisonRecord::alternatives; the first is 0
   ComparedSide first = {}, second = {};
   RatioEstimate time = {};
-  std::optional<RatioEstimate> cycles = {};  ///< where the clock of each round is known
-  std::int64_t processes = 0;                ///< that timed both
-  /// Of time, of each of them; of two records each process of the second over the mean of the first's.
+  std::optional<RatioEstimate> cycles = {};  ///< if the clock of each round is known
+  std::int64_t processes = 0;                ///< number of processes that timed both
+  /// Ratio of times of each process; for two records of each second process over the mean of the first's.
   std::vector<double> process_ratios = {};
-  /// Standard deviations, relative: of a process's ratio from its own rounds, and of processes beyond that.
+  /// Relative standard deviations: of a process's ratio by its own rounds, and between processes beyond that.
   double within = 0.0, between = 0.0;
   double p_value = 1.0;
   statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
-  std::optional<std::int64_t> processes_to_decide = {};  ///< probably; where undecided
-  /// Smaller differences are not told apart: the timer's step, of the time, or what the uncertainty of the
-  /// instrument's constant leaves in the ratio (alike times of one process share it). 0: not known.
+  std::optional<std::int64_t> processes_to_decide = {};  ///< probable number, if undecided
+  /// Smaller relative differences cannot be resolved: the timer's step over the time, or what the uncertainty
+  /// of the instrument's constant leaves in the ratio (similar times in one process share it). 0: not known.
   double resolution = 0.0;
-  std::string failure = {};  ///< empty, or why there is no ratio
+  std::string failure = {};  ///< why there is no ratio; empty if there is one
 };
 
-/// All layers of a network together, each as often as the network runs it; also where it is one that runs
-/// several times. Where layers of a side are left
-/// out (ComparisonRecord::left_out) it is the sum of the others, and has no verdict.
+/// Sum over all layers of a network, each counted as often as it runs; also for one layer that runs several
+/// times. If a side has layers left out (ComparisonRecord::left_out), this is the sum of the others and has
+/// no verdict.
 struct TotalComparison {
   std::size_t alternative = 1;  ///< as in Comparison
   Load load = Load::burst;
@@ -79,37 +79,37 @@ struct TotalComparison {
   TimeEstimate first = {}, second = {};
   std::optional<Hertz> first_clock = {}, second_clock = {};  ///< mean over the time of all layers
   RatioEstimate time = {};
-  std::optional<RatioEstimate> cycles = {};  ///< where the clock of all layers is known
+  std::optional<RatioEstimate> cycles = {};  ///< if the clock of all layers is known
   std::int64_t processes = 0;
   double p_value = 1.0;
   statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
   std::optional<std::int64_t> processes_to_decide = {};
 };
 
-/// A clock that differs by more than this moves what follows it by more than most intervals are wide.
+/// Clocks that differ by more than this change times by more than the width of most intervals.
 inline constexpr double kSameClock = 0.005;
 
-/// Of the networks compared: what one of them has and no other has, or what cannot run on all sides.
+/// Layers of one alternative that are not compared: no other has them, or they cannot run on all sides.
 struct LeftOutLayers {
   std::size_t alternative = 0;  ///< index of ComparisonRecord::alternatives
-  std::int64_t layers = 0;      ///< that are not compared: 1 or more
-  std::int64_t of = 0;          ///< all that it has
+  std::int64_t layers = 0;      ///< number left out, 1 or more
+  std::int64_t of = 0;          ///< number of all its layers
 };
 
-/// The difference in what an operation does, not in its circumstances.
+/// Name of the difference in the operation itself, which is no circumstance.
 inline constexpr const char* kOperationDifference = "operation";
 
-/// A circumstance that two records do not share.
+/// A circumstance in which two records differ.
 struct RecordDifference {
   std::string name;                  ///< gpu, driver, cudnn, tool_version, cache…
-  std::string first, second;         ///< in words
-  bool may_explain = false;          ///< it alone may move a time
-  std::vector<std::string> of = {};  ///< the layers or operations that have it; empty for the machine
+  std::string first, second;         ///< as text
+  bool may_explain = false;          ///< it alone may change a time
+  std::vector<std::string> of = {};  ///< layers or operations that have it; empty for the machine
 };
 
-/// The record of a history that a gate compared with.
+/// The record that a gate compared with.
 struct ComparedBaseline {
-  std::string name;    ///< of the history
+  std::string name;    ///< name of the history
   std::string record;  ///< NAME/ID
   std::string time;    ///< when it was measured: ISO 8601, UTC
 };
@@ -125,79 +125,78 @@ struct ComparisonRecord {
   Environment environment;
   DeviceDescription device;
   std::string title;
-  std::optional<ComparedBaseline> baseline;  ///< of a gate
+  std::optional<ComparedBaseline> baseline;  ///< set by a gate
   std::optional<ComparedStudy> study;
-  std::vector<std::string> alternatives;  ///< what each is called; the others are compared with the first
-  /// How much of the first's work one launch of each does: 64 where it takes a batch of 64 and the first one
-  /// of 1. Ratios are those of the time for the same work. Empty where all do the same.
+  std::vector<std::string> alternatives;  ///< names; the others are compared with the first
+  /// Work per launch of each alternative, in units of the first's: 64 if it takes a batch of 64 and the first
+  /// one of 1. Ratios are of times for the same work. Empty if all do the same.
   std::vector<double> works;
   double margin = 0.01;
-  std::int64_t processes_asked = 0;  ///< 0 where records were compared
+  std::int64_t processes_asked = 0;  ///< 0 if records were compared
   std::vector<Comparison> comparisons;
   std::vector<TotalComparison> totals;
-  std::vector<LeftOutLayers> left_out;        ///< of networks; empty where each layer has its partners
-  std::vector<RecordDifference> differences;  ///< of two records, before anything else
+  std::vector<LeftOutLayers> left_out;        ///< for networks; empty if every layer has a partner
+  std::vector<RecordDifference> differences;  ///< between two records, shown before anything else
   std::vector<std::string> notes;
-  std::vector<std::string> lost_processes;  ///< why each of those that gave nothing did not
+  std::vector<std::string> lost_processes;  ///< why each process without a result gave none
   bool interrupted = false;
 };
 
-/// Whether a side of it was verified and did not compute what it should.
+/// True if verification of a side failed.
 bool is_wrong(const Comparison& comparison);
 
-/// How many layers of an alternative are left out; null where none is.
+/// Returns the layers of an alternative that are left out, or null.
 const LeftOutLayers* left_out_of(const ComparisonRecord& record, std::size_t alternative);
-/// Whether the total holds every layer of both sides: none is left out, and none failed.
+/// True if the total includes every layer of both sides: none left out, none failed.
 bool is_whole(const ComparisonRecord& record, const TotalComparison& total);
 
-/// Of a total: the mean of its layers' by their times.
+/// Returns the mean of the layers' resolutions, weighted by time.
 double resolution_of(const ComparisonRecord& record, const TotalComparison& total);
-/// Whether both the margin and what was seen lie below the resolution, so that no more processes decide.
+/// True if margin and observed difference are below the resolution, so that more processes decide nothing.
 bool is_below_resolution(double margin, const RatioEstimate& time, double resolution);
 
-/// As a record has them: in units of the first one's, empty where all do the same.
+/// Returns works as a record holds them: in units of the first, empty if all are equal.
 std::vector<double> recorded_works(std::vector<double> works);
-/// Of the alternative's launches: 1 where all do the same.
+/// Returns the work of one launch of the alternative, in units of the first's.
 double work_of(const ComparisonRecord& record, std::size_t alternative);
 
-/// Item by item (a layer, or what was typed), a trial for each alternative.
+/// The items that are compared (layers, or typed operations), each with one trial for each alternative.
 struct ComparisonItems {
   std::vector<RunEntry> items;  ///< layers and count of each
   std::size_t alternatives = 2;
   bool have_total = true;  ///< the items are parts of one whole, such as a network
 
-  /// Of a process that carried out these trials; null where it was interrupted before it.
+  /// Returns the item's result in a process, or null if it was interrupted before that trial.
   const Result* result_of(const RunRecord& process, std::size_t item, std::size_t alternative) const {
     const std::size_t place = item * alternatives + alternative;
     return place < process.entries.size() ? &process.entries[place].result : nullptr;
   }
 };
 
-/// Fills comparisons and totals of a record that has its alternatives, works and margin, from the record of
-/// each process, whose entries are the trials of one item after those of the other. The unit of each interval
-/// is the process; a verdict counts where it holds beside all others of the record (Holm, 1979).
+/// Fills comparisons and totals of a record that has its alternatives, works and margin. `processes` are the
+/// records of the processes, their entries item by item, each with all alternatives. Intervals are over
+/// processes; a verdict must hold beside all others of the record (Holm, 1979).
 void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,
                        ComparisonRecord& record);
 
 /// How an effect becomes a verdict.
 enum class Judging {
-  comparison,  ///< shown where it is significant
-  gate,  ///< a change counts only beyond the margin, and where it comes by chance in at most one of a hundred
-         ///< gates on either side; else it is undecided
+  comparison,  ///< a significant effect counts
+  gate,  ///< an effect counts only beyond the margin, and if chance makes it in at most one of a hundred
+         ///< gates on either side; else undecided
 };
 
-/// Fills differences, comparisons and totals of a record that names both alternatives, from two records that
-/// were measured apart: entry by entry, where the subject and the conditions are the same, or where each
-/// record has one entry. Where both were measured by several processes, these are the unit of the interval
-/// (Welch), in time and in cycles; else each record has its own. Throws UsageError where nothing can be
-/// compared, with what each record holds.
+/// Fills differences, comparisons and totals of a record that names both alternatives, from two records
+/// measured apart. Compares entries_in_common() under equal load and in equal cache state. If both records
+/// have several processes, intervals are over processes (Welch), for times and cycles; else each record's own
+/// interval is used. Throws UsageError that lists both records' contents if nothing can be compared.
 void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record,
                      Judging judging = Judging::comparison);
 
-/// In what the machines, their software and their limits differ.
+/// Returns how the machines, their software and their limits differ.
 std::vector<RecordDifference> machine_differences(const RunRecord& first, const RunRecord& second);
 
-/// Entries of both that belong together: by their subject, by a layer's name, or the only one of each.
+/// Two entries that belong together: by subject, by a layer's name, or as the only one of each record.
 struct EntryPair {
   const RunEntry *first, *second;
 };

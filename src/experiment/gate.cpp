@@ -10,7 +10,7 @@ namespace {
 
 using statistics::EffectVerdict;
 
-// As it was typed where there is but one.
+// Returns the layer's name, or the operation; the only operation is named as it was typed.
 std::string name_of(const Comparison& comparison, const ComparisonRecord& record) {
   if (!comparison.layers.empty()) return comparison.layers.front();
   const std::string own = to_string(comparison.second.subject);
@@ -48,7 +48,7 @@ GateCase case_of(const TotalComparison& total, const std::string& title) {
           .processes_to_decide = total.processes_to_decide};
 }
 
-// Where a baseline's operation was timed in two states, each must be there.
+// True if the entry is compared in these conditions: if a baseline timed two states, both must be there.
 bool is_compared(const RunEntry& entry, const Conditions& conditions, const ComparisonRecord& record) {
   return std::ranges::any_of(record.comparisons, [&](const Comparison& comparison) {
     const Conditions& own = comparison.first.conditions;
@@ -67,7 +67,7 @@ void compare_as_gate(const RunRecord& baseline, const RunRecord& now, Comparison
       if (is_compared(entry, measurement.conditions, record)) continue;
       Comparison missing{.layers = entry.layers, .count = entry.count};
       missing.first = side_of(entry.result, measurement);
-      missing.first.rounds.clear();  // there is nothing beside them
+      missing.first.rounds.clear();  // there is nothing to show beside them
       missing.first.launches.clear();
       missing.second.subject = entry.result.subject;
       missing.failure = "it was not measured now: what was run does not have it any more";
@@ -80,7 +80,7 @@ std::vector<GateCase> gate_cases(const ComparisonRecord& record) {
   std::vector<GateCase> cases;
   for (const TotalComparison& total : record.totals) cases.push_back(case_of(total, record.title));
   for (const Comparison& comparison : record.comparisons) {
-    // Of a network the total decides; but what has no time now is missing from it.
+    // The total decides for a network, but lacks layers that have no time now: these are cases of their own.
     if (record.totals.empty() || !comparison.failure.empty()) cases.push_back(case_of(comparison, record));
   }
   return cases;

@@ -1,4 +1,4 @@
-// What a gate judges: a comparison with a baseline, case by case.
+// Judges a comparison with a baseline case by case, as `jitterscope gate` does.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace jitterscope {
 
-/// As compare_records, with the verdicts that a gate gives; what the baseline has and `now` has not is a
-/// comparison that failed, unless `now` was interrupted.
+/// Compares as compare_records() does, with a gate's verdicts. Operations of the baseline that `now` lacks
+/// count as failed comparisons, unless `now` was interrupted.
 void compare_as_gate(const RunRecord& baseline, const RunRecord& now, ComparisonRecord& record);
 
-/// Of a network all layers together in one state, else one operation in one state.
+/// One operation in one state; for a network, all layers together in one state.
 struct GateCase {
-  std::string name;  ///< the operation, or what the network is called
+  std::string name;  ///< the operation, or the network's name
   Load load = Load::burst;
   CacheState cache = CacheState::warm;
   TimeEstimate baseline = {}, now = {};
@@ -28,7 +28,7 @@ struct GateCase {
 };
 std::vector<GateCase> gate_cases(const ComparisonRecord& record);
 
-/// A time that changed while the cycles stayed within the margin: the clock moved.
+/// Tells that the time changed because the clock did: the cycles stayed within the margin.
 struct ClockMove {
   Hertz before, after;
   RatioEstimate cycles;
@@ -36,21 +36,21 @@ struct ClockMove {
 std::optional<ClockMove> clock_move(const GateCase& each, double margin);
 
 enum class GateVerdict {
-  same,         ///< each case is
-  faster,       ///< at least one, and the others are the same
-  undecided,    ///< at least one, and none is slower
-  slower,       ///< at least one is shown to be
+  same,         ///< all cases are the same
+  faster,       ///< at least one case is faster, and the others are the same
+  undecided,    ///< at least one case is undecided, and none is slower
+  slower,       ///< at least one case is shown to be slower
   failed,       ///< an operation of the baseline has no time now, and none is slower
-  interrupted,  ///< before all was measured, and none is slower
+  interrupted,  ///< interrupted before all was measured, and none is slower
 };
 std::string_view to_string(GateVerdict);
 
 GateVerdict gate_verdict(const ComparisonRecord& record);
 
-/// What became of one baseline.
+/// The result of a gate for one baseline.
 struct GateOutcome {
-  ComparisonRecord record;   ///< its baseline is there
-  std::string failure = {};  ///< why nothing could be compared; empty where it could
+  ComparisonRecord record;   ///< its baseline is set
+  std::string failure = {};  ///< why nothing could be compared; empty if it could
 };
 GateVerdict gate_verdict(const GateOutcome& outcome);
 

@@ -21,9 +21,9 @@ namespace {
 
 using statistics::Effect;
 
-constexpr double kChanceOfGate = 0.02;  // of a slowdown or a speed-up where there is neither
+constexpr double kChanceOfGate = 0.02;  // chance of a false slowdown or speed-up
 
-// A gate's case is decided by an interval within the margin, or by one of 98 % that excludes none.
+// A gate's case is decided by an interval within the margin, or by a 98 % interval that excludes zero.
 std::optional<std::int64_t> processes_to_decide(const Effect& effect, double margin, Judging judging) {
   const double distance = std::abs(effect.value), limit = std::log1p(margin);
   if (judging == Judging::comparison) return statistics::processes_to_decide(effect, margin);
@@ -31,7 +31,7 @@ std::optional<std::int64_t> processes_to_decide(const Effect& effect, double mar
                           : statistics::processes_within(effect, distance, 1.0 - kChanceOfGate);
 }
 
-// Of a comparison or a total.
+// Sets the verdict of a comparison or a total.
 template <class Compared>
 void set_verdict(Compared& compared, const Effect& effect, double margin, double resolution, bool is_shown,
                  Judging judging) {
@@ -73,7 +73,7 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
 
 namespace {
 
-// A step of the timer is one of a whole reading, which may hold several launches.
+// Returns the timer's step relative to the time; one reading may hold several launches.
 double step_of(const Measurement& measurement) {
   const std::int64_t launches =
       measurement.rounds.empty() ? 1 : measurement.rounds.front().launches_per_value;
@@ -136,7 +136,7 @@ namespace {
 constexpr std::size_t kMostOfRecord = 4000, kMostOfSide = 400;
 constexpr std::size_t kLeastOfSide = 20;  // fewer show no shape
 
-// As what follows from other numbers stands in a record: more would only make it longer.
+// Rounds to six digits: the numbers are derived, and more digits only make the record longer.
 Nanoseconds with_six_digits(Nanoseconds time) {
   return Nanoseconds(std::strtod(fmt::format("{:.6g}", time.value()).c_str(), nullptr));
 }
@@ -229,7 +229,7 @@ void note_unlike_layers(ComparisonRecord& record) {
   std::vector<const Comparison*> known;
   for (const Comparison& each : record.comparisons) {
     const Operation *first = operation_of(each.first.subject), *second = operation_of(each.second.subject);
-    // Each pair once, though it has a comparison in each kind of conditions.
+    // Counts each pair once, though it has a comparison for each kind of conditions.
     const bool is_known = std::ranges::any_of(known, [&](const Comparison* other) {
       return other->layers == each.layers && other->first.subject == each.first.subject;
     });
@@ -259,7 +259,7 @@ void note_only_moved(ComparisonRecord& record) {
 
 namespace {
 
-// Empty where what was asked for ran.
+// Returns the finding's sentence if the engine that was asked for did not run, else an empty string.
 std::string ignored_by(const Result& result) {
   const auto found = std::ranges::find(result.findings, kEngineIgnoredFinding, &Finding::id);
   return found == result.findings.end() ? std::string() : found->sentence;

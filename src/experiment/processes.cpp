@@ -15,7 +15,7 @@ std::size_t settled_round(const Measurement& measurement) {
   return measurement.steadiness ? measurement.steadiness->settled_round : 0;
 }
 
-// Of a sustained load the settled parts: what came before them is another story in each process.
+// Combines a measurement of all processes; of sustained loads the settled parts, as the rest differs.
 Measurement combine(const std::vector<const Measurement*>& measurements) {
   Measurement all = *measurements.front();
   if (measurements.size() == 1) return all;
@@ -45,7 +45,7 @@ Measurement combine(const std::vector<const Measurement*>& measurements) {
   return all;
 }
 
-// The rounds of a cause in one of a result's measurements.
+// Returns the rounds of one measurement that have the finding.
 std::vector<RoundRange> ranges_in(const Measurement& own, const Result& result, const std::string& id) {
   std::vector<RoundRange> ranges;
   for (const Finding& finding : result.findings) {
@@ -59,7 +59,7 @@ std::vector<RoundRange> ranges_in(const Measurement& own, const Result& result, 
   return ranges;
 }
 
-// Of one cause in every process, in the rounds of all as combine() puts them one behind the other.
+// Returns the rounds of a finding in all processes, numbered as combine() concatenates them.
 FindingPlace place_in_all(const std::string& id, const std::vector<const Result*>& results,
                           const Conditions& conditions) {
   FindingPlace place;
@@ -70,7 +70,7 @@ FindingPlace place_in_all(const std::string& id, const std::vector<const Result*
   }
   std::size_t before = 0;
   for (const auto& [result, own] : owners) {
-    const std::size_t settled = owners.size() > 1 ? settled_round(*own) : 0;  // what came before is not kept
+    const std::size_t settled = owners.size() > 1 ? settled_round(*own) : 0;  // earlier rounds are not kept
     for (const RoundRange& range : ranges_in(*own, *result, id)) {
       if (range.last < settled || range.last >= own->rounds.size()) continue;
       place.rounds.push_back(
@@ -92,7 +92,7 @@ std::vector<FindingPlace> places_in_all(const std::string& id, const std::vector
   return places;
 }
 
-// What half of the processes say, but that their own intervals are wide: this one is over processes.
+// Returns findings of at least half of the processes. Imprecision is none: this interval is over processes.
 std::vector<Finding> common_findings(const std::vector<const Result*>& results) {
   std::vector<Finding> common;
   for (const Result* result : results) {
@@ -109,7 +109,7 @@ std::vector<Finding> common_findings(const std::vector<const Result*>& results) 
   return common;
 }
 
-// A check that one process failed is not made good by the others.
+// Returns a failed verification if any process has one: the others do not make it good.
 const std::optional<Verification>& worst_verification(const std::vector<const Result*>& results) {
   const auto wrong = std::ranges::find_if(
       results, [](const Result* result) { return result->verification && !result->verification->passed; });

@@ -1,4 +1,4 @@
-// The same work measured by several processes, as one record: the process is then the unit of each interval.
+// Combines records of several processes into one, whose intervals are over processes.
 #pragma once
 
 #include <span>
@@ -8,20 +8,19 @@
 
 namespace jitterscope {
 
-/// What one process found.
+/// Returns one process's median, clock and cycles.
 ProcessTime process_time(const Measurement& measurement);
 
-/// The mean of their medians with Student's 95 % interval; that of a single one is infinite. `rounds` is of
-/// all of them together.
+/// Returns the mean of the medians with Student's 95 % interval, which is infinite for one process. `rounds`
+/// is the number in all processes together.
 TimeEstimate estimate_over_processes(std::span<const ProcessTime> processes, std::int64_t rounds);
 
-/// The measurement of a result under a load and in a cache state; null where there is none.
+/// Returns the result's measurement under this load and cache state, or null.
 const Measurement* measurement_of(const Result& result, Load load, CacheState cache);
 
-/// Records of one plan, one from each process and at least one, as one: what they say of the machine, the
-/// devices and the operations is the first one's; times are over processes; a finding stays that half of
-/// those that measured the operation have. An operation that failed in some processes is what the others say
-/// of it.
+/// Combines records of one plan, one from each process, at least one. Machine, devices and operations are
+/// taken from the first. Times are over processes. A finding stays if at least half of the processes that
+/// measured the operation have it. An operation that failed in some processes is taken from the others.
 RunRecord combine_processes(std::vector<RunRecord> processes);
 
 }  // namespace jitterscope

@@ -17,8 +17,7 @@ namespace {
 
 constexpr int kFailuresInARow = 3;
 
-/// Other processes seen on the device at one look or another: one that comes within a run must not go
-/// unnamed.
+/// Collects other processes seen on the device: one that comes during a run must be named, too.
 class SeenProcesses {
  public:
   void look(Device& device) {
@@ -77,7 +76,7 @@ class PlanRunner {
       : session_(session), plan_(plan), record_(record), listeners_(listeners), total_(trials_in(plan)) {}
 
   ExitCode run() {
-    // An earlier run, which this one continues, may have left results.
+    // This run may continue an earlier one that has left results.
     const bool any_failed = std::ranges::any_of(
         record_.entries, [](const RunEntry& entry) { return !entry.result.failure.empty(); });
     if (any_failed) failure_ = ExitCode::failed;
@@ -115,7 +114,7 @@ class PlanRunner {
   }
   bool may_go_on() const { return !is_interrupted() && failures_in_a_row_ < kFailuresInARow; }
 
-  // Whose trials have all a result.
+  // Returns the number of groups whose trials all have a result.
   std::size_t groups_done() const {
     std::size_t group = 0, trials = 0;
     while (group < plan_.groups.size() && trials + plan_.groups[group].size() <= record_.entries.size()) {
@@ -150,7 +149,7 @@ class PlanRunner {
 
   void measure_in_sequence() {
     Model model = *plan_.in_sequence;
-    // What is compared with its time alone is the engine that had this time.
+    // The calls use the engines that the single times were measured with.
     for (std::size_t i = 0; i < record_.entries.size(); ++i) {
       model.layers[i].operation = as_measured(model.layers[i].operation, record_.entries[i].result);
     }
@@ -183,7 +182,7 @@ class PlanRunner {
       if (failures_in_a_row_ >= kFailuresInARow) return;
       RunEntry entry = entry_of(plan_.groups[group][trial], outcomes[i]);
       Result& result = entry.result;
-      // An interruption before its first round: as if its turn had not come.
+      // It was interrupted before its first round: treat it as not started.
       if (i > 0 && is_interrupted() && result.failure.empty() && result.measurements.empty()) return;
       if (result.failure.empty()) result.findings = find_all(result, context);
       record_.entries.push_back(std::move(entry));

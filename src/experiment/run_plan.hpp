@@ -1,4 +1,4 @@
-// What is to be timed, on which device, and what is asked beside the times.
+// The plan of what is timed and what is asked beside the times, and the function that carries it out.
 #pragma once
 
 #include <functional>
@@ -15,48 +15,48 @@
 
 namespace jitterscope {
 
-/// One process carries it out from its first trial to its last.
+/// Trials that one process carries out in order.
 struct Plan {
-  /// Trials of a group are visited beside each other, their rounds paired. A group of one has a trial that is
-  /// compared with nothing.
+  /// Trials of a group are visited in the same blocks, their rounds paired. A group of one trial is compared
+  /// with nothing.
   std::vector<std::vector<Trial>> groups;
-  /// Of each trial, group after group: what is known of it before it is timed. Empty where that is nothing.
+  /// Known facts about each trial before it is timed, group after group. May be empty.
   std::vector<RunEntry> entries = {};
   bool verify = false;
   bool ceilings = true;        ///< measure the device's best rates first
-  bool trace_kernels = false;  ///< of one launch of each trial, behind all times, which a tracer slows
-  std::optional<Model> in_sequence = {};  ///< its calls are timed in their order, after all else
-  std::string recorded_cudnn = {};        ///< of the record that is replayed; empty where there is none
-  bool is_incomplete = false;             ///< a part of what was to be timed could not be read
-  bool precision_was_asked = false;       ///< by the user: then missing it has an exit code of its own
+  bool trace_kernels = false;  ///< trace a launch of each trial after all times, which a tracer slows
+  std::optional<Model> in_sequence = {};  ///< network whose calls are timed in order, after all else
+  std::string recorded_cudnn = {};        ///< version in the replayed record; empty if there is none
+  bool is_incomplete = false;             ///< a part of the input could not be read
+  bool precision_was_asked = false;       ///< the user asked for it: a miss has an exit code of its own
 };
 
 std::size_t trials_in(const Plan& plan);
-/// Limits, seed, idles and listeners of the whole plan: those of the first trial. Throws UsageError where the
-/// plan has none.
+/// Returns the first trial's options: their limits, seed, idles and listeners hold for the whole plan. Throws
+/// UsageError if the plan has no trial.
 const MeasureOptions& shared_options(const Plan& plan);
 
-// Carries a plan out in this process, and keeps what there is when something goes wrong.
+// A plan is carried out in this process; what was measured is kept if something fails.
 
-/// Called before each stage with what is being done and which trial it is (0: before the first).
+/// Called before each stage with its name and the number of its trial (0: before the first).
 using StageListener = std::function<void(const std::string& stage, std::size_t number, std::size_t total)>;
 
-/// All may be empty.
+/// Callbacks of run_plan(); all may be empty.
 struct PlanListeners {
   StageListener stage = {};
-  /// Called after each few trials with all that is known.
+  /// Called after every few trials with the record so far.
   std::function<void(const RunRecord& record)> saved = {};
   /// Called for each trial that failed. It may throw, which ends the plan.
   std::function<void(const Error& error)> failed = {};
 };
 
-/// Fills record.ceilings, entries and findings; device and calibration are there. What is there already, of
-/// an earlier run of the same plan, is not measured again. A trial that cannot be measured has its reason in
-/// its result and the rest goes on, but not after three failures of the device in a row: then it has gone.
-/// Returns the exit code that the whole deserves.
+/// Fills record.ceilings, entries and findings; device and calibration must be set. Results of an earlier run
+/// of the same plan are kept and not measured again. If a trial cannot be measured, its result says why and
+/// the rest goes on; after three failures of the device in a row it stops, since the device is then gone.
+/// Returns the exit code of the whole.
 ExitCode run_plan(Session& session, const Plan& plan, RunRecord& record, const PlanListeners& listeners);
 
-/// What a record of the plan deserves, where why an operation failed is not known beyond its sentence.
+/// Returns the exit code for a record whose failed operations are known by their messages only.
 ExitCode exit_code_of(const Plan& plan, const RunRecord& record);
 
 }  // namespace jitterscope

@@ -13,18 +13,18 @@
 #include "jitterscope/error.hpp"
 #include "operation/operation.hpp"
 
-// Ratios of times with their intervals, put together as accounts need them.
+// Arithmetic of ratios of times with their intervals, as accounts need it.
 
 namespace jitterscope::explain {
 
 RatioEstimate ratio_with(double logarithm, double half);
-/// Of the interval's logarithm; the longer one of the two, where the value is not in the middle.
+/// Returns the half-width of the interval's logarithm; the larger one if the value is not in the middle.
 double half_of(const RatioEstimate& ratio);
-/// Half of a time's interval over its median; as wide as the time itself where too few rounds give none.
+/// Returns half of a time's interval over its median; 1 if too few rounds give no interval.
 double relative_half(const TimeEstimate& time);
-/// Of two times that were measured apart.
+/// Returns the ratio of two times that were measured apart.
 RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second);
-/// What no part accounts for, given the time and the parts.
+/// Returns the part of the time's change that no part accounts for.
 RatioEstimate rest_of(const Account& account);
 
 namespace {
@@ -41,7 +41,7 @@ struct Sides {
   const Result& second_result() const { return second_entry->result; }
 };
 
-// Second over first, as the fit t = a + b/f of one of them foretells it for the other's clock.
+// Predicts second over first from one side's fit t = a + b/f, for the other side's clock.
 std::optional<RatioEstimate> foretold(const Measurement& fitted, double clock_ratio) {
   const auto& fit = fitted.at_reference_clock;
   if (!fit) return std::nullopt;
@@ -58,8 +58,8 @@ RatioEstimate inverse_of(const RatioEstimate& ratio) {
   return {1.0 / ratio.ratio, 1.0 / ratio.high, 1.0 / ratio.low};
 }
 
-// Where both foretell it, between the two: a fit over the few clocks of one record is a straight line that
-// the time need not keep to.
+// Returns the geometric mean if both sides predict: a fit over the few clocks of one record is a straight
+// line that the time need not follow.
 std::optional<RatioEstimate> foretold_by_either(const Sides& sides, double clock_ratio) {
   const std::optional<RatioEstimate> forward = foretold(*sides.first, clock_ratio);
   std::optional<RatioEstimate> backward = foretold(*sides.second, 1.0 / clock_ratio);
@@ -69,9 +69,9 @@ std::optional<RatioEstimate> foretold_by_either(const Sides& sides, double clock
                        std::max(forward->high, backward->high)};
 }
 
-// The clocks of one record lie within a percent or two; how far the time keeps to that line at another clock
-// is not known. Of 12 pairs of simulated runs whose clocks differed by 7 to 12 %, and nothing else, the fit's
-// own interval held the effect in 10, with a quarter of the effect beside it in 11.
+// Widens the interval by a quarter of the effect. The clocks of one record lie within a percent or two, so
+// the line may not hold at another clock. In 12 pairs of simulated runs whose clocks alone differed, by 7 to
+// 12 %, the fit's own interval held the effect in 10, and with this quarter in 11.
 RatioEstimate extrapolated(const RatioEstimate& ratio) {
   const double logarithm = std::log(ratio.ratio);
   return ratio_with(logarithm, std::hypot(half_of(ratio), 0.25 * logarithm));
@@ -102,7 +102,7 @@ std::optional<AccountedPart> clock_part(const Sides& sides, bool is_same_device)
   return part;
 }
 
-// What the same record says of two cache states, or of two loads.
+// Returns the ratio between two cache states, or between two loads, that one record timed.
 std::optional<RatioEstimate> contrast_in(const Result& result, CacheState from_cache, Load from_load,
                                          CacheState to_cache, Load to_load) {
   const Measurement *from = measurement_of(result, from_load, from_cache),
@@ -115,7 +115,7 @@ bool are_same_work(const Sides& sides) {
   return sides.first_result().subject == sides.second_result().subject;
 }
 
-// On the device of the second record, as the later one.
+// Returns a command for the second record's device, as that record is the later one.
 std::string command_of(const Sides& sides, const std::string& verb, const std::string& flags) {
   const Operation* operation = operation_of(sides.first_entry->result.subject);
   if (operation == nullptr || !are_same_work(sides)) return {};
@@ -156,7 +156,7 @@ std::optional<AccountedPart> load_part(const Sides& sides) {
                     contrast_in(sides.second_result(), b.cache, a.load, b.cache, b.load), "run", "--load ");
 }
 
-// What one record says of two engines, where it timed the same work by both.
+// Returns the ratio between two engines if one record timed the same work with both.
 std::optional<RatioEstimate> engine_contrast_in(const RunRecord& record, const RunEntry& entry,
                                                 const Measurement& measured,
                                                 const std::string& other_engine) {
@@ -228,7 +228,7 @@ std::optional<AccountedPart> data_part(const Sides& sides) {
                        .experiment = experiment_of(sides, fmt::format("data={},{}", a, b))};
 }
 
-// Known to so much, with no better value than none.
+// Returns a part with no known effect, only a known uncertainty.
 AccountedPart uncertain(std::string name, Nanoseconds Uncertainty::*part, const Sides& sides,
                         std::string source) {
   const double half = std::hypot(sides.first->uncertainty.*part / sides.first->time.median,
@@ -291,7 +291,7 @@ Account account_of(const Sides& sides, const std::vector<RecordDifference>& mach
   return account;
 }
 
-// The pair of conditions that differ least; the first of several.
+// Returns the pair of conditions that differ least; the first of several.
 std::optional<Sides> sides_of(const RunRecord& first_record, const RunRecord& second_record,
                               const RunEntry& first, const RunEntry& second) {
   const auto distance = [](const Sides& sides) {
@@ -335,14 +335,14 @@ std::vector<Account> account_for(const RunRecord& first, const RunRecord& second
   return accounts;
 }
 
-// A layer alone, in its network, and in PyTorch: what lies between the three times.
+// Compares three times of a layer: alone, in its network, and in PyTorch.
 
 namespace {
 
-// PyTorch's times are CUPTI's, and ours agree with them within so much (docs/evidence/benchmarks.md).
+// PyTorch's times are CUPTI's; ours agree with them within this (docs/evidence/benchmarks.md).
 constexpr Nanoseconds kInstruments = microseconds(0.1);
 
-// The mean over all its calls, of one run: how far another run would differ is not known from it.
+// Returns the mean over all calls of one run; it does not tell how far another run would differ.
 TimeEstimate recorded_time_of(const Layer& layer) {
   const Nanoseconds time = *layer.recorded_time / static_cast<double>(layer.count());
   return {time, time, time, layer.count()};
@@ -354,7 +354,7 @@ struct TracedSides {
   const RunEntry& entry;
   const Layer& layer;
   const Measurement& alone;
-  const LayerInSequence* in_sequence;  // null where the record has none
+  const LayerInSequence* in_sequence;  // null if the record has none
 };
 
 std::string joined_names(const std::vector<LaunchKernel>& kernels) {
@@ -398,7 +398,7 @@ void add_place_in_network(Account& account, const TracedSides& sides) {
   account.parts.push_back(std::move(part));
 }
 
-// Known to so much, with no better value than none.
+// Adds a part with no known effect, only a known uncertainty.
 void add_uncertainty(Account& account, std::string name, Nanoseconds uncertainty, std::string source) {
   const double half = uncertainty / account.first.median;
   account.parts.push_back(

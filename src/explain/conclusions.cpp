@@ -19,14 +19,14 @@ std::string capitalised(std::string text) {
   return text;
 }
 
-// Far from one a factor reads better than percents do.
+// Large changes are written as a factor, which reads better than percents.
 std::string change_words(double ratio) {
   constexpr double kFactor = 3.0;
   if (ratio >= kFactor) return fmt::format("{:.3g} times the time", ratio);
   return fmt::format("{} in time", change_text(ratio - 1.0));
 }
 
-// A clock that moves with the time is how the factor acts.
+// Tells whether the clock moves with the time, which is then how the factor acts.
 std::string clock_words(const DoseEffect& dose) {
   if (!dose.clock) return {};
   const bool moves = std::abs(dose.clock->ratio - 1.0) > kMaterial;
@@ -46,7 +46,7 @@ std::string cause_sentence(const FactorResult& factor) {
                      counted, factor.remedy);
 }
 
-// No more blocks are asked for, and the interval lies beyond what matters: only the order of the doses is
+// True if no more blocks are asked for and the interval lies beyond ± 0.5 %: only the order of the doses is
 // wrong.
 bool moves_without_growing(const FactorResult& factor) {
   if (factor.verdict != FactorVerdict::unresolved || factor.blocks_to_decide || factor.doses.empty())

@@ -1,4 +1,4 @@
-// What a study says in words, for a person to act on.
+// The conclusions of a study as sentences for a person to act on.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace jitterscope::explain {
 
-/// The most important first: causes with their effects and remedies, the loops' own variation, what stayed
-/// open. At least one sentence.
+/// Returns at least one sentence, the most important first: causes with effects and remedies, the variation
+/// of plain loops, open questions.
 std::vector<std::string> conclusions_of(const Explanation& explanation);
 
 }  // namespace jitterscope::explain

@@ -48,7 +48,7 @@ EngineShares count_choices(Session& session, const Operation& operation, std::ui
   if (session.device().list_engines(operation).size() < 2) return shares;
   try {
     choose_again_and_again(session, operation, seed, time_limit, shares);
-  } catch (const Error&) {  // no memory for another set of operands, say: what was seen stays
+  } catch (const Error&) {  // such as no memory for more operands: keep what was counted
   }
   std::ranges::stable_sort(shares.engines, std::greater(), &EngineShare::choices);
   return shares;

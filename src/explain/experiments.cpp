@@ -19,13 +19,13 @@ bool sets_caches(const Factor* factor) {
   return false;
 }
 
-// From the end of the lists, last ones first, until so many blocks have time.
+// Leaves factors out, from the end of the second list on, until `blocks` blocks fit into the time.
 class Fitting {
  public:
   Fitting(const TreatedLoop& bench, FactorList& first, FactorList& last, FactorList& left_out)
       : bench_(bench), first_(first), last_(last), left_out_(left_out) {}
 
-  // First what has no time by itself, so that it takes none from the others.
+  // Leaves out first what does not fit even alone, so that it takes no time from the others.
   template <class MayGo>
   void leave_out(double blocks, Nanoseconds most, const MayGo& may_go) {
     for (FactorList* factors : {&first_, &last_}) {
@@ -43,7 +43,7 @@ class Fitting {
 
  private:
   Nanoseconds time_of(const FactorList& factors, double blocks) const {
-    constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
+    constexpr double kMargin = 1.2;  // moving operands and rests behind a load are not counted
     return shortest_block_time(bench_, factors) * blocks * kMargin;
   }
 
@@ -101,12 +101,12 @@ Treatment row_treatment(const std::vector<bool>& row, const FactorList& factors)
   return treatment;
 }
 
-// Each factor was rehearsed alone; together, evictions and copies may fill the queue behind a gate, and an
-// engine that is named may need other addresses than those given.
+// Returns nullopt if the loop fails. Each factor was rehearsed alone, but together evictions and copies may
+// fill the held queue, and a named engine may need other addresses than those given.
 std::optional<LoopReading> reading_of(TreatedLoop& bench, const Treatment& treatment) {
   try {
     return bench.run(treatment);
-  } catch (const GateTimeoutError&) {
+  } catch (const HoldTimeoutError&) {
     return std::nullopt;
   } catch (const UsageError&) {
     return std::nullopt;
@@ -141,7 +141,7 @@ std::optional<ScreenedEffects> screen(TreatedLoop& bench, const FactorList& fact
       listeners.progress("screening all factors at once", spent() / time_limit);
       condition(bench);
       const std::optional<LoopReading> reading = reading_of(bench, row_treatment(design[row], factors));
-      if (!reading || !(reading->time > Nanoseconds(0))) continue;  // a timer's grain above a short launch
+      if (!reading || !(reading->time > Nanoseconds(0))) continue;  // a launch shorter than the timer's step
       rows.push_back(design[row]);
       passes.push_back(pass);
       values.push_back(std::log(reading->time.value()));
@@ -173,7 +173,7 @@ std::vector<std::size_t> doses_of(const Factor& factor, bool few) {
   return doses;
 }
 
-// Roughly; `few`: with the first and the last dose of each factor.
+// Returns a rough estimate. `few`: only the first and the last dose of each factor.
 Nanoseconds block_time(const TreatedLoop& bench, const FactorList& factors, bool few) {
   Nanoseconds time =
       (bench.duration(Treatment()) + conditioning_time(bench)) * static_cast<double>(kPlainLoops + kDummies);
@@ -212,7 +212,7 @@ class PairedExperiment {
  private:
   Nanoseconds now() { return bench_.session().device().host_time(); }
 
-  // What cannot run is left out, and said.
+  // A dose that cannot run is left out, with the reason.
   void add(std::size_t factor, std::size_t dose) {
     try {
       bench_.rehearse(treatment(factor, dose));
@@ -226,7 +226,7 @@ class PairedExperiment {
     return treatment_of(*factors_[factor], dose);
   }
 
-  // Plain loops first in the list, then dummies, then doses. A block that is cut off counts for nothing.
+  // Places in the list: plain loops, dummies, doses. A block that is interrupted does not count.
   template <class Report>
   void run_block(const Report& report) {
     const std::size_t rounds = kPlainLoops + kDummies + found_.doses.size();
@@ -234,7 +234,7 @@ class PairedExperiment {
     for (std::size_t i = 0; i < rounds; ++i) order[i] = i;
     shuffle(order, random_);
     std::vector<LoopReading> readings(rounds);
-    bench_.place_anew();  // else the effects are those of one placement, as another process would not have it
+    bench_.place_anew();  // else the effects would hold for this placement only
     for (const std::size_t place : order) {
       if (listeners_.stop()) return;
       report();
@@ -255,7 +255,7 @@ class PairedExperiment {
     ++found_.blocks;
   }
 
-  // Once for each factor; what was read of it before counts.
+  // Notes it once for each factor; readings before the loss count.
   void note_lost(const PairedEffect& dose, const std::string& reason) {
     const auto is_known = [&](const PairedEffects::Failure& failure) {
       return failure.factor == dose.factor;
@@ -311,9 +311,9 @@ PairedEffects confirm(TreatedLoop& bench, const FactorList& factors, Nanoseconds
   return PairedExperiment(bench, factors, random, time_limit, listeners).run();
 }
 
-// Where the operands lie. Intervention: they are moved to other memory between rounds, their addresses as
-// they were. Signature: a level that is constant within a placement. It has no dose and no better level, only
-// a spread.
+// Placement of operands. Intervention: between rounds they move to other memory, at unchanged addresses.
+// Signature: a level that is constant within a placement. There is no dose and no better level, only a
+// spread.
 
 namespace {
 
@@ -322,8 +322,8 @@ double variance(std::span<const double> values) {
   return std::isfinite(deviation) ? deviation * deviation : 0.0;
 }
 
-// Of two rounds each before and behind: the difference has the variance of two rounds, and of two placements
-// where the operands moved between them.
+// Each value is the difference of two successive rounds: it has the variance of two rounds, and that of two
+// placements if operands moved between them.
 void fill(RandomFactor& factor, std::span<const double> moved, std::span<const double> stayed) {
   const auto freedom_moved = static_cast<double>(moved.size() - 1),
              freedom_stayed = static_cast<double>(stayed.size() - 1);
@@ -402,7 +402,7 @@ void condition(TreatedLoop& bench) {
   device.idle(bench.take_heated() ? kRestAfterLoad : kRest);
   const Nanoseconds end = device.host_time() + kWork;
   constexpr double kMostLaunches = 8.0;
-  constexpr Nanoseconds kMostWork = milliseconds(100);  // of a network's pass, which may last longer
+  constexpr Nanoseconds kMostWork = milliseconds(100);  // a network's pass may last longer
   const auto launches =
       static_cast<std::int64_t>(std::clamp(kMostWork / bench.launch_time(), 1.0, kMostLaunches));
   while (device.host_time() < end) {

@@ -13,24 +13,24 @@
 
 namespace jitterscope::explain {
 
-/// What both are told and asked.
+/// Callbacks of both experiments.
 struct ExperimentListeners {
   std::function<bool()> stop;
-  std::function<void(const std::string& stage, double share)> progress;  ///< share of its time that is over
+  std::function<void(const std::string& stage, double share)> progress;  ///< share of the time that is over
 };
 
-/// Factors that do nothing, in either experiment: what they show is its noise.
+/// Number of dummy factors in each experiment: they do nothing, so they show its noise.
 inline constexpr std::size_t kDummies = 2;
 
 struct ScreenedEffects {
-  std::vector<RatioEstimate> factors;  ///< in the order of the factors given
+  std::vector<RatioEstimate> factors;  ///< in the order of the given factors
   std::vector<RatioEstimate> dummies;
   std::int64_t rounds = 0;
 };
 
-/// All factors at their strongest dose or without, in the rows of a folded Plackett–Burman design, in random
-/// order; again until the time is over. Nothing where the time is too short for one pass. Two dummy factors,
-/// which do nothing, go with them. At most 21 factors.
+/// Runs all factors, each at its strongest dose or without, in the rows of a folded Plackett–Burman design,
+/// in random order, again and again until the time is over. Adds two dummies. Takes at most 21 factors.
+/// nullopt if the time is too short for one pass.
 std::optional<ScreenedEffects> screen(TreatedLoop& bench, const FactorList& factors, Nanoseconds time_limit,
                                       Random& random, const ExperimentListeners& listeners);
 
@@ -42,8 +42,8 @@ struct PairedEffects {
   std::vector<PairedEffect> doses;  ///< factor by factor, dose by dose
   std::vector<PairedEffect> dummies;
   std::int64_t blocks = 0;
-  std::vector<double> log_plain;  ///< time of the plain loops, block by block: logarithm of nanoseconds
-  /// A dose that could not be run, and why: factor, dose, reason.
+  std::vector<double> log_plain;  ///< logarithm of the plain loops' nanoseconds, block by block
+  /// A dose that could not be run, and why.
   struct Failure {
     std::size_t factor = 0, dose = 0;
     std::string reason;
@@ -51,26 +51,26 @@ struct PairedEffects {
   std::vector<Failure> failures;
 };
 
-/// A plain loop with this dose, and nothing else.
+/// Returns a plain loop with this dose only.
 Treatment treatment_of(const Factor& factor, std::size_t dose);
 
 inline constexpr std::int64_t kFewestBlocks = 6;
 
-/// Host time of one block with the first and the last dose of each factor, roughly; none for no factors.
+/// Returns a block's approximate host time with each factor's first and last dose; 0 for no factors.
 Nanoseconds shortest_block_time(const TreatedLoop& bench, const FactorList& factors);
 
-/// Blocks until the time is over, at least kFewestBlocks; where 10 with all doses would take longer, with the
-/// first and the last dose of each factor. In each, behind the same conditioning, every dose of every factor,
-/// two plain loops and two dummies (plain loops as well), in random order.
+/// Runs blocks until the time is over, at least kFewestBlocks. A block has every dose of every factor, two
+/// plain loops and two dummies (plain loops, too), in random order, each after the same conditioning. If 10
+/// blocks with all doses would take too long, only the first and the last dose of each factor are used.
 PairedEffects confirm(TreatedLoop& bench, const FactorList& factors, Nanoseconds time_limit, Random& random,
                       const ExperimentListeners& listeners);
 
-/// How far placements differ: rounds behind a moving of the operands, and rounds without one, in random
-/// order.
+/// Estimates how far placements differ, from rounds after a move of the operands and rounds without one, in
+/// random order.
 RandomFactor vary_placement(TreatedLoop& bench, std::size_t placements, Random& random,
                             const std::function<bool()>& stop);
 
-// Which factors a study tries, in which order, and what it leaves out where time is short.
+// Chooses the factors that a study tries, their order, and those left out if time is short.
 
 class TriedFactors {
  public:
@@ -82,11 +82,11 @@ class TriedFactors {
   const FactorList& last() const { return last_; }  ///< they leave the process changed for the others
   const FactorList& left_out() const { return left_out_; }
   const FactorList& not_available() const { return not_available_; }
-  bool set_caches() const;  ///< whether one of those that are tried does
+  bool set_caches() const;  ///< true if a factor to be tried does
 
-  /// Leaves out what has no time: first factors that can be spared, until more than the fewest blocks have
-  /// time, since six leave most undecided; then any, until six have. What was asked for by name may take
-  /// longer.
+  /// Leaves out factors that have no time. First those that may be spared, until eight blocks fit, since six
+  /// leave most factors undecided; then any, until six fit. Factors asked for by name may take twice the
+  /// time.
   void fit(const TreatedLoop& bench, Nanoseconds time, bool are_asked_for);
 
  private:
@@ -94,11 +94,11 @@ class TriedFactors {
   FactorList first_, last_, left_out_, not_available_;
 };
 
-// What stands before each round of an experiment, so that what the round before has left is gone.
+// Conditioning before each round of an experiment removes what the round before has left.
 
-/// A rest, in which the average of the power falls, and some work, so that the clock is awake.
+/// Rests, so that the average of the power falls, then works, so that the clock is awake.
 void condition(TreatedLoop& bench);
-/// Host time that it takes, roughly.
+/// Returns the approximate host time of condition().
 Nanoseconds conditioning_time(const TreatedLoop& bench);
 
 }  // namespace jitterscope::explain

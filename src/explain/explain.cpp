@@ -15,11 +15,11 @@
 namespace jitterscope::explain {
 namespace {
 
-// Shares of the time limit; what the first steps leave belongs to the pairs.
+// Shares of the time limit; the pairs get what the first steps leave.
 constexpr double kObserving = 0.1, kPlacing = 0.1, kScreening = 0.25;
-// Kept for blocks in which several causes are taken away at once.
+// Reserved for blocks without any of several causes at once.
 constexpr double kTogether = 0.03;
-// What then held the clock is asked, and counted: 4 s for a product of matrices with three causes (H100).
+// Reserved for finding what held the clock, and for counters: 4 s for a product with three causes (H100).
 constexpr Nanoseconds kAfterPairs = seconds(3);
 constexpr double kMostAfterPairs = 0.1;
 constexpr double kResting = 0.02;  // with long rests between launches
@@ -84,7 +84,7 @@ class Study {
     return chosen_factors(context, options_.factors);
   }
 
-  // Plans are built for it, which may take seconds: only where the study has them.
+  // Building plans for this may take seconds, so only long studies do it.
   void add_choices(Session& session, const Operation& operation, FactorContext& context) const {
     constexpr Nanoseconds kLongStudy = seconds(60);
     constexpr double kShare = 0.05;
@@ -112,7 +112,7 @@ class Study {
     return kTogether + std::min(kAfterPairs / options_.time_limit, kMostAfterPairs);
   }
   bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
-  // Asked between rounds. A neighbour of ours is none of the others.
+  // Called between rounds. While our own neighbour process runs it must not be seen as another program.
   bool stops() {
     if (!bench_.has_neighbour()) watch_.look();
     return is_interrupted();
@@ -176,7 +176,7 @@ class Study {
       try {
         bench_.rehearse(treatment);
       } catch (const Error&) {
-        continue;  // said where it is to be confirmed
+        continue;  // reported when it is to be confirmed
       }
       ready.push_back(factors[i]);
       places.push_back(i);

@@ -13,7 +13,7 @@
 #include "jitterscope/error.hpp"
 #include "operation/operation.hpp"
 
-// One file for each factor; here is what they have in common.
+// Every factor that a study can switch, and the list of all.
 
 namespace jitterscope::explain::factors {
 
@@ -40,16 +40,16 @@ Factor neighbour_kernels(const FactorContext& context);
 Factor neighbour_memory(const FactorContext& context);
 Factor neighbour_link(const FactorContext& context);
 
-/// With work beside the loop for 25, 50 and 100 % of the time, on another queue or in another process:
-/// `beside` is where a treatment has it. Tried last, since both leave the process changed.
+/// Adds doses of work beside the loop for 25, 50 and 100 % of the time; `beside` is the treatment's field for
+/// it. Such a factor is tried last, since the work, on a queue or in a process, leaves the process changed.
 Factor with_work_beside(Factor factor, CompanionWork work, std::optional<Companion> Treatment::*beside);
 
 }  // namespace jitterscope::explain::factors
 
 namespace jitterscope::explain {
 
-// An idle comes behind a load. Where time is short, those at the end are left out: what power, caches and the
-// shape of a loop do is asked most.
+// Treatments are applied in this order: idle after load. If time is short, factors at the end are left out,
+// because power, caches and the shape of a loop are asked about most.
 std::vector<Factor> all_factors(const FactorContext& context) {
   return {factors::load(context),
           factors::idle(context),
@@ -119,8 +119,8 @@ std::vector<std::string> factor_ids() {
 }  // namespace jitterscope::explain
 
 // Clock after idle. Intervention: a longer idle before the loop. Signature: the time follows the clock, so
-// that cycles stay; it saturates where the clock has fallen as far as it goes. Confused with: other state
-// that an idle device loses (a sleeping link, a cold cache of another program's making).
+// cycles stay; the effect saturates once the clock has fallen to its lowest. Confused with: other state that
+// an idle device loses (a sleeping link, a cache that another program has filled).
 
 namespace jitterscope::explain::factors {
 
@@ -144,7 +144,7 @@ Factor idle(const FactorContext& context) {
 // Power and heat. Intervention: a large product right before the loop, for a quarter of a time and for all of
 // it (no setting is changed). Signature: the clock falls, cycles stay; what limits the average of power does
 // less for the quarter. Power acts within 0.1 s, heat over seconds; a study of seconds cannot tell the two
-// apart, so that they are named together.
+// apart, so they are named together.
 
 Factor load(const FactorContext& context) {
   Factor factor{.id = "load",
@@ -170,9 +170,9 @@ Factor load(const FactorContext& context) {
   return factor;
 }
 
-// L2 state. Intervention: operands evicted before each launch, the lines there clean or modified, or the
-// inputs just written by another kernel. Signature: a step in time with the clock as it was. Confused with:
-// the power that eviction draws, which the clock shows.
+// L2 state. Intervention: operands are evicted before each launch, with clean or modified lines left there,
+// or another kernel has just written the inputs. Signature: a step in time, the clock unchanged. Confused
+// with: the power that eviction draws, which the clock shows.
 
 Factor cache(const FactorContext& context) {
   Factor factor{.id = "cache",
@@ -212,8 +212,8 @@ Factor traffic(const FactorContext& context) {
   return factor;
 }
 
-// Launch. Intervention: all launches queued behind a gate, or recorded as a graph. Signature: a constant per
-// launch, the clock as it was; no effect where a launch is longer than the host needs to launch.
+// Launch. Intervention: all launches are queued in a held queue, or recorded as a graph. Signature: a
+// constant per launch, the clock unchanged; no effect if a launch runs longer than the host needs to make it.
 
 Factor queue(const FactorContext& context) {
   Factor factor{
@@ -221,7 +221,7 @@ Factor queue(const FactorContext& context) {
       .cause = "how work is launched (a queue that runs empty)",
       .usual = "launched one by one",
       .doses = {{"as a graph", [](Treatment& treatment) { treatment.queue = QueueMode::graph; }},
-                {"behind a gate", [](Treatment& treatment) { treatment.queue = QueueMode::saturated; }}},
+                {"in a held queue", [](Treatment& treatment) { treatment.queue = QueueMode::saturated; }}},
       .remedy =
           "Record short launches as a graph, or launch ahead; events around a launch into an "
           "empty queue read the host."};
@@ -230,7 +230,7 @@ Factor queue(const FactorContext& context) {
   } else if (context.launches_wait) {
     factor.not_available = "a launch waits for the device";
   } else if (!context.fits_queue) {
-    factor.doses.pop_back();  // the gate would wait for launches that wait for the gate
+    factor.doses.pop_back();  // the queue would be held for launches that wait for its release
   }
   return factor;
 }
@@ -254,9 +254,8 @@ Factor host_delay(const FactorContext& context) {
   return factor;
 }
 
-// Synchronization. Intervention: the host waits behind each launch, as the driver does it, by asking again
-// and again, or asleep until an interrupt. Signature: the queue is empty at each launch; the clock may fall
-// between short ones.
+// Synchronization. Intervention: the host waits after each launch: as the driver does, by polling, or asleep
+// until an interrupt. Signature: the queue is empty at each launch; the clock may fall between short ones.
 
 Factor synchronization(const FactorContext& context) {
   Factor factor{
@@ -276,15 +275,15 @@ Factor synchronization(const FactorContext& context) {
   return factor;
 }
 
-// Number of launches: "my kernel is faster after 100 iterations". Intervention: shorter loops behind the same
-// idle. Signature: the first launches meet an empty queue, and a clock that still rises. A loop of few
-// launches is read in few steps of the timer: where one step is much of it, the mean of such readings is
-// biased.
+// Number of launches: "my kernel is faster after 100 iterations". Intervention: shorter loops after the same
+// idle. Signature: the first launches meet an empty queue, and a clock that still rises. The time of a loop
+// of few launches is a multiple of a few timer steps: if a step is a large part of it, the mean of such
+// readings is biased.
 
 Factor launches(const FactorContext& context) {
   constexpr Nanoseconds kLongestLoop = seconds(1);
-  constexpr double kCoarse = 0.02;  // in simulation 1 us of 3 us made 10 of 12 studies name a false cause
-  const bool is_known = context.launch_time > Nanoseconds(0);  // by the time that the study begins
+  constexpr double kCoarse = 0.02;  // simulated: 1 us of 3 us made 10 of 12 studies name a false cause
+  const bool is_known = context.launch_time > Nanoseconds(0);  // known when the study begins
   const std::int64_t usual = usual_launches(context.launch_time);
   Factor factor{
       .id = "launches",
@@ -311,12 +310,11 @@ Factor launches(const FactorContext& context) {
   return factor;
 }
 
-// Input values. Intervention: other values in the same places, each kind with fewer bits that differ from one
-// value to the next than the one before: of normal values in f32 13.6, of uniform ones 13.1, of values half
-// of which are zeros 12.3 (tests/explain/factors_test.cpp), of zeros none. Signature: power and with it the
-// clock move, cycles stay; no effect where the power limit is far, which rests between launches try. Confused
-// with: arithmetic that takes a short cut at zeros, which moves cycles and leaves the clock; a memory that
-// compresses.
+// Input values. Intervention: other values in the same places, each kind with fewer bits that differ between
+// neighbours than the one before: f32 normal values 13.6, uniform 13.1, half of them zeros 12.3
+// (tests/explain/factors_test.cpp), zeros none. Signature: power and with it the clock move, cycles stay; no
+// effect if the power limit is far, which rests between launches test. Confused with: arithmetic that takes a
+// short cut at zeros, which moves cycles and leaves the clock; a memory that compresses.
 
 Factor data(const FactorContext& context) {
   const auto dose = [](const char* text, DataKind kind) {
@@ -339,7 +337,7 @@ Factor data(const FactorContext& context) {
 }
 
 // Engine. Intervention: the other engines that PyTorch's autotuning tries. Signature: other kernels, other
-// cycles. Whether a program meets the effect depends on what its own choice falls on.
+// cycles. Whether a program meets the effect depends on the engine that its own choice takes.
 
 Factor engine(const FactorContext& context) {
   Factor factor{.id = "engine",
@@ -356,9 +354,9 @@ Factor engine(const FactorContext& context) {
   return factor;
 }
 
-// The instrument. Intervention: the same work read by jitterscope's own instrument (behind a gate, its
-// constant taken off, a slope of recordings where launches are short). Signature: a constant in time, not in
-// percent.
+// The instrument. Intervention: the same work read by jitterscope's own instrument (a held queue, the
+// constant subtracted, a slope of recordings for short launches). Signature: a constant time, not a constant
+// percentage.
 
 Factor instrument(const FactorContext&) {
   return {.id = "instrument",
@@ -369,8 +367,8 @@ Factor instrument(const FactorContext&) {
 }
 
 // Host scheduling. Intervention: the launching thread stays on one core, then shares it with a thread of ours
-// that computes for a part of the time; both end behind the loop. Signature: launches that the host makes too
-// late, so that the queue runs empty; none where launches are made far ahead. Confused with: a slower host.
+// that computes for a part of the time; both end after the loop. Signature: late launches, so that the queue
+// runs empty; none if launches are made far ahead. Confused with: a slower host.
 
 Factor host_scheduling(const FactorContext& context) {
   Factor factor{
@@ -389,10 +387,9 @@ Factor host_scheduling(const FactorContext& context) {
   return factor;
 }
 
-// The allocator. Intervention: memory of the outputs' size is taken before each launch and given back behind
-// it, from the driver or from a pool. Signature: the driver waits for the device when memory is given back,
-// so that the queue runs empty; a pool costs host time alone. Confused with: a wait behind each launch, a
-// slower host.
+// The allocator. Intervention: memory of the outputs' size is allocated before each launch and freed after
+// it, from the driver or from a pool. Signature: the driver waits for the device when it frees memory, so the
+// queue runs empty; a pool costs only host time. Confused with: a wait after each launch, a slower host.
 
 Factor allocator(const FactorContext& context) {
   Factor factor{
@@ -414,9 +411,9 @@ Factor allocator(const FactorContext& context) {
   return factor;
 }
 
-// Alignment. Intervention: operands begin a number of bytes behind where they usually do. Signature: a step
-// in cycles where kernels read narrower words or the library takes another kernel; the clock as it was.
-// Confused with: the place in memory, which the other operands have too; it is drawn anew for each block.
+// Alignment. Intervention: operands begin some bytes after their usual start. Signature: a step in cycles if
+// kernels read narrower words or the library takes another kernel; the clock unchanged. Confused with: the
+// place in memory, which the moved operands change, too; it is drawn anew for each block.
 
 Factor alignment(const FactorContext& context) {
   Factor factor{
@@ -442,11 +439,11 @@ Factor alignment(const FactorContext& context) {
   return factor;
 }
 
-// Leading dimensions. Intervention: something lies behind each row of the matrices of a product. Signature: a
-// step in cycles, the clock as it was: rows that begin a power of two apart meet in few sets of a cache and
-// few channels of the memory, rows at odd places are read by narrower words, and the library may take another
-// kernel. Confused with: operands that are larger, so that fewer of them stay in the cache; alignment; the
-// place in memory, which is drawn anew for each block.
+// Leading dimensions. Intervention: each row of a product's matrices is followed by padding. Signature: a
+// step in cycles, the clock unchanged: rows a power of two apart share few sets of a cache and few channels
+// of the memory, rows at odd places are read by narrower words, and the library may take another kernel.
+// Confused with: larger operands, of which fewer stay in the cache; alignment; the place in memory, which is
+// drawn anew for each block.
 
 Factor row_stride(const FactorContext& context) {
   const auto dose = [](const char* text, RowStride rows) {
@@ -469,12 +466,12 @@ Factor row_stride(const FactorContext& context) {
   return factor;
 }
 
-// A fragmented heap. Intervention: operands are put together of pages from all over the device's memory, with
-// others in use between them, as an allocator does it that finds no free stretch of their size. Signature: a
-// step in time with the clock as it was, that grows as the pieces get smaller: more entries of the tables
-// that translate addresses, no huge pages on a CPU, other slices of the cache and channels of the memory on a
-// GPU. Confused with: the place in memory, which is drawn anew for each block. Operands smaller than a page
-// (2 MiB on a GPU, 4 KiB on a CPU) show nothing, nor does a system that gives its pages out at random anyway.
+// A fragmented heap. Intervention: operands consist of pages from all over the device's memory, with pages in
+// use between them, as from an allocator without a free stretch of their size. Signature: a step in time, the
+// clock unchanged, that grows as the pieces get smaller: more address translation entries, no huge pages on a
+// CPU, other slices of the cache and channels of the memory on a GPU. Confused with: the place in memory,
+// which is drawn anew for each block. Shows nothing for operands smaller than a page (2 MiB on a GPU, 4 KiB
+// on a CPU), nor on a system that gives its pages out at random anyway.
 
 Factor heap(const FactorContext& context) {
   Factor factor{.id = "heap",
@@ -489,7 +486,7 @@ Factor heap(const FactorContext& context) {
         {pages == 1 ? std::string("single pages") : fmt::format("pieces of {} pages", pages),
          [pages](Treatment& treatment) { treatment.heap_piece = pages; }});
   }
-  // Pages are mapped one by one, again for each block: of a GPU's some 10 us each.
+  // Pages are mapped one by one, again for each block; on a GPU each takes some 10 us.
   constexpr Bytes kMost(std::int64_t{4} << 30);
   if (!context.lies_in_pages) {
     factor.not_available = "its operands lie where others put them, or it has none";
@@ -500,12 +497,12 @@ Factor heap(const FactorContext& context) {
   return factor;
 }
 
-// Contention. Intervention: work of ours on a second queue while the loop runs, for a part of the time.
+// Contention. Intervention: a second queue runs work of ours beside the loop for a part of the time.
 // Signature: launches wait for processors (kernels), for the memory (copies within it) or for neither (copies
 // from the host, which have engines of their own); the clock may fall, since more work takes more power.
 // Confused with: that power, and the host's time for launching the other work, which a load and a slower host
-// have too. On CUDA a second stream makes recordings slower from then on (docs/method.md), so that these are
-// tried last.
+// have too. On CUDA a second stream makes recordings slower from then on (docs/method.md), so these are tried
+// last.
 
 Factor with_work_beside(Factor factor, CompanionWork work, std::optional<Companion> Treatment::*beside) {
   factor.doses_grow = true;
@@ -521,7 +518,7 @@ Factor with_work_beside(Factor factor, CompanionWork work, std::optional<Compani
 
 namespace {
 
-// What all three have in common; id, cause and remedy are each one's own.
+// Sets what the three factors have in common; id, cause and remedy are each one's own.
 Factor contention(Factor factor, CompanionWork work, const FactorContext& context) {
   factor.usual = "nothing else on the device";
   factor = with_work_beside(std::move(factor), work, &Treatment::companion);
@@ -556,16 +553,16 @@ Factor contention_link(const FactorContext& context) {
                     CompanionWork::link, context);
 }
 
-// Contention by another process. Intervention: a fresh process of ours runs work on the same device while the
-// loop runs, for a part of the time; between loops it rests. Signature: two processes share a GPU by turns of
-// some milliseconds, so that most launches take their usual time or wait for a whole turn; on a CPU both have
+// Contention by another process. Intervention: a fresh process of ours runs work on the same device beside
+// the loop for a part of the time, and rests between loops. Signature: two processes share a GPU in turns of
+// some milliseconds, so most launches take their usual time or wait for a whole turn; on a CPU both have
 // threads on the same cores. Confused with: another queue of the same process (contention_*), which runs
-// beside and not by turns; the power that more work takes; the memory that a second process needs. The plain
-// loops have the process beside them, too, at rest.
+// beside and not in turns; the power that more work takes; the memory that a second process needs. The
+// process is there during plain loops, too, at rest.
 
 namespace {
 
-// What all three have in common; id, cause and remedy are each one's own.
+// Sets what the three factors have in common; id, cause and remedy are each one's own.
 Factor neighbour(Factor factor, CompanionWork work, const FactorContext& context) {
   factor.usual = "no other process at work on the device";
   factor = with_work_beside(std::move(factor), work, &Treatment::neighbour);

@@ -1,4 +1,4 @@
-// A cause that may move a time, and how it is switched on.
+// The factors of a study: causes that may move a time, and how to switch each one on.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,22 @@
 
 namespace jitterscope::explain {
 
-/// What decides whether a factor can be switched here.
+/// Facts that decide whether a factor can be switched here.
 struct FactorContext {
   DeviceDescription device = {};
   bool reads_data = true;
-  bool is_callable = false;    ///< a program's own: neither its operands nor its memory are ours to change
-  bool launches_wait = false;  ///< for the device
-  bool fits_queue = true;      ///< a loop's launches, behind a gate
+  bool is_callable = false;    ///< a program's function: neither its operands nor its memory can be changed
+  bool launches_wait = false;  ///< a launch waits for the device
+  bool fits_queue = true;      ///< a loop's launches fit a held queue
   Nanoseconds launch_time = {};
-  Nanoseconds timer_grain = {};           ///< of the marks around a launch
+  Nanoseconds timer_grain = {};           ///< for the marks around a launch
   std::optional<Bytes> alignment = {};    ///< PreparedOperation::operand_alignment
   bool has_row_strides = true;            ///< PreparedOperation::has_row_strides
   bool lies_in_pages = true;              ///< PreparedOperation::lies_in_pages
-  Bytes operand_memory = {};              ///< of all operands together
-  bool starts_processes = true;           ///< whoever asks can have another process run work beside the loop
-  std::vector<std::string> engines = {};  ///< that PyTorch may take for it; the first is its heuristic's
-  std::string engine_note = {};           ///< how often which is taken
+  Bytes operand_memory = {};              ///< all operands together
+  bool starts_processes = true;           ///< the caller can start a process that works beside the loop
+  std::vector<std::string> engines = {};  ///< candidates of PyTorch; the first is its heuristic's
+  std::string engine_note = {};           ///< how often each was taken
 };
 
 struct Dose {
@@ -34,36 +34,36 @@ struct Dose {
   std::function<void(Treatment&)> apply;
 };
 
-/// What becomes of a factor in a study that has no time for all of them.
+/// Whether a study that has no time for all factors keeps this one.
 enum class WhenShort { keep, leave_out };
 
 struct Factor {
   std::string id = {};           ///< idle, load, cache…
   std::string cause = {};        ///< for a sentence: "an idle before the loop"
-  std::string usual = {};        ///< what the plain loop has in its place: "idle of 10 ms"
-  std::vector<Dose> doses = {};  ///< the last is the strongest, which the screening uses
-  /// A dose has more of it than the one before, so that a cause must grow from the first to the last.
+  std::string usual = {};        ///< state in the plain loop: "idle of 10 ms"
+  std::vector<Dose> doses = {};  ///< the last is the strongest, used for screening
+  /// Each dose is stronger than the one before, so a cause's effect must grow from first to last.
   bool doses_grow = false;
   std::string remedy = {};                      ///< one sentence
   std::vector<std::string> not_told_from = {};  ///< ids of factors that look the same in so short a study
-  std::string not_available = {};               ///< empty, or why it cannot be switched here
-  std::string note = {};                        ///< what else is known of it
-  bool shows_in_counters = false;               ///< of one launch
-  bool may_be_power = false;                    ///< or something else: rests between launches tell
+  std::string not_available = {};               ///< why it cannot be switched here; empty if it can
+  std::string note = {};                        ///< what else is known about it
+  bool shows_in_counters = false;               ///< counters of one launch show it
+  bool may_be_power = false;                    ///< power or something else: rests between launches tell
   bool is_tried_last = false;                   ///< it leaves the process changed for the others
   WhenShort when_time_is_short = WhenShort::keep;
 };
 
 using FactorList = std::vector<const Factor*>;
 
-/// What the device and the subject decide; the rest is found out by launching.
+/// Returns what device and subject decide; launching tells the rest.
 FactorContext factor_context(Device& device, const TrialSubject& subject);
 
-/// Every factor, whether it can be switched here or not, in the order in which treatments are put together.
+/// Returns every factor, available or not, in the order in which treatments are applied.
 std::vector<Factor> all_factors(const FactorContext& context);
-/// Those of the ids, all for none. Throws UsageError for one that is none, with the nearest.
+/// Returns the factors with these ids, or all. Throws UsageError for an unknown id, with the nearest.
 std::vector<Factor> chosen_factors(const FactorContext& context, const std::vector<std::string>& ids);
-/// Their ids, as --factors takes them.
+/// Returns all ids, as --factors takes them.
 std::vector<std::string> factor_ids();
 
 }  // namespace jitterscope::explain

@@ -19,7 +19,7 @@ bool moves_clock(const FactorResult& factor) {
   return clock && std::abs(clock->ratio - 1.0) > kMaterial;
 }
 
-// To open: a CPU has none, and says so at once; a simulated one costs nothing.
+// Opening the profiler takes seconds on a GPU; a CPU has none, and a simulated one costs nothing.
 bool profiler_takes_seconds(TreatedLoop& bench) {
   const DeviceCapabilities can = bench.session().device().describe().capabilities;
   return !can.is_host && !can.is_simulated;
@@ -32,11 +32,11 @@ void find_what_held_the_clock(const JudgedFactors& judged) {
     FactorResult& factor = judged.results[i];
     if (factor.verdict != FactorVerdict::cause || !moves_clock(factor)) continue;
     const Treatment treatment = treatment_of(*judged.factors[i], judged.doses[i]);
-    if (treatment.idle > Treatment().idle) continue;  // a clock that sleeps is held by nothing
+    if (treatment.idle > Treatment().idle) continue;  // an idle lets the clock sleep; nothing holds it down
     try {
       factor.held_clock =
           find_held_clock(judged.bench, treatment, factor.doses[factor.strongest].clock->ratio);
-    } catch (const NeighbourLostError&) {  // its effect was found out before
+    } catch (const NeighbourLostError&) {  // its effect is already known
       continue;
     }
     if (factor.held_clock && tells_power_from_heat(*factor.held_clock)) factor.not_told_from.clear();
@@ -74,7 +74,7 @@ std::string count_causes(const JudgedFactors& judged) {
 
 namespace {
 
-// In one stretch, without rests: the counters follow by some ten milliseconds.
+// The loops follow each other without rests: the counters lag by some ten milliseconds.
 constexpr int kLoops = 3;
 // The driver's counters move in steps of some milliseconds.
 constexpr double kHeld = 0.02;
@@ -87,7 +87,7 @@ std::optional<HeldClock> find_held_clock(TreatedLoop& bench, const Treatment& tr
   const bool is_plain = clock_ratio > 1.0;
   const Treatment slower = is_plain ? Treatment() : treatment;
   Device& device = bench.session().device();
-  bench.run(slower);  // what the loops before have left ends with it
+  bench.run(slower);  // the effects of earlier loops end with it
   const SensorReading before = device.read_sensors();
   const Nanoseconds began = device.host_time();
   for (int i = 0; i < kLoops; ++i) bench.run(slower);
@@ -145,7 +145,7 @@ std::optional<RestedEffect> effect_at_low_duty(TreatedLoop& bench, const Treatme
   Device& device = bench.session().device();
   const Nanoseconds start = device.host_time();
   std::vector<double> log_times, log_clocks;
-  bench.run(plain);  // the heat of what was before goes with its rest
+  bench.run(plain);  // its rest removes the heat of earlier work
   while (std::ssize(log_times) < kFewestBlocks || device.host_time() - start < time_limit) {
     if (listeners.stop()) break;
     listeners.progress("with long rests", (device.host_time() - start) / time_limit);
@@ -163,13 +163,13 @@ std::optional<RestedEffect> effect_at_low_duty(TreatedLoop& bench, const Treatme
 }
 
 std::string low_duty_words(const RatioEstimate& effect, const RestedEffect& rested) {
-  constexpr double kMostOfIt = 2.0 / 3.0;  // of the effect
+  constexpr double kMostOfIt = 2.0 / 3.0;  // share of the effect
   const RatioEstimate& time = rested.time;
   const double whole = std::log(effect.ratio), left = std::log(time.ratio);
   const bool is_gone = (time.low <= 1.0 && time.high >= 1.0) ||
                        std::abs(left) < std::max(kMaterial, (1.0 - kMostOfIt) * std::abs(whole));
   const bool is_whole = left * whole > 0.0 && std::abs(left) > kMostOfIt * std::abs(whole);
-  // A clock that moves against the time, by most of it, even then.
+  // True if even then the clock moves against the time, by most of the effect.
   const bool by_clock = rested.clock && -std::log(rested.clock->ratio) / left > kMostOfIt;
   return fmt::format("at a duty of {} it is {} ({} to {}){}", percent_text(kLowDuty),
                      change_text(time.ratio - 1.0), change_text(time.low - 1.0), change_text(time.high - 1.0),
@@ -181,9 +181,9 @@ std::string low_duty_words(const RatioEstimate& effect, const RestedEffect& rest
 
 namespace {
 
-// Of two launches alike, some KiB differ (H200).
+// Equal launches differ by some KiB (H200).
 constexpr double kBytesThatCount = 256.0 * 1024.0;
-constexpr double kPercentThatCounts = 2.0;  // of hundred
+constexpr double kPercentThatCounts = 2.0;  // percentage points
 
 std::string_view verb_of(CounterQuantity quantity) {
   switch (quantity) {
@@ -233,7 +233,7 @@ std::string counter_words(const std::vector<CountedChange>& changes) {
 
 namespace {
 
-// The dose of a cause that is shown to make the loop faster, most of all; null for none.
+// Returns the dose of a cause that makes the loop fastest, or null if none is shown to make it faster.
 const DoseEffect* fastest_dose(const FactorResult& result) {
   if (result.verdict != FactorVerdict::cause) return nullptr;
   const auto fastest =
@@ -275,7 +275,7 @@ std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const FactorLis
   PairedEffects paired;
   try {
     paired = confirm(bench, {&together}, time, random, own);
-  } catch (const GateTimeoutError&) {  // each alone left the gate in time
+  } catch (const HoldTimeoutError&) {  // each cause alone fits a held queue
     return std::nullopt;
   }
   if (paired.doses.empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// What is asked of causes when their effects are known: by which way they act.
+// Examines by which way causes act, once their effects are known.
 #pragma once
 
 #include <functional>
@@ -15,59 +15,57 @@ namespace jitterscope::explain {
 struct JudgedFactors {
   TreatedLoop& bench;
   const FactorList& factors;
-  const std::vector<std::size_t>& doses;  ///< of each factor, the one that its verdict is about
+  const std::vector<std::size_t>& doses;  ///< for each factor, the dose that its verdict is about
   std::vector<FactorResult>& results;     ///< in the order of the factors; others may follow
   std::function<bool()> is_interrupted;
   std::function<Nanoseconds()> time_left;
 };
 
-/// Power and heat lower the clock alike; the device says which of them it was.
+/// Asks the device whether power or heat held the clock down, since both lower it alike.
 void find_what_held_the_clock(const JudgedFactors& judged);
 
-/// Whether power is how they act, as far as there is time.
+/// Tests whether the causes act by power, as far as there is time.
 void let_causes_rest(const JudgedFactors& judged, Nanoseconds time_of_each, Random& random,
                      const ExperimentListeners& listeners);
 
-/// What differs in hardware counters. A profiler slows what runs beside it: for when all times are known.
-/// Gives why causes were not counted; empty where they were, or there is none.
+/// Reads the hardware counters of causes. A profiler slows what runs beside it, so call this after all times
+/// are known. Returns why causes were not counted; empty if they were, or if there is none.
 std::string count_causes(const JudgedFactors& judged);
 
-// What held the clock down under a dose: by the device's own counters of throttled time, and so what tells
-// power from heat where both lower the clock alike.
+// The device's counters of throttled time tell what held the clock down under a dose, and so tell power from
+// heat.
 
-/// Over some loops, each with the load before it: plain ones where the treatment raises the clock, by
-/// `clock_ratio` of treated over plain, else treated ones. Nothing where the device has no such counters.
-/// Throws what running a loop throws.
+/// Reads them over some loops, each after its load: plain loops if the treatment raises the clock
+/// (`clock_ratio`, treated over plain), else treated ones. nullopt if the device has no such counters. Throws
+/// what running a loop throws.
 std::optional<HeldClock> find_held_clock(TreatedLoop& bench, const Treatment& treatment, double clock_ratio);
 
-/// "the power cap held the clock for 62 % of that time, and heat did not"; empty where neither did.
+/// Returns "the power cap held the clock for 62 % of that time, and heat did not"; empty if neither did.
 std::string held_words(const HeldClock& held);
 
-/// Whether it says what a load acts by: the power cap or heat, and not both.
+/// True if exactly one of power cap and heat held the clock.
 bool tells_power_from_heat(const HeldClock& held);
 
-// Whether an effect is one of power: with long rests between few launches no average of it reaches a limit.
+// Few launches with long rests keep the average of the power below any limit: an effect of power disappears.
 
-/// Share of the time in which the device works then.
+/// Share of the time during which the device works then.
 inline constexpr double kLowDuty = 0.05;
 
-/// Host time of the fewest pairs, roughly.
+/// Returns the approximate host time of the fewest pairs.
 Nanoseconds low_duty_time(const TreatedLoop& bench);
 
-/// With the treatment over without, both with these rests, in pairs until the time is over, at least
-/// kFewestBlocks. Nothing where it was interrupted before.
+/// Returns the treated time over the plain one, both with these rests, in pairs until the time is over, at
+/// least kFewestBlocks. nullopt if interrupted before that.
 std::optional<RestedEffect> effect_at_low_duty(TreatedLoop& bench, const Treatment& treatment,
                                                Nanoseconds time_limit, Random& random,
                                                const ExperimentListeners& listeners);
 
-/// "at a duty of 5 % it is -0.1 % (-0.3 % to 0.2 %): power makes it, and not the arithmetic": what that says
-/// of an effect.
+/// Returns what this says of an effect: "at a duty of 5 % it is -0.1 % (-0.3 % to 0.2 %): power makes it, and
+/// not the arithmetic".
 std::string low_duty_words(const RatioEstimate& effect, const RestedEffect& rested);
 
-// What hardware counters say of a plain launch and of a treated one.
-
-/// Counts one launch of each kind, apart from all times. Values that neither has are left out. Throws as
-/// Device::count does.
+/// Compares the hardware counters of a plain and a treated launch, apart from all times. Leaves out values
+/// that either lacks. Throws as Device::count does.
 class LaunchCounting {
  public:
   explicit LaunchCounting(TreatedLoop& bench);
@@ -79,18 +77,17 @@ class LaunchCounting {
   CounterReading plain_;
 };
 
-/// "reads 31 MiB more from DRAM (plain: 12 MiB)"; empty where nothing differs that has words.
+/// Returns "reads 31 MiB more from DRAM (plain: 12 MiB)"; empty if nothing differs that has words.
 std::string counter_words(const std::vector<CountedChange>& changes);
 
-// How fast the loop is with every cause taken away at once: what effects that were measured one by one do not
-// tell, since causes act on each other.
+// Causes act on each other, so their single effects do not tell how fast the loop is without all of them.
 
-/// Of the plain loops beside the doses; nothing for fewer than two blocks.
+/// Returns the time of the plain loops beside the doses; nullopt for fewer than two blocks.
 std::optional<TimeEstimate> plain_level(const PairedEffects& paired);
 
-/// In pairs with the plain loop, for so long. `results` are judged, in the order of the factors. Nothing
-/// where no cause makes the loop faster, or where they cannot be taken away together. Of a single one it is
-/// what is known already.
+/// Measures the loop without all causes, in pairs with the plain loop, for `time`. `results` are judged, in
+/// the order of the factors. nullopt if no cause makes the loop faster, or if they cannot be removed
+/// together. A single cause is not measured again.
 std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const FactorList& factors,
                                              const std::vector<FactorResult>& results, Nanoseconds time,
                                              Random& random, const ExperimentListeners& listeners);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kFewestLoops = 4, kFewestOfLongOnes = 2;
 constexpr Nanoseconds kShortestIdle = milliseconds(1), kLongestIdle = milliseconds(300);
 
-// 16 at least; of long ones what has time, three at least.
+// Returns at least 16; for long launches as many as have time, at least 3.
 std::int64_t launches_of_loop(const TreatedLoop& bench, Nanoseconds time_limit) {
   constexpr double kMost = 1000;
   const double fewest =
@@ -46,7 +46,7 @@ class PlainLoop {
     return loop;
   }
   const std::vector<double>& times() const { return times_; }
-  /// The number of the first call, where calls may differ.
+  /// Number of the first call, if calls may differ.
   std::optional<std::int64_t> first_call() const { return first_call_; }
 
  private:
@@ -103,7 +103,7 @@ class PlainLoop {
   std::optional<std::int64_t> first_call_;
 };
 
-// Which explanations the stretches of some loops have, and their values.
+// Regresses the times of the loops' stretches on position, idle, clock and loop.
 class Regression {
  public:
   explicit Regression(std::span<const ObservedLoop* const> loops) {
@@ -131,7 +131,7 @@ class Regression {
     if (all_clocks) clock_.columns.push_back(clocks_);
   }
 
-  /// Of position, idle, clock, loop and rest.
+  /// Returns the shares of position, idle, clock, loop and rest.
   std::vector<double> shares() const {
     const std::vector<statistics::Explanation> all = {position_, idle_, clock_, loop_};
     return statistics::shapley_shares(all, values_);
@@ -142,7 +142,7 @@ class Regression {
     return std::log(std::max(loop.idle_before.value(), 1.0));
   }
 
-  // An idle acts on the first launches of a loop more than on the last: a column for each place.
+  // An idle acts on the first launches more than on the last, so each position has its own column.
   statistics::Explanation position_, idle_, clock_, loop_;
   std::vector<double> values_, clocks_;
 };
@@ -174,8 +174,8 @@ std::vector<VariationShare> shares_of(const std::vector<ObservedLoop>& loops, Ra
   return shares;
 }
 
-// Of the middle half, as a standard deviation of normal values: one launch that another program held up would
-// be all that the usual one shows.
+// Returns the middle half as a standard deviation of normal values, so that a single launch held up by
+// another program does not dominate.
 double relative_deviation(std::span<const double> values) {
   constexpr std::array kQuartiles = {0.25, 0.75};
   constexpr double kOfNormal = 1.349;
@@ -201,7 +201,7 @@ Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
   Observation observation;
   observation.first_work = bench.find_first_work();
   std::vector<double> all, medians, within;
-  std::vector<std::int64_t> numbers;  // of all calls, where these may differ
+  std::vector<std::int64_t> numbers;  // numbers of all calls, if calls may differ
   const std::int64_t launches = launches_of_loop(bench, time_limit);
   const Nanoseconds start = bench.session().device().host_time();
   const auto goes_on = [&] {

@@ -1,4 +1,4 @@
-// Plain loops, as a first benchmark runs them, and how their times vary.
+// Observes plain loops, as a first benchmark runs them, and how their times vary.
 #pragma once
 
 #include "base/random.hpp"
@@ -8,8 +8,8 @@
 
 namespace jitterscope::explain {
 
-/// At least 4 loops, 2 where those have taken twice the time, and more until the time is over: each behind an
-/// idle drawn from 1 to 300 ms, with operands in other memory where the device can move them.
+/// Runs loops until the time is over, at least 4, or 2 if those took twice the time. Each comes after a
+/// random idle of 1 to 300 ms, with operands in other memory if the device can move them.
 Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
                     const ExperimentListeners& listeners);
 

@@ -13,7 +13,7 @@
 // The process. Intervention: the operation in fresh processes. Signature: a level that is constant within a
 // process; library handles, module placement, memory. It has no dose, only a spread.
 // The GPU. Intervention: the operation on each GPU of the machine, in a fresh process. Signature: clocks and
-// powers of its own under the same load. Can be confused with the process, which is another on each of them.
+// powers of its own under the same load. Confused with: the process, as each GPU has another one.
 
 namespace jitterscope::explain {
 namespace {

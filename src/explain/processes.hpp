@@ -1,4 +1,4 @@
-// How far fresh processes differ, and the GPUs of one machine.
+// Estimates how far fresh processes, and the GPUs of one machine, differ.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,31 @@
 
 namespace jitterscope::explain {
 
-/// What a fresh process read.
+/// The times that one fresh process measured.
 struct ProcessTime {
   TimeEstimate time;
   Nanoseconds first_call;  ///< host time of its first launch
 };
 
-/// Of what a process measured, each operation's first condition.
+/// Returns each operation's first condition in a process's record.
 std::vector<ProcessTime> times_of(const RunRecord& record);
 
-/// As many as a third of the time limit allows for, 3 to 8; none where three take longer than 40 % of it.
+/// Returns as many as fit into a third of the time limit, 3 to 8; 0 if three take over 40 % of it.
 std::int64_t processes_in(Nanoseconds time_limit, Nanoseconds launch_time);
-/// The process as a factor that was not tried, as none had time.
+/// Returns the process as a factor that was not tried for want of time.
 RandomFactor process_without_time();
 RandomFactor vary_process(const std::vector<ProcessTime>& times);
 
-/// One time of each GPU, from a process of its own there.
+/// Takes one time per GPU, each from its own process.
 RandomFactor vary_gpu(const std::vector<ProcessTime>& times);
 
-// Who else uses the device while a study runs: nothing here can switch that, so it is named.
+// Watches which other programs use the device during a study: they cannot be switched, so they are named.
 
 class ProcessWatch {
  public:
   explicit ProcessWatch(Device& device) : device_(device) {}
 
-  /// Asks the device, but once a second at most: it takes longer than a round.
+  /// Asks the device at most once a second, because asking takes longer than a round.
   void look();
   const OtherProcesses& found() const { return found_; }
 
@@ -45,7 +45,7 @@ class ProcessWatch {
   OtherProcesses found_;
 };
 
-/// A sentence about them; empty where there was none.
+/// Returns a sentence about the other programs; empty if there were none.
 std::string sentence_of(const OtherProcesses& others, const Observation& observation);
 
 }  // namespace jitterscope::explain

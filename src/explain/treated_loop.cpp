@@ -13,7 +13,7 @@ namespace jitterscope::explain {
 namespace {
 
 constexpr int kWarmUpLaunches = 3;
-// Before the loop, so that it begins in the state that it has later: a loop of one launch has none.
+// Launches before the loop, so that it begins in its later state. A loop of one launch has none.
 constexpr int kConditioningLaunches = 2;
 
 DataType fast_type(const DeviceDescription& device) {
@@ -60,10 +60,10 @@ TreatedLoop::TreatedLoop(Session& session, TrialSubject subject, std::uint64_t s
   wait_for_work_elsewhere();
 }
 
-// A function's own streams are found out by launching it.
+// Launches the function to find out whether it uses streams of its own.
 void TreatedLoop::wait_for_work_elsewhere() {
   if (subject_.callable() == nullptr || !description_.capabilities.launches_return_early) return;
-  constexpr Nanoseconds kFewKernels = microseconds(200);  // five launches fit behind a gate
+  constexpr Nanoseconds kFewKernels = microseconds(200);  // five launches fit into a held queue
   if (leaves_work_elsewhere(session_, plain())) {
     subject_.set_place(WorkPlace::elsewhere);
   } else if (!waits_ && launch_time_ < kFewKernels && launches_nothing(session_, plain())) {
@@ -78,7 +78,7 @@ void TreatedLoop::wait_for_work_elsewhere() {
   waits_ = true;
 }
 
-// A pause of some microseconds is nothing beside such a launch.
+// A pause of some microseconds does not matter beside so long a launch.
 bool TreatedLoop::stops_within() {
   if (!is_long() || !stop_) return false;
   session_.queue().wait();
@@ -89,11 +89,11 @@ TreatedLoop::Variant TreatedLoop::variant_of(const Treatment& treatment) {
   return {treatment.data, treatment.engine, treatment.offset, treatment.rows, treatment.heap_piece};
 }
 
-// A GPU's takes a tenth of a millisecond.
+// Only on a host: a GPU's eviction takes a tenth of a millisecond.
 void TreatedLoop::time_evictions() {
   if (!description_.capabilities.is_host) return;
   Queue& queue = session_.queue();
-  queue.set_cache(CacheState::dirty, plain());  // its memory is taken
+  queue.set_cache(CacheState::dirty, plain());  // allocates its memory
   queue.wait();
   const Nanoseconds began = session_.device().host_time();
   queue.set_cache(CacheState::dirty, plain());
@@ -120,7 +120,7 @@ FirstWork TreatedLoop::find_first_work() {
     const Nanoseconds began = device.host_time();
     const PreparedSubject again = subject_.prepare(device, {.seed = seed_, .placement = seed_}, "");
     work.preparation_again = device.host_time() - began;
-  } catch (const UsageError&) {  // there is no room for a second one
+  } catch (const UsageError&) {  // no room for a second one
     return work;
   }
   Bytes memory;
@@ -218,13 +218,13 @@ void TreatedLoop::wait_behind(Mark end, WaitBehindEach way) {
 LoopReading TreatedLoop::run_loop(Workload& workload, const Treatment& treatment, std::int64_t launches) {
   Queue& queue = session_.queue();
   const bool may_load = workload.calls().has_value();
-  const GateLimit limited(
+  const HoldLimit limited(
       queue,
       may_load ? std::max(seconds(1), launch_cost_ * (4.0 * static_cast<double>(launches))) : Nanoseconds(0));
-  GateGuard gate(queue);
-  // Memory that is taken back may wait for the device, and so behind a closed gate for its time limit.
-  const bool is_gated = treatment.queue == QueueMode::saturated && may_be_gated() && !treatment.allocator;
-  if (is_gated) gate.close();
+  QueueHold hold(queue);
+  // Freeing memory may wait for the device, and so in a held queue until its time limit.
+  const bool is_held = treatment.queue == QueueMode::saturated && may_be_held() && !treatment.allocator;
+  if (is_held) hold.begin();
   std::vector<MarkPair> pairs;
   const ClockStamp before = queue.stamp_clock();
   for (std::int64_t i = 0; i < launches; ++i) {
@@ -239,11 +239,11 @@ LoopReading TreatedLoop::run_loop(Workload& workload, const Treatment& treatment
     pair.to = queue.mark();
     pairs.push_back(pair);
     if (treatment.companion) companion_->keep_up();
-    if (!is_gated) wait_behind(pair.to, treatment.wait);
+    if (!is_held) wait_behind(pair.to, treatment.wait);
     if (stops_within()) break;
   }
   const ClockStamp after = queue.stamp_clock();
-  gate.open();
+  hold.release();
   if (treatment.companion) {
     while (!queue.has_passed(pairs.back().to)) companion_->keep_up();
   }
@@ -281,13 +281,13 @@ LoopReading TreatedLoop::run_own_reading(Workload& workload, const Treatment& tr
   if (!runner) {
     const TimedWork work{session_.device(), session_.queue(), workload, treatment.cache};
     MeasureOptions options;
-    if (!may_be_gated()) options.queue = QueueMode::eager;
+    if (!may_be_held()) options.queue = QueueMode::eager;
     RoundShape shape =
         shape_round(launch_time_, treatment.cache, Load::burst, options, session_.calibration());
     shape.launches_wait = waits_;
     runner = std::make_unique<RoundRunner>(work, shape, options, session_.calibration());
   }
-  const Round round = runner->run_gated_round(Nanoseconds(0), Nanoseconds(0));
+  const Round round = runner->run_held_round(Nanoseconds(0), Nanoseconds(0));
   return {round.time(), round.clock};
 }
 
@@ -300,21 +300,21 @@ LoopReading TreatedLoop::run_beside_companion(Workload& workload, const Treatmen
   return reading;
 }
 
-// Started when it is needed first, and once: it rests between the loops that it runs beside.
+// Starts the process once, at first need: it rests between the loops that it runs beside.
 Neighbour& TreatedLoop::neighbour() {
   if (!neighbour_ && start_neighbour_) neighbour_ = start_neighbour_();
   if (!neighbour_) throw NeighbourLostError("no other process can be started from here");
   return *neighbour_;
 }
 
-// A call of a program's own that loads a kernel or compiles behind a closed queue loses its loop, and no
+// Tries again if a program's function loads a kernel or compiles in a held queue: this costs a loop, not the
 // study.
 LoopReading TreatedLoop::run(const Treatment& treatment) {
   constexpr int kTries = 3;
   for (int tried = 1;; ++tried) {
     try {
       return run_once(treatment);
-    } catch (const GateTimeoutError&) {
+    } catch (const HoldTimeoutError&) {
       if (tried == kTries || !plain().calls()) throw;
     }
   }
@@ -326,21 +326,21 @@ LoopReading TreatedLoop::run_once(const Treatment& treatment) {
   if (treatment.load > Nanoseconds(0)) load(treatment.load, treatment.load_duty);
   if (treatment.idle > Nanoseconds(0)) session_.device().idle(treatment.idle);
   const std::int64_t launches = treatment.launches > 0 ? treatment.launches : usual_launches();
-  // For the loop alone: they end with it, whichever way it ends.
+  // These exist for the loop alone and end with it, however it ends.
   std::optional<PinnedThread> core;
   std::optional<BusyNeighbour> busy_thread;
   if (treatment.core_shared) core.emplace();
   if (treatment.core_shared.value_or(0.0) > 0.0) busy_thread.emplace(*treatment.core_shared);
   std::optional<NeighbourAtWork> beside;
   if (treatment.neighbour) beside.emplace(neighbour(), *treatment.neighbour);
-  // A loop longer than the others is a load to the round behind it (docs/method.md, Causes).
+  // A loop longer than the others is a load to the round after it (docs/method.md, Causes).
   constexpr Nanoseconds kShortLoop = milliseconds(50);
   const bool is_longer =
       launches > usual_launches() && launch_time_ * static_cast<double>(launches) > kShortLoop;
   is_heated_ = is_heated_ || is_longer;
   if (treatment.is_own_reading) return run_own_reading(workload, treatment);
   if (launches > kConditioningLaunches) {
-    // Where calls may differ, more by chance keep loops from falling into step with work that recurs.
+    // If calls may differ, a random number of further launches keeps loops out of step with work that recurs.
     const int more = workload.calls() ? static_cast<int>(lengths_.below(3)) : 0;
     for (int i = 0; i < kConditioningLaunches + more; ++i) {
       set_caches(workload, treatment);

@@ -1,4 +1,4 @@
-// Runs loops of launches under treatments, and reads them.
+// Runs loops of launches under treatments, and reads their times and clocks.
 #pragma once
 
 #include <functional>
@@ -18,62 +18,62 @@
 
 namespace jitterscope::explain {
 
-/// What one loop read.
+/// The reading of one loop.
 struct LoopReading {
-  Nanoseconds time;            ///< of one launch: the median of the loop's
+  Nanoseconds time;            ///< time of one launch: the median over the loop
   std::optional<Hertz> clock;  ///< mean over the loop
 };
 
 class TreatedLoop {
  public:
-  /// Prepares the operation and launches it a few times. Throws what that throws.
+  /// Prepares the operation and launches it a few times. Throws what these throw.
   TreatedLoop(Session& session, TrialSubject subject, std::uint64_t seed,
               StartNeighbour start_neighbour = nullptr);
 
-  /// One loop. Throws what launching or preparing throws: UsageError where the device cannot do what the
-  /// treatment asks for, NeighbourLostError where the other process that it needs is not there.
+  /// Runs one loop. Throws what preparing or launching throws: UsageError if the device cannot do what the
+  /// treatment asks for, NeighbourLostError if the other process that it needs is gone.
   LoopReading run(const Treatment& treatment);
 
-  /// One launch in the state that a loop brings it into, in each pass of the reader.
+  /// Counts one launch in the state that the loop gives it, in each pass of the reader.
   CounterReading count(CounterReader& reader, const Treatment& treatment);
 
   /// Prepares and launches what the treatment needs, so that its first round is like the others.
   void rehearse(const Treatment& treatment);
 
-  /// Asked behind each launch of those that last so long that a loop of them would not end soon.
+  /// Sets a check that follows each long launch, as a loop of these would not end soon.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
-  /// Behind a launch: whether the loop is to end with it.
+  /// Called after a launch: true if the loop must end.
   bool stops_within();
 
   Session& session() { return session_; }
-  /// As a plain loop launches it.
+  /// The operation as a plain loop launches it.
   PreparedSubject& prepared_plain() { return prepared(Treatment()); }
   Workload& plain() { return *prepared_plain().workload; }
-  /// Moves the operands of all that was prepared of it; false where they stay.
+  /// Moves the operands of all prepared variants; false if they cannot be moved.
   bool place_anew();
-  /// Prepares the operation once more, and takes memory for it: where the first preparation was quick
-  /// enough, and there is room.
+  /// Prepares the operation once more and allocates memory for it, if the first preparation was quick enough
+  /// and there is room.
   FirstWork find_first_work();
   const TrialSubject& subject() const { return subject_; }
-  /// Of one launch, roughly.
+  /// Approximate time of one launch.
   Nanoseconds launch_time() const { return launch_time_; }
-  /// Whether a heavy load was run since this was asked last.
+  /// True if a heavy load ran since the last call.
   bool take_heated() { return std::exchange(is_heated_, false); }
   std::int64_t usual_launches() const { return explain::usual_launches(launch_time_); }
-  /// A queue holds 511 launches with a mark each (H200): a pass of a network may be more.
+  /// A queue holds 511 launches with a mark each (H200); a pass of a network may have more.
   bool fits_queue() const { return subject_.calls() * usual_launches() <= 400; }
-  bool may_be_gated() const { return !waits_ && fits_queue() && !is_long(); }
+  bool may_be_held() const { return !waits_ && fits_queue() && !is_long(); }
   bool launches_wait() const { return waits_; }
-  /// Whether a treatment has needed the second process by now.
+  /// True if a treatment has started the second process.
   bool has_neighbour() const { return neighbour_ != nullptr; }
-  /// Times what brings a host's caches into another state, before each launch of a loop: with 480 MiB of
-  /// cache it takes 0.3 s. From then on duration() has it.
+  /// Times an eviction on a host, which precedes each launch of a loop: with 480 MiB of cache it takes 0.3 s.
+  /// From then on duration() includes it.
   void time_evictions();
-  /// Host time that the loop takes, roughly, its idle and load included.
+  /// Returns the approximate host time of the loop, with its idle and load.
   Nanoseconds duration(const Treatment& treatment) const;
 
  private:
-  // What preparing depends on: data, engine, offset, rows and pieces of the heap.
+  // Parameters of preparing: data, engine, offset, rows and pieces of the heap.
   using Variant = std::tuple<DataKind, std::string, Bytes, RowStride, std::int64_t>;
 
   static Variant variant_of(const Treatment& treatment);

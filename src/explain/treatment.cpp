@@ -12,14 +12,14 @@
 namespace jitterscope::explain {
 namespace {
 
-// Long enough that its launches cost the host a few percent of its time (3 us each, H200), and short against
-// a loop of 5 ms.
+// Long enough that launching takes the host a few percent of its time (3 us each, H200), and short against a
+// loop of 5 ms.
 constexpr Nanoseconds kOccupation = microseconds(50);
-// Page-locked; 0.15 ms at 55 GB/s (PCIe 5).
+// Page-locked; takes 0.15 ms at 55 GB/s (PCIe 5).
 constexpr Bytes kLinkCopy = Bytes(8 << 20);
 // A product of this size takes all cores of a machine for some tenths of a millisecond.
 constexpr std::int64_t kHostProduct = 256;
-// So that the second queue does not run empty before the host looks again.
+// Enough that the second queue does not run empty before the host looks again.
 constexpr std::size_t kInFlight = 3;
 
 }  // namespace
@@ -39,7 +39,7 @@ Operation companion_work(CompanionWork work, const DeviceDescription& device) {
       if (!device.capabilities.launches_have_blocks) {
         return Operation(Matmul{.m = kHostProduct, .n = kHostProduct, .k = kHostProduct});
       }
-      // Two blocks of 1024 threads take all the threads that a processor has.
+      // Two blocks of 1024 threads take all the threads of a processor.
       return Operation(Spin{.amount = std::llround(kOccupation.value()),
                             .blocks = std::int64_t{2} * std::max(device.processors, 1),
                             .threads = 1024});
@@ -69,7 +69,7 @@ CompanionLoad::Unit& CompanionLoad::unit(CompanionWork work) {
   return unit;
 }
 
-// A kernel of one block, which leaves the device to others.
+// Returns a kernel of one block, which leaves the device to others, or null for a duty of 1.
 PreparedOperation* CompanionLoad::rest(Unit& unit, double duty) {
   if (duty >= 1.0) return nullptr;
   std::unique_ptr<PreparedOperation>& rest = unit.rests[duty];

@@ -1,4 +1,4 @@
-// What is done to a plain loop of launches: the levels of all factors of one round.
+// Treatments: what a round does to a plain loop of launches, with the level of every factor.
 #pragma once
 
 #include <atomic>
@@ -21,81 +21,79 @@
 
 namespace jitterscope::explain {
 
-/// How the host waits behind each launch.
+/// How the host waits after each launch.
 enum class WaitBehindEach {
-  none,     ///< it waits once, behind the loop
+  none,     ///< only once, after the loop
   usual,    ///< Queue::wait
-  polling,  ///< it asks again and again
-  asleep,   ///< until an interrupt wakes it
+  polling,  ///< asks again and again
+  asleep,   ///< sleeps until an interrupt wakes it
 };
 
 /// Work of our own that runs beside the loop, on another queue or in another process.
 enum class CompanionWork {
-  kernels,  ///< that occupy all processors
+  kernels,  ///< kernels on all processors
   memory,   ///< copies within the device's memory
   link,     ///< copies from the host's memory
 };
 std::string_view to_string(CompanionWork);
 struct Companion {
   CompanionWork work = CompanionWork::kernels;
-  double duty = 1.0;  ///< share of the time in which it runs
+  double duty = 1.0;  ///< share of the time during which it runs
   bool operator==(const Companion&) const = default;
 };
 
-/// As it stands here it is the loop that a first benchmark has: launches one after the other, a pair of
-/// events around each, a short idle before.
+/// The default is the loop of a first benchmark: launches one after the other, a pair of events around each,
+/// a short idle before.
 struct Treatment {
   Nanoseconds idle = milliseconds(10);  ///< before the loop
-  Nanoseconds load = {};                ///< a large product again and again, before the idle
-  double load_duty = 1.0;               ///< share of that time in which it runs; it rests in the others
+  Nanoseconds load = {};                ///< duration of a large product, again and again, before the idle
+  double load_duty = 1.0;               ///< share of that time during which the product runs
   CacheState cache = CacheState::warm;  ///< at each launch
-  Bytes traffic = {};                   ///< that another kernel reads and writes before each launch
+  Bytes traffic = {};                   ///< bytes that another kernel reads and writes before each launch
   QueueMode queue = QueueMode::eager;
   Nanoseconds host_delay = {};  ///< within each launch call
   WaitBehindEach wait = WaitBehindEach::none;
   /// The launching thread stays on one core, where another thread of ours is busy for this share of the time.
   std::optional<double> core_shared = {};
   std::optional<MemorySource> allocator =
-      {};                       ///< memory of the outputs' size is taken and given back around each
-  Bytes offset = {};            ///< of the operands, from where they usually begin
-  RowStride rows = {};          ///< of the matrices among them
+      {};                       ///< memory of the outputs' size is allocated and freed around each launch
+  Bytes offset = {};            ///< distance of the operands from their usual start
+  RowStride rows = {};          ///< row stride of the matrices among the operands
   std::int64_t heap_piece = 0;  ///< InputData::heap_piece
   DataKind data = DataKind::normal;
   std::string engine = {};                  ///< empty: the operation's own
-  std::int64_t launches = 0;                ///< in the loop; 0: as many as usual
-  bool is_own_reading = false;              ///< jitterscope's own instrument, and not a pair of events
+  std::int64_t launches = 0;                ///< in the loop; 0: the usual number
+  bool is_own_reading = false;              ///< use jitterscope's own instrument, not a pair of events
   std::optional<Companion> companion = {};  ///< on a second queue
   std::optional<Companion> neighbour = {};  ///< in a second process
 
   bool operator==(const Treatment&) const = default;
 };
 
-/// Launches in a loop: 5 ms, but 10 to 50 launches; fewer where 10 last longer than 0.2 s.
+/// Returns the launches of a loop: 5 ms, but 10 to 50 launches; fewer if 10 last longer than 0.2 s.
 std::int64_t usual_launches(Nanoseconds launch_time);
 
-// Work on a second queue that runs beside a loop.
-
-/// What runs beside the loop once, on whichever queue: 50 us of kernels, a copy as large as the cache, or one
-/// of 8 MiB from the host.
+/// Returns one unit of the work beside the loop, on whichever queue: 50 us of kernels, a copy as large as the
+/// cache, or a copy of 8 MiB from the host.
 Operation companion_work(CompanionWork work, const DeviceDescription& device);
 
 class CompanionLoad {
  public:
-  /// Throws UsageError where the device has no second queue.
+  /// Throws UsageError if the device has no second queue.
   CompanionLoad(Session& session, std::uint64_t seed);
 
-  /// From now on this runs on the second queue; what it needs is prepared where it was not before.
+  /// Starts the work on the second queue; prepares what it needs at first use.
   void start(const Companion& companion);
-  /// Enqueues more where little is left. To be called again and again while the loop lasts.
+  /// Enqueues more if little is left. Call it again and again while the loop lasts.
   void keep_up();
   /// Waits until the second queue is empty.
   void stop();
 
  private:
-  /// What is done over and over: some work, and a rest behind it.
+  /// Work that is repeated, with a rest after it.
   struct Unit {
     std::unique_ptr<PreparedOperation> work;
-    Nanoseconds time;                                            ///< of the work alone
+    Nanoseconds time;                                            ///< without the rest
     std::map<double, std::unique_ptr<PreparedOperation>> rests;  ///< by duty
   };
   Unit& unit(CompanionWork work);
@@ -106,31 +104,31 @@ class CompanionLoad {
   std::unique_ptr<Queue> queue_;
   std::map<CompanionWork, Unit> units_;
   PreparedOperation *work_ = nullptr, *rest_ = nullptr;
-  std::deque<Mark> ends_;  ///< of what is in the queue
+  std::deque<Mark> ends_;  ///< ends of what is in the queue
 };
 
-// Another process of ours that works on the same device when it is told to.
+// Another process of ours works on the same device when it is told to.
 
-/// The other process cannot be started, has ended, or does not answer. Costs the rounds that need it, and no
-/// others.
+/// The other process cannot be started, has ended, or does not answer. This costs only the rounds that need
+/// it.
 struct NeighbourLostError : FailedError {
   explicit NeighbourLostError(const std::string& message) : FailedError(message) {}
 };
 
 class Neighbour {
  public:
-  /// Ends the process: none is left.
+  /// Ends the process.
   virtual ~Neighbour() = default;
-  /// Returns when the work runs. Throws NeighbourLostError; after that it always does.
+  /// Returns once the work runs. Throws NeighbourLostError, and then on every later call.
   virtual void begin(const Companion& work) = 0;
-  /// Returns when none of its work is on the device. Throws NeighbourLostError.
+  /// Returns once none of its work is on the device. Throws NeighbourLostError.
   virtual void rest() = 0;
 };
 
 /// Throws NeighbourLostError.
 using StartNeighbour = std::function<std::unique_ptr<Neighbour>()>;
 
-/// Works while this lives.
+/// Lets the neighbour work during this object's lifetime.
 class NeighbourAtWork {
  public:
   NeighbourAtWork(Neighbour& neighbour, const Companion& work) : neighbour_(neighbour) {
@@ -139,7 +137,7 @@ class NeighbourAtWork {
   ~NeighbourAtWork() {
     try {
       neighbour_.rest();
-    } catch (const NeighbourLostError&) {  // what is lost rests; the next beginning says so
+    } catch (const NeighbourLostError&) {  // a lost process does no work; the next begin() reports it
     }
   }
   NeighbourAtWork(const NeighbourAtWork&) = delete;
@@ -149,13 +147,11 @@ class NeighbourAtWork {
   Neighbour& neighbour_;
 };
 
-// A core that the launching thread keeps to, and a thread of ours that is busy there.
-
-/// Keeps the calling thread on the core that it is on. Whatever it was allowed before it is again when this
-/// is destroyed, by the same thread.
+/// Keeps the calling thread on its current core. The destructor, called by the same thread, restores the
+/// cores that it may use.
 class PinnedThread {
  public:
-  /// Throws UsageError where the system does not let it.
+  /// Throws UsageError if the system does not allow it.
   PinnedThread();
   ~PinnedThread();
   PinnedThread(const PinnedThread&) = delete;
@@ -168,7 +164,7 @@ class PinnedThread {
 /// Computes for a share of each 2 ms and sleeps for the rest, on the cores that the calling thread may use.
 class BusyNeighbour {
  public:
-  /// Returns when it computes.
+  /// Returns once it computes.
   explicit BusyNeighbour(double share);
   ~BusyNeighbour();
   BusyNeighbour(const BusyNeighbour&) = delete;

@@ -15,23 +15,23 @@ namespace {
 using statistics::Effect;
 using statistics::EffectVerdict;
 
-// The unit of the interval is the block; one block in five may be spoilt, as by another program.
+// The interval is over blocks. One block in five may be spoilt, for example by another program.
 std::optional<Effect> effect_of_blocks(std::span<const double> differences) {
   const std::optional<statistics::TrimmedMean> mean = statistics::trimmed_mean(differences);
   if (!mean) return std::nullopt;
   return Effect{mean->value, mean->interval, std::ssize(differences), 0.0, 0.0, mean->p_value};
 }
 
-// Whether the effect grows from no dose to the strongest: the slope over the doses, block by block, has the
-// sign of the strongest dose's effect, and its interval excludes zero; and the strongest is not shown to do
-// much less than the weakest. An effect that is complete at the weakest dose may waver beyond it.
+// True if the effect grows from no dose to the strongest: the slope over the doses, block by block, has the
+// sign of the strongest dose's effect and an interval without zero, and the strongest does not do much less
+// than the weakest. An effect that is complete at the weakest dose may waver beyond it.
 bool grows(const std::vector<const PairedEffect*>& doses) {
   std::size_t blocks = doses.front()->log_times.size();
   for (const PairedEffect* dose : doses) blocks = std::min(blocks, dose->log_times.size());
-  const double middle = static_cast<double>(doses.size()) / 2.0;  // of 0, 1, … doses
+  const double middle = static_cast<double>(doses.size()) / 2.0;  // mean of the doses' numbers 0, 1, …
   std::vector<double> slopes, steps;
   for (std::size_t block = 0; block < blocks; ++block) {
-    double slope = 0.0;  // no dose: no difference
+    double slope = 0.0;  // no dose adds nothing: its difference is zero
     for (std::size_t i = 0; i < doses.size(); ++i) {
       slope += (static_cast<double>(i + 1) - middle) * doses[i]->log_times[block];
     }
@@ -43,13 +43,13 @@ bool grows(const std::vector<const PairedEffect*>& doses) {
   const std::optional<Effect> step = effect_of_blocks(steps);
   if (!slope || !strongest || !step) return false;
   const double sign = strongest->value > 0.0 ? 1.0 : -1.0;
-  constexpr double kMuch = 0.2;  // of the strongest one's
+  constexpr double kMuch = 0.2;  // share of the strongest dose's effect
   const double fall = -step->value * sign;
   const bool falls = step->excludes_zero() && fall > std::max(kMuch * std::abs(strongest->value), kMaterial);
   return slope->excludes_zero() && slope->value * sign > 0.0 && !falls;
 }
 
-// The dose that decides is the strongest where they grow, else the one that moves the time most.
+// The strongest dose decides if doses grow, else the one that moves the time most.
 std::size_t judge_factor(FactorResult& result, const Factor& factor,
                          const std::vector<const PairedEffect*>& doses, const std::vector<bool>& shown) {
   std::vector<Effect> effects;
@@ -130,8 +130,8 @@ std::vector<std::size_t> judge_factors(const FactorList& factors, const PairedEf
     const std::optional<Effect> effect = effect_of_blocks(dose.log_times);
     p_values.push_back(effect ? effect->p_value : 1.0);
   }
-  // Of trimmed means the smallest p values are a quarter too small: at 4 % one study in twenty names a false
-  // one.
+  // The smallest p values of trimmed means are a quarter too small: at 4 % one study in twenty names a false
+  // cause.
   constexpr double kAlpha = 0.04;
   const std::vector<bool> is_shown = statistics::holm_rejects(p_values, kAlpha);
   std::vector<std::size_t> decisive;

@@ -12,12 +12,13 @@
 #include "finding/finding.hpp"
 #include "statistics/statistics.hpp"
 
-// Sustained load slower than bursts because the clock is held down: the power cap, or a cause not readable.
+// Detects sustained load that is slower than bursts because the clock is held down: by the power cap, or
+// unreadably.
 
 namespace jitterscope {
 namespace {
 
-// The counters move in steps of tens of milliseconds; less than this share of the time is no regime.
+// The counters move in steps of tens of milliseconds; a smaller share of the time does not count.
 constexpr double kActiveCapShare = 0.01;
 
 bool is_active(const Throttling& throttling) {
@@ -85,7 +86,8 @@ const Measurement* burst_counterpart(const Result& result, const Measurement& su
   return found == result.measurements.end() ? nullptr : &*found;
 }
 
-// Before it settled as well. Where no sensor names them: the settled part, which is slower than bursts are.
+// Returns the rounds in which power held the clock down, also before it settled. If no sensor shows them: the
+// settled part, which is slower than bursts.
 std::vector<std::size_t> rounds_held_down(const Measurement& sustained) {
   const Throttling held = throttling(sustained.rounds, ThrottleCause::power);
   const std::size_t settled = sustained.rounds.size() - settled_rounds(sustained).size();
@@ -112,7 +114,7 @@ std::vector<Candidate> sustained_below_burst(const Result& result, const Finding
 }
 
 std::vector<Candidate> capped_in_bursts(const Result& result, const FindingContext& context) {
-  // The idle between bursts lets the cap go, so a quarter of the rounds is a regime and not a remnant.
+  // Idle time between bursts releases the cap, so only at least a quarter of the rounds counts.
   constexpr double kShareOfRounds = 0.25;
   std::vector<Candidate> candidates;
   for (const Measurement& burst : result.measurements) {
@@ -148,11 +150,11 @@ std::vector<Finding> find_power_cap(const Result& result, const FindingContext& 
   return findings;
 }
 
-// The clock held down by heat, or by the brake of a power supply or board.
+// Detects a clock held down by heat, or by the hardware brake of a power supply or board.
 
 namespace {
 
-// The counters of a cool device do not move at all; below these, it is one blip and no regime.
+// The counters of a cool device do not move at all; anything below these values is a single event.
 constexpr double kActiveShare = 0.001, kActiveRounds = 0.1;
 
 std::optional<Celsius> hottest(const Measurement& measurement) {
@@ -204,7 +206,7 @@ std::vector<Finding> find_thermal(const Result& result, const FindingContext& co
   return strongest(std::move(candidates));
 }
 
-// A burst does not run at the clock that the data sheet promises; said where no sensor explains it already.
+// Detects bursts below the device's maximum clock, unless a sensor already explains it.
 
 namespace {
 
@@ -216,14 +218,14 @@ bool is_explained(const Measurement& measurement) {
 }  // namespace
 
 std::vector<Finding> find_clock_below_maximum(const Result& result, const FindingContext& context) {
-  // Large matrix products were seen at 81 % in bursts, copies at 100 %; 90 % tells the regimes apart.
+  // Large matrix products ran at 81 % in bursts, copies at 100 %; 90 % separates the two.
   constexpr double kLowShare = 0.9;
   if (!context.on_gpu || !context.device.maximum_clock) return {};
   const Hertz maximum = *context.device.maximum_clock;
   std::vector<Candidate> candidates;
   for (const Measurement& burst : result.measurements) {
     if (burst.conditions.load != Load::burst || !burst.clock || is_explained(burst)) continue;
-    if (burst.conditions.locked_clock) continue;  // the user chose it, and knows it
+    if (burst.conditions.locked_clock) continue;  // the user chose it
     const double share = burst.clock->median / maximum;
     if (!(share < kLowShare)) continue;
     Finding finding;
@@ -246,12 +248,12 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
   return strongest(std::move(candidates));
 }
 
-// After idle the device is slow at first: the first launches of a round, or whole rounds after a longer
-// pause.
+// Detects a device that is slow after idle time: in the first launches of a round, or in whole rounds after a
+// longer pause.
 
 namespace {
 
-// How much slower the first value of a round is than the median of its second half, over all rounds.
+// Returns how much slower the first value of a round is than the median of its second half, over all rounds.
 std::optional<double> slower_first_launch(const Measurement& measurement) {
   constexpr std::size_t kFewestLaunches = 4;
   std::vector<double> ratios;
@@ -271,8 +273,7 @@ std::optional<double> slower_first_launch(const Measurement& measurement) {
 }
 
 struct IdleEffect {
-  double
-      change;  ///< from the shortest to the longest idle: of the clock, or of the time where no clock is read
+  double change;  ///< change of clock (else time), shortest to longest idle
   bool of_clock;
 };
 
@@ -334,7 +335,7 @@ Finding sleep_finding(const SleepingClock& clock, const Measurement& measurement
   finding.evidence = {evidence("woken_for", clock.woken_for)};
   if (clock.time_asleep) {
     const double longer = *clock.time_asleep / measurement.time.median - 1.0;
-    // Where it slept in few of the blocks their median is no longer, and says nothing of the sleep.
+    // If it slept in few of the blocks, their median is no longer, and says nothing about the sleep.
     if (longer > 0.0) {
       finding.sentence += fmt::format(" Without that a launch took {} ({}).", time_text(*clock.time_asleep),
                                       change_text(longer));
@@ -367,7 +368,7 @@ std::vector<Finding> find_idle_ramp(const Result& result, const FindingContext& 
   return strongest(std::move(candidates));
 }
 
-// Bursts whose level moves over the record: the median then depends on when one stops.
+// Detects bursts whose level drifts over the record: the median then depends on when measuring stops.
 
 std::vector<Finding> find_drift(const Result& result, const FindingContext& context) {
   std::vector<Candidate> candidates;
@@ -396,7 +397,7 @@ std::vector<Finding> find_drift(const Result& result, const FindingContext& cont
   return strongest(std::move(candidates));
 }
 
-// A sustained load that did not settle in the time allowed.
+// Detects a sustained load that did not settle in the allowed time.
 
 namespace {
 
@@ -412,7 +413,7 @@ std::string what_it_did(Steadiness::Verdict verdict) {
   return "";
 }
 
-// Heat that is still to come slows nothing down yet.
+// True if the verdict comes from heat that will slow it down later, but has not yet.
 bool is_about_to_slow_down(const Measurement& measurement) {
   return measurement.steadiness->verdict == Steadiness::Verdict::slowing_down &&
          change_over_record(round_times(measurement.rounds)) <= kMaterialChange;
@@ -447,7 +448,7 @@ std::string remedy_of(Steadiness::Verdict verdict) {
          "the sustained time.";
 }
 
-// A change that is not seen has no place.
+// Returns no rounds if no change is seen.
 std::vector<std::size_t> rounds_unsettled(const Measurement& measurement) {
   switch (measurement.steadiness->verdict) {
     case Steadiness::Verdict::warming_up:
@@ -459,7 +460,7 @@ std::vector<std::size_t> rounds_unsettled(const Measurement& measurement) {
   return {};
 }
 
-// Heat takes tens of seconds: where it still comes, times that look level are not.
+// Heat takes tens of seconds: while the chip still warms, times that look level are not.
 std::string warming_text(const Measurement& measurement) {
   const auto &first = measurement.rounds.front().sensors, &last = measurement.rounds.back().sensors;
   if (!first || !last || !first->temperature || !last->temperature) return "";
@@ -494,17 +495,18 @@ std::vector<Finding> find_no_steady_state(const Result& result, const FindingCon
   return strongest(std::move(candidates));
 }
 
-// Only bursts were measured, and the first half second without pause says that a sustained load takes another
-// time. Of 29 operations on each of six simulated GPUs it stood for all 70 whose sustained time was more than
-// 2 % from that of the bursts, and for 10 of the 104 others, which were near the power limit.
+// Warns if only bursts were measured and the first half second without pause shows that a sustained load
+// takes another time. Of 29 operations on each of six simulated GPUs it warned for all 70 whose sustained
+// time differed by more than 2 % from the bursts, and for 10 of the 104 others, which were near the power
+// limit.
 
 namespace {
 
 constexpr double kMaterial = 0.02;
-// Without a counter of capped time: what drew less than this of its limit was never slowed by it, and what
-// drew more nearly always.
+// Used without a counter of capped time: operations below this share of the power limit were never slowed by
+// it, and those above nearly always.
 constexpr double kNearLimit = 0.93;
-// A blip of the counter is no regime.
+// A smaller share of capped time is a single event.
 constexpr double kCappedShare = 0.2;
 
 bool is_capped(const LoadProbe& probe, const DeviceDescription& device) {

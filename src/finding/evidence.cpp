@@ -146,7 +146,8 @@ std::optional<double> change_along(std::span<const double> x, std::span<const do
   if (xx <= 0 || yy <= 0) return std::nullopt;
   const double freedom = static_cast<double>(x.size() - 2);
   const double unexplained = std::max(0.0, 1.0 - xy * xy / (xx * yy));
-  // Two-sided 99.8 %: an operation has up to four series, and one false alarm in a hundred is allowed to all.
+  // Two-sided 99.8 %: an operation has up to four series, which together may give one false alarm in a
+  // hundred.
   const double critical = boost::math::quantile(boost::math::students_t(freedom), 0.999);
   const bool significant = xy * xy / (xx * yy) * freedom > critical * critical * unexplained;
   if (!significant) return std::nullopt;
@@ -179,7 +180,7 @@ std::optional<Nanoseconds> counter(const SensorReading& reading, ThrottleCause c
   return reading.throttled_thermal.value_or(Nanoseconds()) + reading.throttled_brake.value_or(Nanoseconds());
 }
 
-// A driver tells software from hardware slowdown; both are heat (or its brake) to whoever waits.
+// A driver distinguishes software and hardware slowdown; both count as heat (or the hardware's brake).
 bool is_named(const SensorReading& reading, ThrottleCause cause) {
   constexpr std::array<std::string_view, 5> kHeat = {"thermal", "hardware", "software_thermal",
                                                      "hardware_thermal", "hardware_brake"};

@@ -13,7 +13,7 @@
 namespace jitterscope {
 namespace {
 
-// In the order of the list that people read: what moves the time most comes first.
+// In the order of display: the largest effects on time come first.
 constexpr std::array<Detector, 21> kDetectors = {
     find_only_moved,        find_recurring,       find_iteration_count,
     find_engine_ignored,    find_no_steady_state, find_power_cap,
@@ -46,19 +46,19 @@ std::vector<Finding> machine_findings(const FindingContext& context) {
 namespace {
 
 // CUPTI and the instruments of single operations agree within 0.1 us (docs/evidence/benchmarks.md), and two
-// processes within 0.3 %: what is less is no difference.
+// processes within 0.3 %; smaller differences are ignored.
 constexpr Nanoseconds kInstruments = microseconds(0.1);
 constexpr double kProcesses = 0.003;
 
-// How much of a time follows the SM clock: by the fit over rounds where there is one, else all of what
-// computes and nothing of what moves memory. 10 FLOP per byte part the two on every GPU made lately.
+// Share of the time that follows the SM clock: from the fit over rounds if there is one; else 1 for
+// compute-bound and 0 for memory-bound operations. 10 FLOP per byte separates the two on all recent GPUs.
 double clock_share(const Result& result, const Measurement& alone) {
   constexpr double kBalance = 10.0;
   if (alone.at_reference_clock) return alone.at_reference_clock->clock_share;
   return result.flops > kBalance * static_cast<double>(result.bytes.value()) ? 1.0 : 0.0;
 }
 
-/// The time alone as it would be at another clock.
+/// Scales the time of the single layer to another clock.
 Nanoseconds at_clock(const Result& result, const Measurement& alone, const std::optional<Hertz>& clock) {
   if (!clock || !alone.clock) return alone.time.median;
   const double share = clock_share(result, alone);
@@ -67,7 +67,7 @@ Nanoseconds at_clock(const Result& result, const Measurement& alone, const std::
 
 Nanoseconds distance(Nanoseconds a, Nanoseconds b) { return Nanoseconds(std::abs((a - b).value())); }
 
-// Infinite where there is no interval: then no distance is a difference.
+// Infinite if there is no interval: then no distance is a difference.
 Nanoseconds half_width(const TimeEstimate& time) { return time.median * time.precision(); }
 
 bool is_nothing(const TimeEstimate& in_place, const TimeEstimate& alone, Nanoseconds expected) {
@@ -80,8 +80,8 @@ struct Nearest {
   Nanoseconds expected;
 };
 
-// The clock is one of the whole pass: a layer may have run at another. So it is an explanation only where
-// there is something to explain and less of it is left.
+// The clock is that of the whole pass, and a layer may have run at another. So it is only used if there is a
+// difference to explain and it makes that smaller.
 Nanoseconds expected_time(const Result& result, const Measurement& alone, const TimeEstimate& in_place,
                           const std::optional<Hertz>& clock) {
   const Nanoseconds unchanged = alone.time.median;
@@ -123,7 +123,7 @@ std::string reason_for(const LayerInSequence& layer, const Nearest& nearest,
   return joined(clauses, "; ");
 }
 
-// Of a layer's calls in the network; each has its own time there.
+// Combines a layer's calls in the network, each of which has its own time.
 TimeEstimate typical(const std::vector<TimeEstimate>& calls) {
   const auto median_of = [&](Nanoseconds TimeEstimate::*bound) {
     std::vector<double> values;

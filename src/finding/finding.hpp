@@ -1,4 +1,4 @@
-// What disturbed a measurement: pure functions from what was measured to causes with evidence and a remedy.
+// Findings: pure functions from measurements to causes of disturbance, each with evidence and a remedy.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +11,29 @@
 
 namespace jitterscope {
 
-/// The id of the finding that an interval is wider than was asked for.
+/// Id of the finding that an interval is wider than requested.
 inline constexpr const char* kImpreciseFinding = "imprecise";
 inline constexpr const char* kEngineIgnoredFinding = "engine_ignored";
 inline constexpr const char* kOnlyMovedFinding = "only_moved";
 
-/// What is known of the run beside the one result.
+/// Facts about the run besides the one result.
 struct FindingContext {
   const DeviceDescription& device;
   const Calibration& calibration;
   const Ceilings& ceilings;
-  std::optional<std::vector<std::string>> other_processes;  ///< "pid name"; nothing where unknown
-  std::optional<CacheProof> cache_proof;                    ///< nothing where no cold time was asked for
+  std::optional<std::vector<std::string>> other_processes;  ///< "pid name"; nullopt if unknown
+  std::optional<CacheProof> cache_proof;                    ///< nullopt if no cold time was requested
   bool on_gpu = false;
-  std::string recorded_cudnn = {};   ///< version in the record that is replayed; empty where there is none
-  bool precision_was_asked = false;  ///< by the user, else it is the default
+  std::string recorded_cudnn = {};   ///< version in the replayed record; empty without one
+  bool precision_was_asked = false;  ///< requested by the user, not the default
 };
 
-/// About one operation.
+/// Returns the findings of one operation.
 std::vector<Finding> find_all(const Result& result, const FindingContext& context);
-/// About the machine: said once per run, not once per operation.
+/// Returns the findings of the machine: once per run, not once per operation.
 std::vector<Finding> machine_findings(const FindingContext& context);
 
-// One detector for each cause; finding.cpp holds the tables that run them.
+// One detector for each cause; finding.cpp has the tables that run them.
 
 using Detector = std::vector<Finding> (*)(const Result&, const FindingContext&);
 using MachineDetector = std::vector<Finding> (*)(const FindingContext&);
@@ -64,20 +64,20 @@ std::vector<Finding> find_other_process(const FindingContext& context);
 std::vector<Finding> find_other_cudnn(const FindingContext& context);
 std::vector<Finding> find_cold_not_proven(const FindingContext& context);
 
-// A layer in its network against the same layer alone: how far they differ, and why as far as that is known.
+// Compares a layer in its network with the same layer alone.
 
-/// All calls of one operation.
+/// All calls of one operation in a sequence.
 struct LayerInSequence {
-  std::size_t result = 0;  ///< index of RunRecord::entries
+  std::size_t result = 0;  ///< index into RunRecord::entries
   std::int64_t calls = 0;
-  TimeEstimate in_place;         ///< median, low and high are medians over the calls; rounds are the fewest
-  Nanoseconds fastest, slowest;  ///< of the calls
-  std::optional<Conditions> nearest;  ///< alone, in these conditions, it is nearest
-  double difference = 0.0;            ///< of the median from that, relative
+  TimeEstimate in_place;              ///< median, low and high: medians over the calls; rounds: the fewest
+  Nanoseconds fastest, slowest;       ///< among the calls
+  std::optional<Conditions> nearest;  ///< conditions of the single-layer time that is nearest
+  double difference = 0.0;            ///< relative distance of the median from that time
   std::string reason;
 };
 
-/// In the order of the results; those that ran in the sequence. Empty where there was none.
+/// Returns the layers that ran in the sequence, in the order of the results; empty if there was no sequence.
 std::vector<LayerInSequence> layers_in_sequence(const RunRecord& record);
 
 }  // namespace jitterscope

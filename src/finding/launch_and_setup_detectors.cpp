@@ -12,7 +12,7 @@
 #include "measure/rates_and_totals.hpp"
 #include "operation/operation.hpp"
 
-// The host needs longer to launch than the device to run: in a program that launches eagerly, the GPU waits.
+// Detects that the host needs longer to launch than the device to run, so that an eager program's GPU waits.
 
 namespace jitterscope {
 
@@ -22,7 +22,7 @@ std::vector<Finding> find_launch_bound(const Result& result, const FindingContex
   std::vector<Candidate> candidates;
   for (const Measurement& measurement : result.measurements) {
     const Nanoseconds time = measurement.time.median;
-    // An eager time holds the launch cost already, and says nothing of how long the GPU works.
+    // An eager time already includes the launch cost, and does not show how long the GPU works.
     if (measurement.conditions.queue == QueueMode::eager || time <= Nanoseconds(0)) continue;
     const double factor = result.launch_cost / time;
     if (!(factor > 1.0)) continue;
@@ -42,20 +42,20 @@ std::vector<Finding> find_launch_bound(const Result& result, const FindingContex
   return strongest(std::move(candidates));
 }
 
-// Launches that no gate can hold: they wait for the GPU before they return, or are of more kernels than its
-// queue holds. And single rounds that were lost, since a launch held the host only once.
+// Detects launches that cannot be held: they wait for the GPU before they return, or have more kernels than
+// its queue holds. Also detects single lost rounds, in which a launch blocked the host only once.
 
 std::vector<Finding> find_waits_for_gpu(const Result& result, const FindingContext& context) {
   if (!result.waits_for_device || result.measurements.empty()) return {};
-  // Of a copy from pageable memory the cause is known better.
+  // For a copy from pageable memory, find_pageable gives the cause.
   if (!find_pageable(result, context).empty()) return {};
   const Nanoseconds time = result.measurements.front().time.median;
   Finding finding;
   finding.id = "waits_for_gpu";
   finding.headline = "each launch waits for the GPU: the host's work is in these times";
   finding.sentence = fmt::format(
-      "A launch waits for the GPU before it returns, or fills its queue (the call takes {}), so no gate could hold it and the queue "
-      "was not saturated: what the host does within a launch is in its time of {}.",
+      "A launch waits for the GPU before it returns, or fills its queue (the call takes {}), so its queue could not be "
+      "held and was not saturated: the host's work within a launch is in its time of {}.",
       time_text(result.launch_cost), time_text(time));
   finding.remedy =
       "Quote it as what a program sees; --kernels shows what the GPU itself works at, and --instrument cupti "
@@ -83,7 +83,7 @@ std::vector<Finding> find_lost_rounds(const Result& result, const FindingContext
   return {finding};
 }
 
-// Copies to and from pageable memory wait for the queue: no gate can hold them.
+// Detects copies to and from pageable memory: they wait for the queue, so it cannot be held.
 
 std::vector<Finding> find_pageable(const Result& result, const FindingContext& context) {
   const Operation* operation = operation_of(result.subject);
@@ -95,19 +95,19 @@ std::vector<Finding> find_pageable(const Result& result, const FindingContext& c
   finding.id = "pageable";
   finding.headline = "pageable memory: the host's copying is in these times";
   finding.sentence =
-      "The driver copies pageable memory through its own buffers and waits for the queue meanwhile, so no "
-      "gate could hold these launches: the host's work is in their times.";
+      "The driver copies pageable memory through its own buffers and waits for the queue meanwhile, so these "
+      "launches could not be held: the host's work is in their times.";
   finding.remedy =
       "Page-lock the memory (memory=pinned; in PyTorch pin_memory=True), or quote it as what it is.";
   finding.evidence = {evidence("time", result.measurements.front().time.median)};
   return {finding};
 }
 
-// How and why the time of a launch depends on how many are run.
+// Explains how and why the time of a launch depends on the number of launches in a loop.
 
 namespace {
 
-constexpr double kNoticed = 0.02;  // of a time: below it a dependence is not worth a reason
+constexpr double kNoticed = 0.02;  // relative; a smaller dependence is not explained
 
 struct Loops {
   const IterationRun& shortest;
@@ -119,7 +119,7 @@ Loops loops_of(const std::vector<IterationRun>& runs) {
   return {*shortest, *longest};
 }
 
-// Of the launches past the first: the median of two launches would be half the first one.
+// Time of the launches after the first: the median of two launches would be half the first one.
 Nanoseconds later_time(const IterationRun& run) { return run.count < 3 ? run.minimum : run.median; }
 
 std::optional<Nanoseconds> burst_time(const Result& result, CacheState cache) {
@@ -132,7 +132,7 @@ std::optional<Nanoseconds> burst_time(const Result& result, CacheState cache) {
   return std::nullopt;
 }
 
-// By how much a first launch is longer than later ones, and what was measured that can make it so.
+// Compares the first launch with later ones, and collects measured causes that can make it longer.
 class FirstLaunch {
  public:
   FirstLaunch(const Result& result, const IterationRun& run, const IterationRun& longest, bool on_gpu)
@@ -156,11 +156,11 @@ class FirstLaunch {
   }
 
  private:
-  static constexpr double kRoughly = 0.2;  // the parts overlap, and add up no better than that
+  static constexpr double kRoughly = 0.2;  // the parts overlap, and add up only this well
 
   // The queue is empty, so the GPU waits between the two events until the call has launched something. A
-  // usual call is hidden by what lies between event and kernel; one longer than the excess cannot all lie
-  // there. On a CPU the call is the work itself.
+  // usual call is hidden by the work between event and kernel; a call longer than the excess cannot lie there
+  // completely. On a CPU the call is the work itself.
   void add_call(const Result& result) {
     const Nanoseconds more = run_.first_launch_call - result.launch_cost;
     if (!on_gpu_ || more < later_ * kNoticed || more > excess_ * (1.0 + kRoughly)) return;
@@ -192,7 +192,7 @@ class FirstLaunch {
   std::vector<std::string> causes_;
 };
 
-// A clock that falls makes nothing faster: only what goes the way of the change is a reason for it.
+// The clock is a reason only if it moves the time in the direction of the change.
 std::string clock_sentence(const Loops& loops, bool slower, bool on_gpu) {
   const auto& clocks = loops.longest.clocks;
   if (clocks.size() < 2) return {};
@@ -215,7 +215,7 @@ std::string cap_sentence(const Loops& loops, bool slower) {
                      power >= heat ? "The power cap" : "Heat", percent_text(std::max(power, heat)));
 }
 
-// Not from the loop's own time: a host that waits for a full queue seems as slow as the GPU.
+// Does not use the loop's own host time: a host that waits for a full queue seems as slow as the GPU.
 std::string host_sentence(const Result& result, const Loops& loops, bool on_gpu) {
   const auto time = burst_time(result, CacheState::warm);
   if (!on_gpu || !time || result.launch_cost <= *time) return {};
@@ -226,7 +226,7 @@ std::string host_sentence(const Result& result, const Loops& loops, bool on_gpu)
       time_text(result.launch_cost), time_text(*time));
 }
 
-// In percent, or in times where a percentage would read as -100 %.
+// Returns a percentage, or a factor if the percentage would read as -100 %.
 std::string ratio_text(double longest_by_shortest) {
   constexpr double kTimes = 3.0;
   if (longest_by_shortest * kTimes > 1.0) return change_text(longest_by_shortest - 1.0);
@@ -251,15 +251,14 @@ std::string dependence(const Loops& loops) {
                      ratio_text(1.0 + change_of(loops)));
 }
 
-// Sentences that say why, or that it is not known.
+// Returns sentences that say why, or that the reason is not known.
 std::vector<std::string> reasons(const Result& result, const Loops& loops, bool on_gpu) {
   std::vector<std::string> why;
   const auto add = [&](std::string sentence) {
     if (!sentence.empty()) why.push_back(std::move(sentence));
   };
   const double change = change_of(loops);
-  // Where long loops are slower, the first launch is no reason: it is shared by fewer launches in a short
-  // one.
+  // If long loops are slower, the first launch is no reason: a short loop spreads it over fewer launches.
   if (loops.longest.count > 1 && change < kNoticed) {
     const IterationRun& very_first = result.iterations.front();
     const FirstLaunch first(result, very_first, loops.longest, on_gpu);
@@ -308,7 +307,7 @@ std::vector<Finding> find_iteration_count(const Result& result, const FindingCon
   return {finding};
 }
 
-// An engine was named, by a record or by the user, and another one ran.
+// Detects that a record or the user named an engine, but another one ran.
 
 std::vector<Finding> find_engine_ignored(const Result& result, const FindingContext& context) {
   const Operation* operation = operation_of(result.subject);
@@ -328,7 +327,7 @@ std::vector<Finding> find_engine_ignored(const Result& result, const FindingCont
   return {finding};
 }
 
-// A kernel on a simulated GPU: nobody looks at what it computes.
+// Detects a kernel on a simulated GPU, which does not look at what the kernel computes.
 
 std::vector<Finding> find_only_moved(const Result& result, const FindingContext& context) {
   const Operation* operation = operation_of(result.subject);
@@ -343,7 +342,8 @@ std::vector<Finding> find_only_moved(const Result& result, const FindingContext&
   return {finding};
 }
 
-// Operands that toggle few wires draw less power, so that the clock stays higher than with a user's data.
+// Detects operands that toggle few wires: they draw less power, so the clock stays higher than with real
+// data.
 
 std::vector<Finding> find_zeros(const Result& result, const FindingContext& context) {
   const auto flattered = std::ranges::find_if(result.measurements, [](const Measurement& measurement) {
@@ -364,8 +364,8 @@ std::vector<Finding> find_zeros(const Result& result, const FindingContext& cont
   return {finding};
 }
 
-// Somebody else on the device takes time, cache, memory bandwidth and watts: as the device says it, and as
-// slopes show it.
+// Detects other users of the device, who take time, cache, bandwidth and power: from the device's list of
+// processes, and from negative slopes.
 
 namespace {
 
@@ -375,8 +375,8 @@ struct NegativeSlopes {
   std::vector<std::size_t> rounds = {};  // that have one
 };
 
-// Further below zero than the instrument itself may be off: of a slice of 2 ms each of 80 to 800 launches has
-// 2.5 to 25 µs.
+// Counts slopes further below zero than the instrument's own error: a slice of 2 ms shifts each of 80 to 800
+// launches by 2.5 to 25 µs.
 NegativeSlopes negative_slopes(const Measurement& measurement) {
   const Nanoseconds off = std::max(measurement.constant.uncertainty, microseconds(1));
   const std::span<const Round> settled = settled_rounds(measurement);
@@ -450,7 +450,7 @@ std::vector<Finding> find_other_process(const FindingContext& context) {
   return {finding};
 }
 
-// A record of one version of cuDNN replayed on another: engines are numbered anew with each.
+// Detects a record of one cuDNN version replayed on another: each version numbers its engines anew.
 
 std::vector<Finding> find_other_cudnn(const FindingContext& context) {
   if (context.recorded_cudnn.empty()) return {};
@@ -473,7 +473,7 @@ std::vector<Finding> find_other_cudnn(const FindingContext& context) {
   return {};
 }
 
-// Eviction whose proof failed: times called cold may have hit the cache.
+// Detects that eviction was not proven: times called cold may have hit the cache.
 
 std::vector<Finding> find_cold_not_proven(const FindingContext& context) {
   if (!context.cache_proof || context.cache_proof->proven) return {};

@@ -14,17 +14,18 @@
 #include "measure/run_record.hpp"
 #include "statistics/statistics.hpp"
 
-// Why an interval is wider than asked for, or narrower than it may honestly be.
+// Detects intervals that are wider than requested, or too narrow; modes; coarse timers; uncertain
+// instruments.
 
 namespace jitterscope {
 namespace {
 
-/// Relative standard deviations: what a round's time is made of.
+/// Parts of a round time's variation, as relative standard deviations.
 struct Components {
-  double between = 0.0;               ///< of round medians
-  std::optional<double> cycles = {};  ///< of round time × clock
-  double within = 0.0;                ///< what the scatter of launches adds to a round median
-  double grain = 0.0;                 ///< timer step over time, where launches are timed one by one
+  double between = 0.0;               ///< between round medians
+  std::optional<double> cycles = {};  ///< between values of round time × clock
+  double within = 0.0;                ///< contribution of the scatter of launches to a round median
+  double grain = 0.0;                 ///< timer step over time, if launches are timed one by one
 };
 
 Components components_of(const Measurement& measurement) {
@@ -108,9 +109,10 @@ Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
   return from_components(measurement, components_of(measurement), clock);
 }
 
-// An interval shrinks with the square root of the number of rounds.
+// Extrapolates the time: an interval shrinks with the square root of the number of rounds.
 std::string needed_time(const Measurement& measurement) {
-  if (measurement.uncertainty.processes > measurement.uncertainty.rounds) return "";  // time would not help
+  if (measurement.uncertainty.processes > measurement.uncertainty.rounds)
+    return "";  // more time would not help
   const double ratio = measurement.time.precision() / measurement.precision_asked;
   if (!std::isfinite(ratio) || measurement.duration <= Nanoseconds(0)) return "";
   const Nanoseconds needed = measurement.duration * (ratio * ratio);
@@ -119,7 +121,7 @@ std::string needed_time(const Measurement& measurement) {
                      needed > kDay ? "longer than a day" : "about " + time_text(needed, 0.05));
 }
 
-// The precision reached, told from the one asked for where both round to the same.
+// Returns the precision reached, distinguished from the requested one if both round to the same text.
 std::string reached_text(const Measurement& measurement) {
   const TimeEstimate& time = measurement.time;
   if (!reads_as_plus_minus(time)) {
@@ -135,7 +137,7 @@ std::string as_sentence(std::string text) {
   return text;
 }
 
-// A default that was missed is nothing that anybody asked for.
+// If the default was missed, the text does not say that it was asked for.
 std::string wanted_text(const Measurement& measurement, bool was_asked) {
   const std::string precision = percent_text(measurement.precision_asked);
   return was_asked ? fmt::format(" where ±{} was asked for", precision)
@@ -155,8 +157,7 @@ Finding too_wide(const Measurement& measurement, const FindingContext& context) 
                                        conditions_text(measurement.conditions), cause.clause)
                          : fmt::format("No interval could be given ({}): {}.",
                                        conditions_text(measurement.conditions), cause.clause);
-  // In the sentence: a remedy of the same cause is the same for every operation, so that they are shown as
-  // one.
+  // Put into the sentence, not the remedy: equal remedies of several operations are shown as one.
   const bool time_helps = cause.name != "drift" && cause.name != "modes";
   if (time_helps) finding.sentence += needed_time(measurement);
   if (cause.name == "clock") finding.sentence += reference_clock_text(measurement);
@@ -172,8 +173,8 @@ Finding too_wide(const Measurement& measurement, const FindingContext& context) 
   return finding;
 }
 
-// Rounds that remember their predecessor count for fewer than they are: by (1 - r)/(1 + r) for a first-order
-// memory of r. Chance alone gives r a standard deviation of about 1/√n, so three of those are asked for.
+// Checks whether rounds depend on the previous one. With a first-order memory of r they count for fewer, by
+// (1 - r)/(1 + r). By chance r has a standard deviation of about 1/√n, so three of those are required.
 std::optional<Finding> too_narrow(const Measurement& measurement) {
   constexpr double kStrong = 0.5;
   const std::vector<double> times = round_times(settled_rounds(measurement));
@@ -182,7 +183,7 @@ std::optional<Finding> too_narrow(const Measurement& measurement) {
   if (memory < std::max(kStrong, chance) || drift_of(measurement)) return std::nullopt;
   const double honest =
       measurement.repeatability.precision() * std::sqrt((1.0 + memory) / (1.0 - std::min(memory, 0.99)));
-  constexpr double kWorthSaying = 1.2;  // below, the two read alike
+  constexpr double kWorthSaying = 1.2;  // below it, the two read alike
   const double said = std::max(measurement.precision_asked, measurement.time.precision());
   if (honest <= said * kWorthSaying) return std::nullopt;
   Finding finding;
@@ -209,7 +210,7 @@ std::optional<Finding> too_narrow(const Measurement& measurement) {
 std::vector<Finding> find_imprecise(const Result& result, const FindingContext& context) {
   std::vector<Candidate> wide, narrow;
   for (const Measurement& measurement : result.measurements) {
-    // Without a steady state there is no one level to be precise about; that is a finding of its own.
+    // Without a steady state there is no single level to be precise about; that is a finding of its own.
     if (measurement.rounds.empty() || !has_settled(measurement)) continue;
     const double reached = measurement.time.precision();
     if (measurement.stop_reason == StopReason::time_limit && reached > measurement.precision_asked) {
@@ -224,8 +225,7 @@ std::vector<Finding> find_imprecise(const Result& result, const FindingContext& 
   return findings;
 }
 
-// Several modes in place of one level: slow calls that recur, or modes, and whether the clock tells them
-// apart.
+// Detects slow calls that recur, and modes, and whether the clock explains them.
 
 namespace {
 
@@ -240,7 +240,7 @@ const Mode& nearest_mode(const Measurement& measurement, const Round& round) {
   });
 }
 
-// Those nearest to another mode than most launches have; none where the modes alternate within each round.
+// Returns the rounds whose nearest mode is not the main one; none if modes alternate within each round.
 std::vector<std::size_t> rounds_off_the_main_mode(const Measurement& measurement) {
   const Mode& main = *std::ranges::max_element(measurement.modes, std::ranges::less(), &Mode::weight);
   std::vector<std::size_t> rounds;
@@ -265,8 +265,8 @@ std::optional<Split> clocks_by_mode(const Measurement& measurement, const Mode& 
   return split;
 }
 
-// The clock explains the modes where nine pairs in ten are in order and its step is half of the time's or
-// more.
+// The clock explains the modes if nine in ten pairs are in order and its step is at least half of the time's
+// step.
 bool clock_explains(const Split& split, double time_step) {
   std::size_t in_order = 0;
   for (const double fast : split.fast) {
@@ -374,7 +374,7 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
   return strongest(std::move(candidates));
 }
 
-// A timer whose smallest step is not small against the time: each value is one of few.
+// Detects a timer whose smallest step is large relative to the time, so that values are few multiples of it.
 
 namespace {
 
@@ -398,7 +398,7 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
         "The timer steps by {}, {} of the {} measured ({}): coarse for a precision of {}.",
         time_text(measurement.constant.grain), percent_text(share), time_text(measurement.time.median),
         conditions_text(measurement.conditions), percent_text(measurement.precision_asked));
-    // A recording cannot hold fresh data.
+    // A recording cannot hold fresh data, so --instrument graph is no remedy.
     finding.remedy = measurement.conditions.fresh_data ? "Take differences below one step as no difference."
                                                        : "Time launches in groups (--instrument graph), or "
                                                          "take differences below one step as no difference.";
@@ -409,8 +409,8 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
   return strongest(std::move(candidates));
 }
 
-// An instrument whose own uncertainty is not small against the time: a narrow interval then says how well the
-// time repeats, not how near it is to the truth.
+// Detects an instrument whose uncertainty is large relative to the time: a narrow interval then shows how
+// well the time repeats, not how near it is to the truth.
 
 std::vector<Finding> find_instrument(const Result& result, const FindingContext&) {
   std::vector<Candidate> candidates;

@@ -35,7 +35,7 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, is_in_name);
 }
 
-// "feature/x" is a branch of git; "feature-x" is a name.
+// Returns a valid name like this text: "feature-x" for the git branch "feature/x".
 std::string name_near(std::string_view text) {
   std::string name;
   for (const char letter : text) {
@@ -53,7 +53,7 @@ UsageError cannot_read(const fs::path& folder, const std::error_code& error) {
       fmt::format("the history '{}' cannot be read: {}", one_line(folder.string()), error.message()));
 }
 
-// Names of what lies in a folder; nothing where that is not there.
+// Returns the sorted names of the entries of this type in a folder; empty if the folder does not exist.
 std::vector<std::string> files_in(const fs::path& folder, fs::file_type type) {
   std::vector<std::string> names;
   std::error_code error;
@@ -67,14 +67,14 @@ std::vector<std::string> files_in(const fs::path& folder, fs::file_type type) {
   return names;
 }
 
-// FNV-1a. Records of the same second differ in it; the same record, copied or not, has the same.
+// FNV-1a hash. It tells records of the same second apart; a copy of a record has the same hash.
 std::string fingerprint(std::string_view text) {
   std::uint32_t hash = 0x811c9dc5u;
   for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x01000193u;
   return fmt::format("{:08x}", hash);
 }
 
-// 2026-11-23T20:11:05Z as a file may be called everywhere, in the order of time.
+// Returns the record's time for a file name: valid on every system, and sorted by time.
 std::string moment_of(const RunRecord& record) {
   std::string moment = record.environment.time;
   std::erase_if(moment, [](char letter) { return !is_in_name(letter) || letter == '-'; });
@@ -87,7 +87,7 @@ std::string shown(const fs::path& path) { return one_line(path.string()); }
 
 namespace {
 
-// Where a name is wanted that the folder does not have: whoever gives a file means another command.
+// Throws UsageError if the user gave a file instead of a name: other commands take files.
 void refuse_file(const fs::path& folder, const std::string& name, const std::string& given) {
   std::error_code ignored;
   const bool is_name = !name.empty() && fs::is_directory(folder / name, ignored);
@@ -113,7 +113,7 @@ void check_history_name(std::string_view name) {
 std::vector<HistoryEntry> History::read(const std::string& name) const {
   std::vector<HistoryEntry> entries;
   for (const std::string& file : files_in(folder_ / name, fs::file_type::regular)) {
-    // What is being written, or was when its process was killed, ends in .partial.
+    // A file that is being written, or whose process was killed meanwhile, ends in .partial.
     if (!file.ends_with(kEnding)) continue;
     entries.push_back({name, file.substr(0, file.size() - kEnding.size()), folder_ / name / file});
   }
@@ -182,7 +182,7 @@ HistoryEntry History::add(const std::string& name, const RunRecord& record) cons
   const auto same =
       std::ranges::find_if(before, [&](const HistoryEntry& each) { return each.id.ends_with(mark); });
   if (same != before.end()) return *same;
-  // Of one second the later is the newer: "Z.1-" comes behind "Z-".
+  // Records of the same second sort in the order in which they were added: "Z.1-" comes behind "Z-".
   const std::string id = (before.empty() ? moment : fmt::format("{}.{}", moment, before.size())) + mark;
   HistoryEntry entry{name, id, folder_ / name / (id + std::string(kEnding))};
   OutputFile(entry.file.string()).commit(text);
@@ -195,7 +195,7 @@ void History::remove(const HistoryEntry& entry) const {
   if (error) {
     throw FailedError(fmt::format("'{}' cannot be removed: {}", shown(entry.file), error.message()));
   }
-  fs::remove(entry.file.parent_path(), error);  // only where it is empty
+  fs::remove(entry.file.parent_path(), error);  // fails, as it should, unless the folder is empty
 }
 
 RunRecord read_entry(const HistoryEntry& entry) {

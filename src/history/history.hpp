@@ -1,4 +1,4 @@
-// Records kept under names: what a gate compares with, and what a plot draws.
+// A history keeps records under names: `gate` compares with them, and `history` plots them.
 #pragma once
 
 #include <filesystem>
@@ -10,38 +10,38 @@
 
 namespace jitterscope {
 
-/// A record in the folder. It may be damaged: only its name was read.
+/// Names a record in the folder. The record itself was not read and may be damaged.
 struct HistoryEntry {
-  std::string name;  ///< of its history
-  std::string id;    ///< when it was measured, and what sets it apart: 20261123T201105Z-3f9c2a1b
+  std::string name;  ///< the history's name
+  std::string id;    ///< time of the measurement and a fingerprint of the record: 20261123T201105Z-3f9c2a1b
   std::filesystem::path file;
 
   std::string text() const { return name + "/" + id; }
 };
 
-/// FOLDER/NAME/ID.json, a record of `run` in each: folders are merged by copying one into the other. Nothing
-/// but these files is kept, so that none can be wrong about another.
+/// A folder with one file for each record of `run`: FOLDER/NAME/ID.json. Copying one folder into another
+/// merges them. There is no index, so nothing can contradict the files.
 class History {
  public:
   explicit History(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  /// Names that have a record, in order. None where the folder is not there. Throws UsageError where it
-  /// cannot be read.
+  /// Returns the names that have a record, sorted. Empty if the folder does not exist. Throws UsageError if
+  /// it cannot be read.
   std::vector<std::string> names() const;
-  /// All of a name, the oldest first. Throws UsageError where there is none, with the nearest name or those
-  /// that there are, and for a text that can be no name.
+  /// Returns all records of a name, the oldest first. Throws UsageError if there is none (the message
+  /// suggests a name) and if the text cannot be a name.
   std::vector<HistoryEntry> entries(const std::string& name) const;
-  /// Of NAME the newest, of NAME/ID that one; the beginning of an ID will do where it is the only one. Throws
-  /// UsageError as entries().
+  /// Returns the newest record for NAME, and that record for NAME/ID; a unique beginning of the ID will do.
+  /// Throws UsageError like entries().
   HistoryEntry find(const std::string& text) const;
 
-  /// Throws UsageError where no record can be added under this name: before it is measured. Makes the folder.
+  /// Throws UsageError if no record can be added under this name; for use before measuring. Makes the folder.
   void check_can_add(const std::string& name) const;
-  /// Writes the record whole or not at all. The same record twice is one. Throws UsageError, FailedError.
+  /// Writes all of the record or nothing, and nothing if it is already there. Throws UsageError, FailedError.
   HistoryEntry add(const std::string& name, const RunRecord& record) const;
-  /// And the name's folder, where that was the last. Throws FailedError.
+  /// Removes the record, and the name's folder if it is then empty. Throws FailedError.
   void remove(const HistoryEntry& entry) const;
 
  private:
@@ -50,13 +50,13 @@ class History {
   std::filesystem::path folder_;
 };
 
-/// Throws UsageError with a name near by: one is a folder's, on every system.
+/// Throws UsageError, with a suggestion, unless the text can name a folder on every operating system.
 void check_history_name(std::string_view name);
 
-/// Throws UsageError, which says how to remove it, where the record is damaged or of a newer version.
+/// Throws UsageError, which says how to remove the entry, if the record is damaged or of another version.
 RunRecord read_entry(const HistoryEntry& entry);
 
-/// The nearest .jitterscope/ from `start` upwards; where there is none, that of `start`.
+/// Returns the nearest .jitterscope/ from `start` upwards, or the one in `start` if there is none.
 std::filesystem::path history_folder(const std::filesystem::path& start);
 
 }  // namespace jitterscope

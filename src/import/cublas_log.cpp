@@ -17,7 +17,7 @@
 #include "jitterscope/operation.hpp"
 #include "operation/operation.hpp"
 
-// Matrix products as cuBLAS and cuBLASLt describe them: by columns, D = op(A)·op(B).
+// Imports logs of cuBLAS and cuBLASLt. Both describe matrix products column-major: D = op(A)·op(B).
 
 namespace jitterscope::library_log {
 
@@ -34,10 +34,10 @@ struct LoggedProduct {
   std::string engine;
 };
 
-/// linear where it is x·Wᵀ with a bias, else matmul. Throws UsageError that says why neither can be it.
+/// Returns linear for x·Wᵀ with a bias, else matmul. Throws UsageError that says why neither fits.
 Operation product_of(const LoggedProduct& product);
 
-/// Of OP_N, OP_T and OP_C, which is T for real numbers. Throws UsageError for other words.
+/// Reads OP_N, OP_T and OP_C, which equals OP_T for real numbers. Throws UsageError for other words.
 bool is_transposed(std::string_view operation);
 
 }  // namespace jitterscope::library_log
@@ -50,16 +50,16 @@ using namespace library_log;
 constexpr std::string_view kHowToRecordCublas =
     "CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=log.txt before the program";
 
-/// A record lacks what each of its kind has.
+/// Thrown if a record lacks a field that all of its kind have.
 struct CublasDamage {
   std::string what;
 };
 
-/// What a function's name says.
+/// The properties that a function's name gives.
 struct Function {
-  std::string_view type;      ///< R_32F of cublasSgemm; empty where arguments say it
-  bool is_batched = false;    ///< one product after another in memory
-  bool has_pointers = false;  ///< batched, by a list of pointers
+  std::string_view type;      ///< R_32F for cublasSgemm; empty if arguments say it
+  bool is_batched = false;    ///< a batch, one matrix after another in memory
+  bool has_pointers = false;  ///< a batch, by a list of pointers
 };
 
 std::optional<Function> product_function(std::string_view name) {
@@ -109,7 +109,7 @@ class Arguments {
     if (!value) throw CublasDamage{fmt::format("has no number in {}", name)};
     return *value;
   }
-  /// A number where the log has one; it has mostly the address.
+  /// Returns alpha or beta; nullopt if the log has only its address, as it mostly does.
   std::optional<double> factor(std::string_view name) const { return real_number(word(name, "")); }
   bool has(std::string_view name) const { return fields_.find(name).has_value(); }
 
@@ -136,7 +136,7 @@ std::string compute_of(const Arguments& arguments, const Function& function, boo
   if (function.type == "R_16F") compute = "COMPUTE_16F";
   if (arguments.has("computeType")) {
     compute = quotable(arguments.word("computeType", "CUBLAS_"));
-    // Before cuBLAS 11 it was a data type.
+    // Before cuBLAS 11 the compute type was a data type.
     if (compute == "CUDA_R_32F") compute = "COMPUTE_32F";
     if (compute == "CUDA_R_64F") compute = "COMPUTE_64F";
   }
@@ -158,7 +158,7 @@ LoggedProduct product_in(const ApiRecord& record, const Function& function) {
                         .transpose_b = tb,
                         .compute = {},
                         .engine = {}};
-  // The mode of the handle, which only fp32 heeds.
+  // The math mode belongs to the handle and affects fp32 only.
   const bool tf32 = product.a.type == "R_32F" && after(record.foot, "MathMode=CUBLAS_TF32_TENSOR_OP_MATH");
   product.compute = compute_of(arguments, function, tf32);
   return product;
@@ -212,12 +212,12 @@ using namespace library_log;
 constexpr std::string_view kHowToRecordCublaslt =
     "CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=log.txt before the program";
 
-/// A record lacks what each record has.
+/// Thrown if a record lacks a field that all have.
 struct CublasltDamage {
   std::string what;
 };
 
-/// `name=value name=[name=value …] …` of one record.
+/// The fields of one record: `name=value name=[name=value …] …`.
 class Fields {
  public:
   explicit Fields(std::string_view text) : text_(text) {}
@@ -271,7 +271,7 @@ LoggedMatrix matrix_of(std::string_view layout) {
 }
 
 std::string engine_of(std::string_view algorithm) {
-  Fields(algorithm).number("algoId");  // a tag that begins with something else is damage of its own
+  Fields(algorithm).number("algoId");  // throws if the algorithm has no algoId
   std::string engine = cublaslt_tag(algorithm);
   if (!is_engine(engine)) throw CublasltDamage{"has an algorithm that cannot be read"};
   return engine;
@@ -300,7 +300,7 @@ LoggedProduct product_in(std::string_view text) {
           .engine = engine_of(fields.require("algo"))};
 }
 
-// "[2026-11-21 08:45:12][cublasLt][475][Trace][cublasLtMatmul] A=0X… Adesc=[…] …"
+// A record is "[2026-11-21 08:45:12][cublasLt][475][Trace][cublasLtMatmul] A=0X… Adesc=[…] …".
 struct Record {
   std::string_view level, function, fields;
 };
@@ -429,7 +429,7 @@ Operation product_of(const LoggedProduct& product) {
                     (product.transpose_b ? b.rows : b.columns) == d.columns &&
                     (product.transpose_b ? b.columns : b.rows) == k;
   if (!fits) throw UsageError("the shapes of its matrices do not fit each other");
-  // A matrix by columns is its transpose by rows: Dᵀ = op(B)ᵀ·op(A)ᵀ, so that the factors change places.
+  // A column-major matrix is its transpose in row-major order: Dᵀ = op(B)ᵀ·op(A)ᵀ. So A and B change places.
   const Matmul matmul{.m = d.columns,
                       .n = d.rows,
                       .k = k,
@@ -439,7 +439,7 @@ Operation product_of(const LoggedProduct& product) {
                       .bias = product.bias,
                       .dtype = type_of_product(product),
                       .engine = product.engine};
-  Operation operation(matmul);  // checks the numbers before they are multiplied
+  Operation operation(matmul);  // checks the sizes before they are multiplied
   check_dense(a, "A", d.batch);
   check_dense(b, "B", d.batch);
   check_dense(d, "D", d.batch);

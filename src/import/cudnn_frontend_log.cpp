@@ -16,7 +16,7 @@
 #include "jitterscope/error.hpp"
 #include "jitterscope/units.hpp"
 
-// What a cudnn-frontend log says about its graphs, plans and executions.
+// Imports cudnn-frontend logs: their graphs, plans and executions.
 
 namespace jitterscope::library_log {
 
@@ -27,32 +27,32 @@ struct FrontendPlan {
   std::optional<Nanoseconds> time = {};
 };
 
-/// Something in a graph that is no convolution.
+/// A node of a graph that is no convolution.
 struct OtherNode {
   std::string name, reason;
 };
 
 struct FrontendGraph {
   std::int64_t line = 0;
-  std::string tag;  ///< "ConvFwd_": all its plans' tags start so
+  std::string tag;  ///< "ConvFwd_": the tags of all its plans start so
   std::vector<LoggedConvolution> convolutions;
   std::vector<OtherNode> others;
-  std::vector<FrontendPlan> plans = {};  ///< in the order in which they were built; no tag twice
-  bool autotunes = false;                ///< builds all plans before it executes one
-  bool autotuned = false;                ///< its plans are timed, and the fastest is the one that runs
+  std::vector<FrontendPlan> plans = {};  ///< in the order of building; no tag twice
+  bool autotunes = false;                ///< all plans are built before one is executed
+  bool autotuned = false;                ///< its plans are timed, and the fastest one runs
   bool executed = false;
 
-  /// A graph of several nodes has plans that jitterscope's operations cannot run.
+  /// True for a single convolution: jitterscope's operations cannot run the plans of larger graphs.
   bool is_one_convolution() const { return convolutions.size() == 1 && others.empty(); }
-  /// The plan that PyTorch runs now: the fastest, the first of equals, or else the one built last. Null where
-  /// none was built.
+  /// Returns the plan that PyTorch runs: the fastest, or the first of equals, if they were timed, else the
+  /// last one built. Null if there is none.
   const FrontendPlan* chosen_plan() const;
   FrontendPlan* find_plan(std::string_view tag);
 };
 
 struct FrontendExecution {
-  std::size_t graph = 0;  ///< of all graphs
-  std::string tag;        ///< of the plan; empty where the log lacks it
+  std::size_t graph = 0;  ///< index into FrontendRecord::graphs
+  std::string tag;        ///< tag of the plan; empty if the log lacks it
   std::int64_t line = 0;
 };
 
@@ -60,7 +60,7 @@ struct FrontendDump {
   FrontendGraph graph;
   std::string cudnn_version;  ///< 9.8.0; may be empty
 };
-/// A graph as cudnn-frontend's fe::graph writes itself, in JSON. Nothing where it is damaged.
+/// Reads a graph as cudnn-frontend's fe::graph writes itself, in JSON. nullopt if it is damaged.
 std::optional<FrontendDump> read_graph_json(std::string_view text, std::int64_t line);
 
 // Reads a cudnn-frontend log line by line.
@@ -68,11 +68,11 @@ std::optional<FrontendDump> read_graph_json(std::string_view text, std::int64_t 
 struct FrontendRecord {
   std::vector<FrontendGraph> graphs;
   std::vector<FrontendExecution> executions;  ///< in the log's order
-  std::int64_t unnamed_executions = 0;        ///< of plans cached before, which the log does not name
+  std::int64_t unnamed_executions = 0;        ///< executions of cached plans, which the log does not name
   std::string cudnn_version;
 };
 
-/// Takes the line and what is wrong there, of each record that is damaged.
+/// Called for each damaged record with its line and the problem.
 using ReportDamage = std::function<void(std::int64_t, std::string_view)>;
 
 class FrontendReader {
@@ -82,7 +82,7 @@ class FrontendReader {
   FrontendRecord finish() &&;
 
  private:
-  /// A tensor descriptor is written over several lines.
+  /// A tensor descriptor, which spans several lines.
   struct Tensor {
     std::int64_t line = 0;
     std::optional<std::int64_t> id;
@@ -105,11 +105,11 @@ class FrontendReader {
   ReportDamage report_damage_;
   FrontendRecord record_;
   std::optional<Tensor> open_tensor_;
-  std::optional<Tensor> x_, y_, w_;               // since the last graph
-  std::optional<LoggedConvolution> convolution_;  // its numbers, since the last graph
-  std::optional<FrontendGraph> dumped_;           // as JSON, since the last graph
-  std::size_t current_ = 0;                       // index of the last graph, where there is one
-  bool names_executions_ = false;                 // the pack that follows belongs to a plan that was named
+  std::optional<Tensor> x_, y_, w_;               // described since the last graph
+  std::optional<LoggedConvolution> convolution_;  // its parameters, since the last graph
+  std::optional<FrontendGraph> dumped_;           // from JSON, since the last graph
+  std::size_t current_ = 0;                       // index of the last graph, if there is one
+  bool names_executions_ = false;                 // the next pack belongs to a plan that was named
 };
 
 }  // namespace jitterscope::library_log
@@ -127,7 +127,7 @@ bool has_fp32(const FrontendGraph& graph) {
                      [](const LoggedConvolution& convolution) { return convolution.x.type == "FLOAT"; });
 }
 
-// PyTorch drops all engines with tensor cores where fp32 may not become TF32.
+// Guesses whether fp32 may become TF32: if not, PyTorch drops all engines with tensor cores.
 bool allows_tf32(const FrontendRecord& record) {
   return std::any_of(record.graphs.begin(), record.graphs.end(), [](const FrontendGraph& graph) {
     return has_fp32(graph) && std::any_of(graph.plans.begin(), graph.plans.end(),
@@ -216,7 +216,7 @@ Model import_cudnn_frontend_log(std::string_view text, std::string_view file_nam
 namespace jitterscope::library_log {
 namespace {
 
-// PyTorch names its tensors by letters: x, y, w.
+// PyTorch uses letters as tensor ids: x, y, w.
 constexpr std::int64_t kIdOfX = 'x', kIdOfY = 'y', kIdOfW = 'w';
 
 std::optional<Direction> direction_of_tag(std::string_view graph_tag) {
@@ -226,7 +226,7 @@ std::optional<Direction> direction_of_tag(std::string_view graph_tag) {
   return std::nullopt;
 }
 
-// ["FLOAT"]
+// Returns FLOAT for ["FLOAT"].
 std::string quoted_word(std::string_view text) {
   const std::optional<std::string_view> word = after(text, "[\"");
   return word ? quotable(until(*word, "\"")) : std::string();
@@ -357,11 +357,11 @@ void FrontendReader::begin_graph(std::string_view tag, const Line& line) {
   convolution_.reset();
 }
 
-// Threads write into one log, so that a plan may come after another thread's graph.
+// Finds the graph of a plan. Threads share one log, so a plan may come after another thread's graph.
 FrontendGraph* FrontendReader::graph_of(std::string_view plan_tag) {
   constexpr std::size_t kFarthest = 64;
   const std::size_t engine = plan_tag.find("_eng");
-  if (dumped_ && engine != std::string_view::npos) {  // a graph in JSON that has not told its tag
+  if (dumped_ && engine != std::string_view::npos) {  // a graph in JSON without a tag yet
     dumped_->tag = plan_tag.substr(0, engine + 1);
     record_.graphs.push_back(*std::exchange(dumped_, std::nullopt));
     current_ = record_.graphs.size() - 1;
@@ -375,10 +375,10 @@ FrontendGraph* FrontendReader::graph_of(std::string_view plan_tag) {
   return nullptr;
 }
 
-// " : ConvFwd_eng38_k2=1, numeric_notes:[CUDNN_NUMERICAL_NOTE_TENSOR_CORE,] behavior_notes:[] workSpaceSize:
-// 6717456"
+// Reads " : ConvFwd_eng38_k2=1, numeric_notes:[CUDNN_NUMERICAL_NOTE_TENSOR_CORE,] behavior_notes:[]
+// workSpaceSize: 6717456".
 void FrontendReader::read_plan(std::string_view text, const Line& line) {
-  constexpr std::size_t kMostPlans = 2000;  // PyTorch builds at most 1000 of one graph
+  constexpr std::size_t kMostPlans = 2000;  // PyTorch builds at most 1000 for one graph
   text = trimmed(text);
   consume(text, ":");
   const std::string_view tag = trimmed(until(text, ","));
@@ -390,7 +390,7 @@ void FrontendReader::read_plan(std::string_view text, const Line& line) {
     return;
   }
   if (graph->executed && !graph->autotunes && !names_executions_) {
-    // PyTorch builds another plan only where the one before it failed to run.
+    // PyTorch builds another plan only if the one before it failed to run.
     const auto failed = static_cast<std::size_t>(graph - record_.graphs.data());
     std::erase_if(record_.executions, [&](const FrontendExecution& run) { return run.graph == failed; });
     graph->executed = false;
@@ -402,7 +402,7 @@ void FrontendReader::read_plan(std::string_view text, const Line& line) {
        .tensor_cores = text.find("CUDNN_NUMERICAL_NOTE_TENSOR_CORE") != std::string_view::npos});
 }
 
-// "Plan ConvFwd_eng48_k2=2 took   0.179072", in milliseconds
+// Reads "Plan ConvFwd_eng48_k2=2 took   0.179072", in milliseconds.
 void FrontendReader::read_time(std::string_view text, const Line& line) {
   const std::string_view tag = until(text, " ");
   const std::optional<std::string_view> rest = after(text, " took");
@@ -413,13 +413,13 @@ void FrontendReader::read_time(std::string_view text, const Line& line) {
     report_damage_(line.number, "is the time of a plan without its number, or of a plan that was not built");
     return;
   }
-  // A plan that heuristics name twice is timed twice; PyTorch takes the faster of the two.
+  // A plan that the heuristics list twice is timed twice; PyTorch takes the faster time.
   const Nanoseconds taken = milliseconds(time);
   plan->time = std::min(taken, plan->time.value_or(taken));
   if (!graph->executed) return;
   const auto index = static_cast<std::size_t>(graph - record_.graphs.data());
   std::erase_if(record_.executions, [&](const FrontendExecution& run) {
-    return run.graph == index && run.tag == tag;  // those that timed it
+    return run.graph == index && run.tag == tag;  // executions for timing it
   });
 }
 
@@ -430,16 +430,16 @@ void FrontendReader::read_variant_pack(const Line& line) {
     return;
   }
   FrontendGraph& graph = record_.graphs[current_];
-  if (graph.autotunes && !graph.autotuned) return;  // one pack serves all plans while they are timed
+  if (graph.autotunes && !graph.autotuned) return;  // one pack serves the timing of all plans
   const FrontendPlan* plan = graph.chosen_plan();
   record_.executions.push_back(
       {.graph = current_, .tag = plan == nullptr ? "" : plan->tag, .line = line.number});
   graph.executed = true;
 }
 
-// "INFO: Executing ConvFwd_eng38_k2=1...", of fe::graph
+// Reads fe::graph's "INFO: Executing ConvFwd_eng38_k2=1...".
 void FrontendReader::read_named_execution(std::string_view text, const Line& line) {
-  if (text.starts_with("plan at index")) return;  // its tag follows on a line of its own
+  if (text.starts_with("plan at index")) return;  // its tag is on a line of its own
   const std::string_view tag = until(text, ".");
   FrontendGraph* graph = graph_of(tag);
   if (!is_engine(tag) || graph == nullptr) {
@@ -516,13 +516,13 @@ class GraphReader {
                              .stride = numbers(node, "stride"),
                              .dilation = numbers(node, "dilation"),
                              .mode = word(node, "math_mode")};
-    if (result.mode.empty()) result.mode = "CROSS_CORRELATION";  // logs before version 1.6 do not write it
+    if (result.mode.empty()) result.mode = "CROSS_CORRELATION";  // missing in logs before version 1.6
     if (result.x.dimensions.empty() || result.w.dimensions.empty()) return std::nullopt;
     return result;
   }
 
  private:
-  // A graph writes itself before the shapes of results are inferred, so that those may be missing.
+  // Returns a node's tensor. A graph writes itself before it infers result shapes, so these may be missing.
   LoggedTensor tensor(const json& node, const char* role) const {
     for (const char* side : {"inputs", "outputs"}) {
       const auto names = node.find(side);

@@ -15,41 +15,41 @@
 #include "jitterscope/error.hpp"
 #include "jitterscope/operation.hpp"
 
-// Executions of plans in a log of cuDNN 9.
+// Imports logs of cuDNN 9: executions of plans, and calls of the older API.
 
 namespace jitterscope::library_log {
 
 struct CudnnExecution {
   std::int64_t line = 0;
   std::string thread;
-  std::string name;    ///< of its operations: CONVOLUTION_FORWARD
-  std::string reason;  ///< why it is not timed; empty where `convolution` holds it
+  std::string name;    ///< name of its operations: CONVOLUTION_FORWARD
+  std::string reason;  ///< why it is not timed; empty if `convolution` is set
   std::optional<LoggedConvolution> convolution;
-  std::string engine;  ///< its tag; empty where a knob is not known
+  std::string engine;  ///< its tag; empty if a knob is unknown
   bool tensor_cores = false;
-  bool may_use_tf32 = true;  ///< of cuDNN itself, which NVIDIA_TF32_OVERRIDE=0 takes away
+  bool may_use_tf32 = true;  ///< cuDNN's own setting; NVIDIA_TF32_OVERRIDE=0 disables it
 };
 
-/// Of a record of cudnnBackendExecute with its plan. Nothing where it is damaged.
+/// Reads a record of cudnnBackendExecute with its plan. nullopt if it is damaged.
 std::optional<CudnnExecution> read_execution(const ApiRecord& record);
 
-/// A tensor or filter descriptor, of the graph API or the one before it.
+/// Reads a tensor or filter descriptor of the graph API or the older one.
 LoggedTensor read_tensor(const ApiFields& descriptor);
 
-/// "9.19.0" of 91900, "8.2.4" of 8204.
+/// Returns "9.19.0" for 91900, "8.2.4" for 8204.
 std::string cudnn_version(std::string_view number);
 
-// Calls of cuDNN's API from before its graphs, which PyTorch still makes for batch normalization.
+// Calls of the API before cuDNN's graphs, which PyTorch still makes for batch normalization.
 
-/// Whether it launches work; others describe, ask and prepare.
+/// True if the function launches work; others describe, query and prepare.
 bool is_legacy_call(const ApiRecord& record);
 
 struct LegacyCall {
   std::optional<Operation> operation;
-  std::string reason;         ///< where there is no operation
-  bool lacks_engine = false;  ///< cuDNN chose it by an algorithm's number, which is no engine's
+  std::string reason;         ///< set if there is no operation
+  bool lacks_engine = false;  ///< the log has an algorithm's number instead
 };
-/// Nothing where the record is damaged.
+/// Returns nullopt if the record is damaged.
 std::optional<LegacyCall> read_legacy_call(const ApiRecord& record);
 
 }  // namespace jitterscope::library_log
@@ -62,12 +62,12 @@ using namespace library_log;
 constexpr std::string_view kHowToRecordCudnn =
     "CUDNN_LOGLEVEL_DBG=3 CUDNN_LOGDEST_DBG=log.txt before the program";
 
-/// One call, before it is known which of the executions were there to time engines.
+/// One call; which executions only timed engines is found out later.
 struct CudnnCall {
   std::int64_t line = 0;
   std::string function;
-  std::optional<CudnnExecution> execution;  ///< of a plan
-  LegacyCall legacy;                        ///< else
+  std::optional<CudnnExecution> execution;  ///< set for a plan
+  LegacyCall legacy;                        ///< set otherwise
   bool is_left_out = false;                 ///< it failed, or timed an engine
 };
 
@@ -142,7 +142,7 @@ class CudnnLogReader {
 
   LogModel& model_;
   std::vector<CudnnCall> calls_;
-  std::map<std::string, std::size_t> last_of_thread_;  // its last execution
+  std::map<std::string, std::size_t> last_of_thread_;  // index of the thread's last execution
   std::string version_, device_;
 };
 
@@ -150,7 +150,7 @@ bool is_fp32(const CudnnCall& call) {
   return call.execution && call.execution->convolution && call.execution->convolution->x.type == "FLOAT";
 }
 
-/// The operation of an execution, or why there is none.
+/// Returns the operation of an execution, or the reason why there is none.
 std::pair<std::optional<Conv2d>, std::string> convolution_of(const CudnnExecution& execution, bool tf32) {
   if (!execution.convolution) return {std::nullopt, execution.reason};
   try {
@@ -162,8 +162,8 @@ std::pair<std::optional<Conv2d>, std::string> convolution_of(const CudnnExecutio
   }
 }
 
-// With torch.backends.cudnn.benchmark PyTorch runs each engine twice, once to warm up and once to time it,
-// and then the one that won.
+// Marks runs that timed engines. With torch.backends.cudnn.benchmark PyTorch runs each engine twice, to warm
+// up and to time it, and then the winner.
 void leave_out_timing_runs(std::vector<CudnnCall*>& runs_of_one_problem) {
   std::vector<CudnnCall*>& runs = runs_of_one_problem;
   const std::string winner = runs.back()->execution->engine;
@@ -183,7 +183,7 @@ void leave_out_timing_runs(std::vector<CudnnCall*>& runs_of_one_problem) {
 }
 
 std::int64_t leave_out_timing_runs(std::vector<CudnnCall>& calls, bool tf32) {
-  std::map<std::string, std::vector<CudnnCall*>> runs;  // by thread and problem
+  std::map<std::string, std::vector<CudnnCall*>> runs;  // by thread and convolution
   for (CudnnCall& call : calls) {
     if (!call.execution || call.is_left_out) continue;
     if (auto conv = convolution_of(*call.execution, tf32).first) {
@@ -253,7 +253,7 @@ Model import_cudnn_log(std::string_view text, std::string_view file_name) {
 namespace jitterscope::library_log {
 namespace {
 
-// cudnnBackendKnobType_t of cuDNN 9.19, by its values from 0. A plan's tag has the values.
+// The names of cudnnBackendKnobType_t in cuDNN 9.19, by value from 0. Plan tags hold the values.
 constexpr std::array<std::string_view, 44> kKnobs = {"SPLIT_K",
                                                      "SWIZZLE",
                                                      "TILE_SIZE",
@@ -306,7 +306,7 @@ std::optional<Direction> direction_of_operation(std::string_view operation) {
   return std::nullopt;
 }
 
-// CONVOLUTION_FORWARD of CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR
+// Returns CONVOLUTION_FORWARD for CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR.
 std::string_view operation_name(const ApiFields& operation) {
   std::string_view name = operation.type();
   consume(name, "CUDNN_BACKEND_OPERATION_");
@@ -353,7 +353,7 @@ std::optional<LoggedConvolution> read_operation_convolution(const ApiFields& ope
   return whole ? std::optional(result) : std::nullopt;
 }
 
-// As cudnn-frontend makes it: ConvFwd_eng38_k2=1_k13=0
+// Returns the tag as cudnn-frontend makes it: ConvFwd_eng38_k2=1_k13=0. Empty if a knob is unknown.
 std::string plan_tag(const ApiFields& engine, Direction direction) {
   const std::optional<ApiFields> id = engine.find("engine_id");
   if (!id || !id->number()) return {};
@@ -433,7 +433,7 @@ std::optional<CudnnExecution> read_execution(const ApiRecord& record) {
 std::string cudnn_version(std::string_view text) {
   const std::int64_t number = whole_number(text).value_or(0);
   if (number <= 0) return {};
-  // Since version 9 the major has four digits after it, before three.
+  // Since version 9 the major version is followed by four digits, before by three.
   const std::int64_t major_unit = number >= 90000 ? 10000 : 1000;
   return fmt::format("{}.{}.{}", number / major_unit, number % major_unit / 100, number % 100);
 }
@@ -455,11 +455,11 @@ std::string value_of(const ApiFields& fields, std::string_view name, std::string
   return quotable(value);
 }
 
-// Filters have a format in place of strides.
+// Reads a filter descriptor, which has a format instead of strides.
 LoggedTensor filter_of(const ApiFields& descriptor) {
   LoggedTensor filter = read_tensor(descriptor);
   if (filter.dimensions.size() != 4) return filter;
-  // Beyond 2^31 no dimension exists, and the product of three would overflow.
+  // Sizes below 2^20 only: the product of three must fit into 64 bits.
   const bool is_possible = std::all_of(filter.dimensions.begin(), filter.dimensions.end(),
                                        [](std::int64_t size) { return size > 0 && size < (1 << 20); });
   const std::string format = value_of(descriptor, "format", "CUDNN_TENSOR_");
@@ -492,7 +492,7 @@ std::optional<LoggedConvolution> read_function_convolution(const ApiFields& call
                            .beta = real_number(value_of(call, "beta")).value_or(0.0)};
 }
 
-// PyTorch sets CUDNN_FMA_MATH where fp32 may not become TF32.
+// PyTorch sets CUDNN_FMA_MATH if fp32 may not become TF32.
 bool may_use_tf32(const ApiFields& call) {
   const std::optional<ApiFields> numbers = call.find("convDesc");
   return numbers && value_of(*numbers, "mathType", "CUDNN_") != "FMA_MATH";
@@ -505,7 +505,7 @@ std::optional<Pass> normalization_pass(std::string_view function) {
   return Pass::inference;
 }
 
-// Nothing where the record is damaged. Throws UsageError that says why batch_norm cannot be it.
+// Returns nullopt if the record is damaged. Throws UsageError that says why batch_norm cannot represent it.
 std::optional<BatchNorm> read_normalization(const ApiFields& call, Pass pass) {
   const std::optional<ApiFields> descriptor = call.find("xDesc");
   if (!descriptor) return std::nullopt;
@@ -528,7 +528,7 @@ std::optional<BatchNorm> read_normalization(const ApiFields& call, Pass pass) {
                  .dtype = *dtype,
                  .layout = Layout::nchw,
                  .pass = pass};
-  const Operation checked(norm);  // before its strides are computed
+  const Operation checked(norm);  // checks the sizes before strides are computed
   const std::optional<Layout> layout = layout_of({&x});
   if (!layout) throw UsageError("the strides of its x are those of neither nchw nor nhwc");
   norm.layout = *layout;
@@ -568,7 +568,7 @@ bool is_legacy_call(const ApiRecord& record) {
                                                        "cudnnReduceTensor",
                                                        "cudnnTransformTensor",
                                                        "cudnnSetTensor"};
-  // A second record of the same call has its status alone.
+  // A second record of the same call has only its status.
   return std::find(kNames.begin(), kNames.end(), record.function) != kNames.end() &&
          !record.arguments().find("status");
 }

@@ -13,15 +13,15 @@
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
 
-// Strides for records that have none.
+// Imports PyTorch's execution traces (Chakra), as torch.profiler.ExecutionTraceObserver writes them.
 
 namespace jitterscope {
 
-/// Schemas before 1.1.1 record no strides. A linear layer's weight is then known as transposed only from the
-/// aten::t that made the view; any other tensor is taken as dense and row-major.
+/// Supplies strides, which schemas before 1.1.1 do not record. A linear layer's weight is then known as
+/// transposed only from the aten::t that made the view; any other tensor is taken as dense and row-major.
 class TransposedViews {
  public:
-  /// To be called with each operator that is timed or makes views, in order.
+  /// Completes an operator. Call it for each operator that is timed or makes views, in order.
   void complete(RecordedOperator& recorded);
   bool any_assumed() const { return any_assumed_; }
 
@@ -36,23 +36,21 @@ class TransposedViews {
   bool any_assumed_ = false;
 };
 
-// Execution traces of PyTorch (Chakra), as torch.profiler.ExecutionTraceObserver writes them.
-
 namespace {
 
-// What is kept of each node until it is known which ones are timed.
+// A node's data that is kept until it is known which nodes are timed.
 struct TraceNode {
   std::int64_t id = 0, parent = 0;
   std::string name;
-  std::string_view text;  ///< its JSON, in the trace
+  std::string_view text;  ///< its JSON, a view into the trace
 };
 
 struct Trace {
   std::string schema;
-  std::vector<TraceNode> nodes;  ///< in the order of their ids, which is that of execution
+  std::vector<TraceNode> nodes;  ///< in the order of ids, which is the order of execution
 };
 
-// Called ctrl_deps since schema 1.0.2.
+// Returns the parent's id; the field is called ctrl_deps since schema 1.0.2.
 std::int64_t parent_of(simdjson::dom::object node) {
   simdjson::dom::element ignored;
   const bool newer = node.at_key("ctrl_deps").get(ignored) == simdjson::SUCCESS;
@@ -79,7 +77,7 @@ TraceNode read_head(simdjson::dom::parser& parser, std::string_view text, std::s
   return node;
 }
 
-// Each process numbers its nodes by itself, and a node names its caller by that number alone.
+// Each process numbers its own nodes, and a node names its caller by that number alone.
 void require_one_process(const Trace& trace, std::string_view file_name) {
   const auto again = std::adjacent_find(trace.nodes.begin(), trace.nodes.end(),
                                         [](const TraceNode& a, const TraceNode& b) { return a.id == b.id; });
@@ -120,7 +118,8 @@ std::vector<OperatorNode> operator_nodes(const Trace& trace) {
   std::unordered_map<std::int64_t, std::size_t> places;
   std::vector<OperatorNode> result;
   for (const TraceNode& node : trace.nodes) {
-    // A parent has begun before: its id is smaller, and anything else is a root (or no trace of PyTorch).
+    // A parent began earlier, so its id is smaller. Any other node is a root (or the file is no PyTorch
+    // trace).
     const auto parent = places.find(node.parent);
     const bool known = parent != places.end() && node.parent < node.id;
     result.push_back({node.name, known ? parent->second : kNoParent});
@@ -168,7 +167,7 @@ class ExecutionTraceImporter {
         views_.complete(recorded);
         const bool is_left = !has_sum || leave_bias_gradient_out(recorded);
         if (role == OperatorRole::timed && is_left) add(node, recorded);
-        // What an operator that is timed allocates for its own outputs comes after it, by the nodes' ids.
+        // Memory that a timed operator allocates for its own outputs has a later node id than the operator.
         if (!is_owned) forget_outputs_of_new_memory(recorded);
       } catch (const FieldProblem& problem) {
         add_broken(node, role, problem.sentence);
@@ -207,7 +206,7 @@ class ExecutionTraceImporter {
     }
   }
 
-  // Storages are numbered by address, and an address is used again.
+  // Storages are named by address, and addresses are reused: a new tensor is not the older one.
   void forget_outputs_of_new_memory(const RecordedOperator& recorded) {
     if (recorded.name.find("empty") == std::string::npos) return;
     for (const RecordedArgument& output : recorded.outputs) {
@@ -274,7 +273,7 @@ void TransposedViews::complete(RecordedOperator& recorded) {
   for (RecordedArgument& argument : recorded.arguments) complete(argument);
   const bool flips = recorded.name == "aten::t" && !recorded.arguments.empty() &&
                      recorded.arguments.front().value.strides.empty();
-  // What aten::t calls for gives the same view.
+  // The view operators that aten::t calls return the same view and must not erase it.
   if (!flips && recorded.name != "aten::t" && work_of(recorded.name) == Work::none) return;
   for (const RecordedArgument& output : recorded.outputs) {
     if (!is_matrix_without_strides(output)) continue;

@@ -41,7 +41,7 @@ void mark_incomplete(Model& model, const char* note) {
   model.is_incomplete = true;
 }
 
-/// Of a trace whose program was stopped while it wrote, what it holds before.
+/// Imports a text. If its program was stopped while it wrote, imports the whole elements before the end.
 Model import_beginning(std::string_view text, const std::string& name, const ModelOptions& options) {
   try {
     return import_text(text, name, options);
@@ -90,7 +90,7 @@ std::string read_bytes(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) fail(file.string(), fmt::format("it cannot be read: {}", std::strerror(errno)));
   std::string bytes;
-  // A pipe has no size that is known beforehand.
+  // A pipe's size is not known beforehand.
   if (const std::uintmax_t size = fs::file_size(file, error); !error && size > 0) {
     if (size > kLargestFile) fail(file.string(), "it is larger than 2 GB");
     bytes.resize(size);
@@ -122,7 +122,7 @@ class Inflater {
   ~Inflater() { inflateEnd(&stream_); }
 
   FileContents unpack() {
-    // As gzip notes the unpacked size; a wrong note costs no more than memory that grows in steps.
+    // The result grows in steps, because the unpacked size that a gzip file notes may be wrong.
     FileContents result;
     while (true) {
       const int status = step(result.text);
@@ -165,7 +165,7 @@ class Inflater {
     return status;
   }
 
-  // gzip files may be appended to each other.
+  // A gzip file may consist of several members, one after another.
   bool begin_next_member() {
     refill();
     const bool more = stream_.avail_in >= 2 && stream_.next_in[0] == 0x1f && stream_.next_in[1] == 0x8b;

@@ -1,4 +1,4 @@
-// Any file that holds a network's operations, as a model.
+// Reads any file that holds a network's operations and returns it as a model.
 #pragma once
 
 #include <cstdint>
@@ -10,59 +10,59 @@
 
 namespace jitterscope {
 
-/// Reads the file, known by its content, gzip or not. `options` apply to ONNX files: the others hold what
-/// ran. Throws UsageError.
+/// Reads the file, gzip or not; its content tells its kind. `options` apply to ONNX files only: the others
+/// record what ran. Throws UsageError.
 Model import_file(const std::filesystem::path& file, const ModelOptions& options);
 
-// A file's contents, unpacked.
+// Reading and unpacking files.
 
-/// 2 GB: far beyond any record that is of use, and what a damaged or hostile archive may not pass.
+/// 2 GB: far larger than any useful record. It limits what a damaged or hostile archive may unpack to.
 inline constexpr std::uint64_t kLargestFile = 2'000'000'000;
 
 struct FileContents {
   std::string text;
-  bool ends_early = false;  ///< a gzip file of which the end is missing
+  bool ends_early = false;  ///< the end of a gzip file is missing
 };
 
-/// The contents; of a gzip file, which is known by its first bytes, what is packed in it. Throws UsageError
-/// where the file is missing, a folder, empty, may not be read, too large, or a gzip file that is damaged.
+/// Returns the contents; a gzip file, known by its first bytes, is unpacked. Throws UsageError if the file is
+/// missing, a folder, empty, unreadable or too large, or if it is a damaged gzip file.
 FileContents read_file(const std::filesystem::path& file);
 
-/// What is packed in a gzip file's bytes. Throws UsageError past `limit` bytes.
+/// Unpacks a gzip file's bytes. Throws UsageError if they unpack to more than `limit` bytes.
 FileContents unpack_gzip(std::string_view bytes, std::string_view file_name,
                          std::uint64_t limit = kLargestFile);
 
-// Records of PyTorch, its libraries and ONNX: one function for each format, from a file's contents to a
-// model. All throw UsageError, naming the file, what is wrong and where.
+// One function for each format reads a file's contents into a model. All throw UsageError that names the
+// file, the problem and its place.
 
-/// torch.profiler.ExecutionTraceObserver, schema 1.1.1 and older.
+/// Reads a trace of torch.profiler.ExecutionTraceObserver, schema 1.1.1 and older.
 Model import_execution_trace(std::string_view text, std::string_view file_name);
-/// torch.profiler.profile, exported by export_chrome_trace; needs record_shapes=True. Of a text that ends
-/// early, and was closed, it is not said that an operator without GPU work had none.
+/// Reads a trace of torch.profiler.profile (export_chrome_trace); it needs record_shapes=True. With
+/// `ends_early`, an operator without GPU work may have had some that the file lacks.
 Model import_profiler_trace(std::string_view text, std::string_view file_name, bool ends_early = false);
-/// CUDNN_FRONTEND_LOG_FILE
+/// Reads the log that CUDNN_FRONTEND_LOG_FILE names.
 Model import_cudnn_frontend_log(std::string_view text, std::string_view file_name);
-/// CUBLASLT_LOG_FILE
+/// Reads the log that CUBLASLT_LOG_FILE names.
 Model import_cublaslt_log(std::string_view text, std::string_view file_name);
-/// CUDNN_LOGDEST_DBG
+/// Reads the log that CUDNN_LOGDEST_DBG names.
 Model import_cudnn_log(std::string_view text, std::string_view file_name);
-/// CUBLAS_LOGDEST_DBG
+/// Reads the log that CUBLAS_LOGDEST_DBG names.
 Model import_cublas_log(std::string_view text, std::string_view file_name);
 Model import_onnx(std::string_view bytes, std::string_view file_name, const ModelOptions& options);
 
-// Logs that NVIDIA's libraries write by themselves, as models: each call that was executed is a call, with
-// its engine or algorithm pinned to the one that ran. Names of calls are lines of the log, "line 123".
+// NVIDIA's libraries write logs by themselves. Each executed call of a log becomes a call of the model, with
+// its engine or algorithm pinned to the one that ran. Calls are named after lines of the log, "line 123".
 //
-// A record that is damaged is left out and counted in a note. Throws UsageError, which says how to record a
-// log, only where nothing can be read.
+// A damaged record is left out and counted in a note. UsageError, which says how to record a log, is thrown
+// only if nothing can be read.
 
-/// CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=log.txt
+/// Recorded with CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=log.txt
 Model import_cudnn_frontend_log(std::string_view text, std::string_view file_name);
-/// CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=log.txt
+/// Recorded with CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=log.txt
 Model import_cublaslt_log(std::string_view text, std::string_view file_name);
-/// CUDNN_LOGLEVEL_DBG=3 CUDNN_LOGDEST_DBG=log.txt
+/// Recorded with CUDNN_LOGLEVEL_DBG=3 CUDNN_LOGDEST_DBG=log.txt
 Model import_cudnn_log(std::string_view text, std::string_view file_name);
-/// CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=log.txt
+/// Recorded with CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=log.txt
 Model import_cublas_log(std::string_view text, std::string_view file_name);
 
 }  // namespace jitterscope

@@ -19,7 +19,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_control_byte(char byte) { return static_cast<unsigned char>(byte) < 0x20; }
 
-// The number of \uXXXX; nothing where four digits do not follow.
+// Returns the code of \uXXXX at the beginning; nullopt if four hexadecimal digits do not follow.
 std::optional<std::uint32_t> escaped_code(std::string_view text) {
   constexpr std::size_t kLength = 6;
   if (text.size() < kLength || text[0] != '\\' || text[1] != 'u') return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<std::uint32_t> escaped_code(std::string_view text) {
   return code;
 }
 
-/// Goes through a text and mends its strings as it comes to them.
+/// Mends the strings of a text from its beginning to its end.
 class StringMender {
  public:
   StringMender(char* text, std::size_t size) : text_(text), size_(size) {}
@@ -74,7 +74,7 @@ class StringMender {
 
   void mend_escape() {
     constexpr std::string_view kEscapes = "\"\\/bfnrt";
-    constexpr std::size_t kCode = 6;  // bytes of one
+    constexpr std::size_t kCode = 6;  // bytes of an escaped code
     const std::string_view escape = rest();
     if (escape.size() > 1 && kEscapes.find(escape[1]) != std::string_view::npos) {
       place_ += 2;
@@ -101,7 +101,7 @@ class StringMender {
   MendedStrings mended_;
 };
 
-// Nothing of JSON's is outside of its strings. Found where simdjson does not say where it stopped.
+// Returns the first byte outside of strings that JSON never has; used if simdjson gives no place.
 std::optional<std::size_t> first_stray_byte(std::string_view text) {
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -170,7 +170,7 @@ void ReadableJson::fail(const simdjson::simdjson_error& error, simdjson::ondeman
   }
   std::optional<std::size_t> place = wrong_bracket(original_);
   const char* location = nullptr;
-  // A document that was begun says where it stopped, though it is dead.
+  // A document that was begun still says where it stopped, after an error too.
   if (!place && is_begun && document.current_location().get(location) == simdjson::SUCCESS &&
       location >= text_.data() && location < text_.data() + text_.size())
     place = static_cast<std::size_t>(location - text_.data());
@@ -193,7 +193,7 @@ void ReadableJson::require_end(simdjson::ondemand::document& document) const {
 
 namespace {
 
-/// What a text of JSON has open at its end.
+/// Finds the brackets and strings of a JSON text that are open at its end.
 class OpenBrackets {
  public:
   explicit OpenBrackets(std::string_view text) : text_(text) {
@@ -239,8 +239,8 @@ class OpenBrackets {
   std::string open_;
   bool in_string_ = false;
   std::optional<std::size_t> wrong_;
-  std::size_t whole_ = 0;      ///< where the last whole element ends
-  std::string open_at_whole_;  ///< there
+  std::size_t whole_ = 0;      ///< end of the last whole object
+  std::string open_at_whole_;  ///< the brackets that are open at whole_
 };
 
 }  // namespace
@@ -271,7 +271,7 @@ constexpr std::pair<std::string_view, std::string_view> kElementTypes[] = {
     {"c10::complex<double>", "c128"},
 };
 
-// inf, -inf and nan outside of strings, in quotes.
+// Puts quotes around inf, -inf and nan outside of strings.
 std::string with_quoted_numbers(std::string_view part) {
   std::string result;
   bool in_string = false;
@@ -310,7 +310,7 @@ simdjson::dom::element field(simdjson::dom::object object, std::string_view name
 
 simdjson::dom::element parse_part(simdjson::dom::parser& parser, std::string_view part) {
   simdjson::dom::element element;
-  constexpr bool kCopy = false;  // what follows the part is readable
+  constexpr bool kCopy = false;  // no copy: the bytes after the part are readable
   const simdjson::error_code error = parser.parse(part.data(), part.size(), kCopy).get(element);
   if (error == simdjson::SUCCESS) return element;
   std::string repaired = with_quoted_numbers(part);

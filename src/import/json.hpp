@@ -1,4 +1,4 @@
-// A file of JSON from its text to simdjson's document, whatever its strings hold.
+// Reads JSON that may be damaged, cut off or hold invalid strings, with simdjson.
 #pragma once
 
 #include <cstddef>
@@ -16,32 +16,32 @@
 
 namespace jitterscope {
 
-/// What was wrong within strings, and where the first of it stands.
+/// The bytes of strings that mend_strings() replaced.
 struct MendedStrings {
   std::size_t count = 0;
-  std::size_t first = 0;  ///< place in the text, from 0
+  std::size_t first = 0;  ///< offset of the first one in the text, in bytes
 };
 
-/// Kernels' names and annotations hold bytes that JSON may not: these become harmless in place, so that all
-/// else stays where it was. Within strings a control character becomes a blank, a byte that is not UTF-8 a
-/// '?', the backslash of an unknown escape a '/', and half of a pair of surrogates U+FFFD. Outside of strings
-/// nothing is changed.
+/// Replaces bytes that JSON forbids in strings, which kernels' names and annotations may hold. The text keeps
+/// its length. Within strings, a control character becomes a blank, a byte that is not UTF-8 a '?', the
+/// backslash of an unknown escape a '/', and half of a surrogate pair U+FFFD. Nothing outside of strings
+/// changes.
 MendedStrings mend_strings(char* text, std::size_t size);
 
-/// "line 3, byte 1041": from 1, the byte that of the whole file.
+/// Returns "line 3, byte 1041". Both count from 1; the byte counts from the beginning of the file.
 std::string place_in_text(std::string_view text, std::size_t place);
 
 class ReadableJson {
  public:
-  /// The text must outlive it.
+  /// The text must outlive this object.
   ReadableJson(std::string_view text, std::string_view file_name);
 
-  /// Calls `read` with the document, which must read all of it; once more, from its beginning, where that
-  /// throws simdjson_error and the strings could be mended. Throws EarlyEnd, or UsageError that says where
-  /// the text is no JSON, or where a second document begins.
+  /// Calls `read` with the document; `read` must read all of it. If it throws simdjson_error and strings
+  /// could be mended, it is called again from the beginning. Throws EarlyEnd, or UsageError that says where
+  /// the text is no JSON or where a second document begins.
   void read(const std::function<void(simdjson::ondemand::document&)>& read);
 
-  /// For the user: what was mended.
+  /// Returns a sentence for the user on the mended strings; nullopt if none was mended.
   std::optional<std::string> note() const;
 
  private:
@@ -52,50 +52,49 @@ class ReadableJson {
   std::string file_name_;
   std::string_view original_;
   simdjson::padded_string text_;
-  simdjson::ondemand::parser parser_;  ///< holds the strings that were unescaped
+  simdjson::ondemand::parser parser_;  ///< owns the unescaped strings
   MendedStrings mended_;
 };
 
-// JSON of a program that was stopped while it wrote it.
+// JSON of a program that was stopped while it wrote.
 
-/// The file ends in the middle of its JSON.
+/// Thrown if the file ends in the middle of its JSON.
 struct EarlyEnd : UsageError {
   EarlyEnd(const std::string& sentence, std::string closed_text)
       : UsageError(sentence), closed(std::move(closed_text)) {}
-  std::string closed;  ///< as closed_json gives it
+  std::string closed;  ///< the text as closed_json() repairs it
 };
 
-/// Where brackets are open at the end, or a string is: the text up to its last whole element, with what is
-/// open closed: of a list of objects, alone or in a field of the outermost object, as traces are; empty where
-/// there is no such element. Nothing where none is open, or one is closed that was not open: that is no JSON
-/// at all.
+/// Repairs JSON that ends early: returns the text up to the last whole object of its list, with the open
+/// brackets closed. The list is the whole text or, as in traces, a field of the outermost object. Empty if no
+/// object is whole; nullopt if nothing is open at the end, or if a bracket does not match (that is no JSON).
 std::optional<std::string> closed_json(std::string_view text);
 
-/// Where a bracket is closed that is not the last one that was opened.
+/// Returns the offset of the first closing bracket that does not match the last open one.
 std::optional<std::size_t> wrong_bracket(std::string_view text);
 
-// Parts and fields of JSON that may be damaged or edited by hand. Inside src/import only.
+// Parts and fields of JSON that may be damaged or edited by hand, for src/import only.
 
-/// A part of a text that is read, with what follows it readable. Its numbers may be inf and nan, which
-/// PyTorch writes although JSON has none; these become strings. What JSON does not allow in strings becomes
-/// harmless (mend_strings). Throws simdjson_error.
+/// Parses a part of a text; the bytes after the part must be readable. The numbers inf and nan, which PyTorch
+/// writes although JSON has none, become strings. Bytes that JSON forbids in strings are replaced as by
+/// mend_strings(). Throws simdjson_error.
 simdjson::dom::element parse_part(simdjson::dom::parser& parser, std::string_view part);
 
-/// A whole number, which some programs that rewrite traces write as text ("102") or with decimals (102.0).
+/// Returns a whole number. Some programs that rewrite traces write it as text ("102") or with decimals
+/// (102.0).
 std::optional<std::int64_t> whole_number_of(simdjson::dom::element element);
 
-/// A field that is not as expected; its sentence says which.
+/// Thrown if a field is not as expected; the sentence names the field.
 struct FieldProblem {
   std::string sentence;
 };
-/// These throw FieldProblem.
+/// The next four functions throw FieldProblem.
 simdjson::dom::array array_field(simdjson::dom::object object, std::string_view name);
 std::int64_t integer_field(simdjson::dom::object object, std::string_view name);
 std::string_view text_field(simdjson::dom::object object, std::string_view name);
 std::vector<std::int64_t> integers_of(simdjson::dom::element element, std::string_view name);
 
-/// What PyTorch's C++ calls a type of elements, c10::Half, as operations are written: f16. Empty where
-/// unknown.
+/// Translates the C++ name of an element type, c10::Half, into jitterscope's, f16. Empty if unknown.
 std::string_view element_type(std::string_view name);
 
 }  // namespace jitterscope

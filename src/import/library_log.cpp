@@ -112,7 +112,7 @@ std::optional<ApiField> field_in(std::string_view text) {
 std::vector<ApiFields> ApiFields::all() const {
   std::vector<ApiFields> found;
   const std::size_t outer = first_->depth;
-  // Those directly in it are the least deep that follow; a deeper field belongs to the one before it.
+  // The direct children are the least indented fields that follow; deeper fields belong to the one before.
   const ApiField* field = first_ + 1;
   while (field != last_) {
     const ApiField* end =
@@ -164,7 +164,7 @@ std::string_view ApiRecord::thread() const {
   return begin < thread ? foot.substr(begin, end - begin) : foot.substr(thread, end - thread);
 }
 
-// "I! CuDNN (v91900 56) function cudnnCreate() called:"; cuBLAS writes the whole signature of the function.
+// Reads a head, "I! CuDNN (v91900 56) function cudnnCreate() called:". cuBLAS writes the whole signature.
 std::optional<ApiRecord> ApiRecordReader::head_in(const Line& line) const {
   std::string_view text = line.text;
   if (!consume(text, "I! ") || !equal_but_for_case(until(text, " "), library_)) return std::nullopt;
@@ -176,7 +176,7 @@ std::optional<ApiRecord> ApiRecordReader::head_in(const Line& line) const {
   record.line = line.number;
   record.version = until(*version, " )");
   record.function = space == std::string_view::npos ? named : named.substr(space + 1);
-  // So that arguments() has a field that all others are nested in.
+  // The function is the first field: arguments() needs one in which all others are nested.
   record.fields.push_back({.depth = 0, .name = record.function, .rest = {}});
   return record;
 }
@@ -280,7 +280,7 @@ Conv2d conv2d_of(const LoggedConvolution& logged, bool tf32) {
   const std::optional<DataType> dtype = data_type_of(logged.x.type, tf32);
   if (!dtype) throw UsageError(fmt::format("its tensors are of {}, which conv2d is not", logged.x.type));
   conv.dtype = *dtype;
-  const Operation checked(conv);  // before the shape is computed with
+  const Operation checked(conv);  // checks the sizes before y is computed
   const Numbers y = {conv.n, conv.k, conv.out_h(), conv.out_w()};
   std::vector<const LoggedTensor*> tensors = {&logged.x, &logged.w};
   if (!logged.y.dimensions.empty()) {

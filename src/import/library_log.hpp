@@ -1,4 +1,4 @@
-// A log's lines, and the numbers and words in them. All views point into the log's text.
+// Reads the logs of NVIDIA's libraries: lines, numbers, API records. All views point into the log's text.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace jitterscope::library_log {
 
 struct Line {
-  std::string_view text;    ///< without its end
+  std::string_view text;    ///< without the line break
   std::int64_t number = 0;  ///< from 1
 };
 
@@ -27,26 +27,26 @@ class LineReader {
   std::int64_t number_ = 0;
 };
 
-/// Removes `prefix` from the front of text; false, and text unchanged, where it does not start so.
+/// Removes `prefix` from the front of text. If text does not start so, returns false and leaves it unchanged.
 bool consume(std::string_view& text, std::string_view prefix);
-/// What follows the first `key` in text.
+/// Returns the text behind the first `key`.
 std::optional<std::string_view> after(std::string_view text, std::string_view key);
-/// text up to the first of `ends`, or all of it.
+/// Returns text up to the first of the characters `ends`, or all of it.
 std::string_view until(std::string_view text, std::string_view ends);
 
-/// All of text, trimmed, as a number.
+/// Reads all of text, trimmed, as a number.
 std::optional<std::int64_t> whole_number(std::string_view text);
 std::optional<double> real_number(std::string_view text);
-/// "[ 8,64,56,56 ]" at the front of text; cudnn-frontend writes some lists as "[,1,1 ]".
+/// Reads "[ 8,64,56,56 ]" at the front of text; cudnn-frontend writes some lists as "[,1,1 ]".
 std::optional<std::vector<std::int64_t>> number_list(std::string_view text);
 
-/// Whether text can be an engine: letters, digits, '_', '=' and '-', at most 200 of them.
+/// True if text can be an engine: letters, digits, '_', '=' and '-', at most 200 of them.
 bool is_engine(std::string_view text);
-/// Text of a log for a sentence: without control characters, and cut where it is long.
+/// Returns a log's text for use in a sentence: without control characters, and cut if it is long.
 std::string quotable(std::string_view text);
 
-// The records that cuDNN and cuBLAS write of each call of their API: a head, a line for each argument,
-// indented by its nesting, and a foot with the thread.
+// cuDNN and cuBLAS write a record of each call of their API: a head, a line for each argument, indented by
+// its nesting, and a foot with the thread.
 //
 //   I! CuDNN (v91900 56) function cudnnBackendExecute() called:
 //   i!     executionPlan: type=CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
@@ -59,30 +59,30 @@ struct ApiField {
   std::string_view rest;  ///< " type=int; val=[8,64,56,56];"
 };
 
-/// A field and those that are nested in it.
+/// A field with its nested fields.
 class ApiFields {
  public:
   ApiFields(const ApiField* first, const ApiField* last) : first_(first), last_(last) {}
 
-  /// The first field of that name directly in this one, with all that is nested in it.
+  /// Returns the first direct child of that name, with all that is nested in it.
   std::optional<ApiFields> find(std::string_view name) const;
-  /// All fields of that name directly in this one.
+  /// Returns all direct children of that name.
   std::vector<ApiFields> find_all(std::string_view name) const;
-  /// All fields directly in this one.
+  /// Returns all direct children.
   std::vector<ApiFields> all() const;
 
   std::string_view name() const { return first_->name; }
-  /// What follows "type=", without details: CUDNN_BACKEND_TENSOR_DESCRIPTOR.
+  /// Returns the type behind "type=", without details: CUDNN_BACKEND_TENSOR_DESCRIPTOR.
   std::string_view type() const;
-  /// What follows "val=": "CUDNN_DATA_FLOAT (0)" is CUDNN_DATA_FLOAT; the quotes of text are removed.
+  /// Returns the value behind "val=": CUDNN_DATA_FLOAT for "CUDNN_DATA_FLOAT (0)", text without its quotes.
   std::string_view value() const;
   std::optional<std::int64_t> number() const { return whole_number(value()); }
-  /// Of `val=[8,64,56,56]`; empty where it is no list.
+  /// Returns the numbers of `val=[8,64,56,56]`; empty if the value is no list.
   std::vector<std::int64_t> numbers() const;
 
  private:
-  const ApiField* first_;  // this field itself
-  const ApiField* last_;   // past what is nested in it
+  const ApiField* first_;  // the field itself
+  const ApiField* last_;   // past its last nested field
 };
 
 struct ApiRecord {
@@ -90,21 +90,21 @@ struct ApiRecord {
   std::string_view version;   ///< 91900 of "v91900 56", 13.1.0
   std::string_view function;  ///< cudnnBackendExecute
   std::string_view foot;      ///< "Process=456; Thread=456; …"
-  bool is_complete = false;   ///< has its foot
+  bool is_complete = false;   ///< the log has its foot
   std::vector<ApiField> fields;
 
-  /// The arguments. The record must have one field at least.
+  /// Returns the call's arguments. The record must have at least one field.
   ApiFields arguments() const { return {fields.data(), fields.data() + fields.size()}; }
   std::string_view process() const;
-  /// With its process, as several may write into one log.
+  /// Returns the thread with its process, because several processes may write into one log.
   std::string_view thread() const;
 };
 
 class ApiRecordReader {
  public:
-  /// `library`: how the head names it, CuDNN or cuBLAS, whatever the case of its letters.
+  /// `library` is the name in the head, CuDNN or cuBLAS, in upper or lower case.
   ApiRecordReader(std::string_view text, std::string_view library) : lines_(text), library_(library) {}
-  /// The fields of messages that are no calls (warnings, errors) are left out.
+  /// Returns the next call. Messages that are no calls (warnings, errors) are left out.
   std::optional<ApiRecord> next();
 
  private:
@@ -112,40 +112,40 @@ class ApiRecordReader {
 
   LineReader lines_;
   std::string_view library_;
-  std::optional<ApiRecord> begun_;  // its head ended the record before
+  std::optional<ApiRecord> begun_;  // the head that ended a record without a foot
 };
 
-// Convolutions as cuDNN's descriptors give them.
+// Convolutions as cuDNN's descriptors describe them.
 
 struct LoggedTensor {
-  std::vector<std::int64_t> dimensions, strides;  ///< in the order n, c, h, w whatever the layout
+  std::vector<std::int64_t> dimensions, strides;  ///< in the order n, c, h, w in any layout
   std::string type;                               ///< FLOAT, HALF, BFLOAT16, DOUBLE…
 };
 
 struct LoggedConvolution {
   Direction direction = Direction::fprop;
-  LoggedTensor x = {}, y = {}, w = {};  ///< y may lack its shape, which follows from the others
+  LoggedTensor x = {}, y = {}, w = {};  ///< y may lack its shape: it follows from x and w
   std::vector<std::int64_t> pad_before = {}, pad_after = {}, stride = {}, dilation = {};
   std::string mode = {};  ///< CROSS_CORRELATION or CONVOLUTION
   double alpha = 1.0, beta = 0.0;
 };
 
-/// With `tf32`, products of fp32 are taken as rounded to TF32. Throws UsageError that says why conv2d cannot
-/// be it.
+/// Returns the convolution; with `tf32`, fp32 inputs are rounded to TF32. Throws UsageError that says why
+/// conv2d cannot represent it.
 Conv2d conv2d_of(const LoggedConvolution& convolution, bool tf32);
 
-/// The strides of a dense tensor.
+/// Returns the strides of a dense tensor of four dimensions.
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& dimensions, Layout layout);
-/// By the strides of all tensors. Those of dimensions of size one tell the layouts apart where nothing else
-/// does, and are what PyTorch's own rule goes by; nothing where no layout has these strides.
+/// Returns the layout whose strides all tensors have; nullopt if there is none. If nothing else tells the
+/// layouts apart, the strides of dimensions of size one do: PyTorch's own rule goes by them.
 std::optional<Layout> layout_of(const std::vector<const LoggedTensor*>& tensors);
-/// By cuDNN's name without CUDNN_DATA_.
+/// Returns the type for cuDNN's name without CUDNN_DATA_; nullopt if unknown.
 std::optional<DataType> data_type_of(std::string_view name, bool tf32);
 
-/// "ConvFwd", "ConvBwdData" or "ConvBwdFilter": how cuDNN's plans are tagged.
+/// Returns the prefix of cuDNN's plan tags: "ConvFwd", "ConvBwdData" or "ConvBwdFilter".
 std::string_view plan_prefix(Direction direction);
 
-/// Why fp32 convolutions are taken as tf32, or not.
+/// Returns the sentence on why fp32 convolutions are taken as tf32, or not.
 std::string precision_note(bool tf32);
 
 }  // namespace jitterscope::library_log

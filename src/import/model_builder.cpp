@@ -14,7 +14,7 @@ void add_time(std::optional<Nanoseconds>& total, std::optional<Nanoseconds> time
   if (time) total = total.value_or(Nanoseconds(0)) + *time;
 }
 
-// resnet50 of path/resnet50_trace.json.gz
+// Returns resnet50 for path/resnet50_trace.json.gz.
 std::string model_name_of(std::string_view file_name) {
   std::string name = std::filesystem::path(file_name).filename().string();
   name = name.substr(0, name.find('.'));
@@ -143,7 +143,7 @@ Layer& LogModel::add_call(const Operation& operation, std::string_view source, s
   if (all_timed_[index]) {
     layer.recorded_time = layer.recorded_time.value_or(Nanoseconds(0)) + *time;
   } else {
-    layer.recorded_time.reset();  // a sum of some calls would be taken for that of all
+    layer.recorded_time.reset();  // a sum over some calls would be mistaken for the sum over all
   }
   layer.names.push_back(fmt::format("line {}", line));
   model_.calls.push_back({.layer = index, .name = layer.names.back(), .inputs = {}});

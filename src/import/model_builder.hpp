@@ -1,4 +1,4 @@
-// Collects the calls of a record into a model: equal operations become one layer, tensors connect calls.
+// Collects recorded calls into a model: equal operations become one layer, tensors connect calls.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace jitterscope {
 
-/// What the GPU did for one call; nothing in a record without times.
+/// The GPU's work for one call; empty if the record has no times.
 struct RecordedWork {
   std::optional<Nanoseconds> time = {};
   std::vector<std::string> kernels = {};
@@ -28,16 +28,16 @@ class ModelBuilder {
                 const RecordedWork& work);
   void add_untimed(std::string_view name, std::string_view reason, std::optional<Nanoseconds> time);
   void add_note(std::string note);
-  /// The tensor is other memory from here on.
+  /// Forgets the tensor: from here on its identity means other memory.
   void forget(const TensorIdentity& tensor);
-  /// The tensor holds from here on what no call wrote.
+  /// Marks the tensor as written by an operator that is not timed.
   void write_untimed(const TensorIdentity& tensor);
 
-  /// Throws UsageError where nothing was added that can be timed.
+  /// Throws UsageError if no call that can be timed was added.
   Model finish(std::string_view file_name, std::string format);
 
  private:
-  /// The operand that first had a tensor's memory: wrote it, or read what no call wrote.
+  /// The operand that last wrote a tensor's memory; if no call wrote it, the one that read it first.
   struct Owner {
     std::size_t call = 0, operand = 0;
   };
@@ -46,38 +46,38 @@ class ModelBuilder {
   void connect(Call& call, const ConvertedOperation& converted);
 
   Model model_;
-  std::unordered_map<std::string, std::size_t> layers_;  ///< by the operation's text
+  std::unordered_map<std::string, std::size_t> layers_;  ///< by the text of the operation
   std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> untimed_;  ///< by name and reason
   std::map<TensorIdentity, Owner> owners_;
-  std::set<TensorIdentity> unwritten_;  ///< hold what no call wrote
+  std::set<TensorIdentity> unwritten_;  ///< last written by an operator that is not timed
 };
 
 }  // namespace jitterscope
 
-// Collects what a log holds into a model.
+// Collects the calls of a library's log into a model.
 
 namespace jitterscope::library_log {
 
 class LogModel {
  public:
-  /// `kind`: "cudnn-frontend". `how_to_record`: the environment variables that make such a log.
+  /// `kind` is the library, "cudnn-frontend". `how_to_record` names the environment variables for such a log.
   LogModel(std::string_view kind, std::string_view file_name, std::string_view how_to_record);
 
-  /// One execution. Equal operations are one layer. The reference holds until the next call.
+  /// Adds one execution; equal operations share a layer. The reference is valid until the next call.
   Layer& add_call(const Operation& operation, std::string_view source, std::int64_t line,
                   std::optional<Nanoseconds> time = std::nullopt);
   void add_untimed(std::string_view name, std::string_view reason);
   /// `what` completes "the first, on line 12, …".
   void add_damaged(std::int64_t line, std::string_view what);
   void note(std::string sentence) { model_.notes.push_back(std::move(sentence)); }
-  /// A record of this process; empty where the log does not say.
+  /// Notes that the log has a record of this process; empty if the log does not say.
   void in_process(std::string_view process) {
     if (!process.empty()) processes_.emplace(process);
   }
   void set_device(std::string_view name) { model_.recorded_device = name; }
   void set_cudnn(std::string_view version) { model_.recorded_cudnn = version; }
 
-  /// Throws UsageError where no layer was added; `missing` completes "log.txt holds …".
+  /// Throws UsageError if no layer was added; `missing` completes "log.txt holds …".
   Model finish(std::string_view missing) &&;
 
  private:
@@ -85,8 +85,8 @@ class LogModel {
 
   Model model_;
   std::string file_name_, how_to_record_;
-  std::unordered_map<std::string, std::size_t> layer_of_;                  // by the operation's text
-  std::vector<bool> all_timed_;                                            // of each layer
+  std::unordered_map<std::string, std::size_t> layer_of_;  // by the text of the operation
+  std::vector<bool> all_timed_;                            // for each layer: every call has a time
   std::map<std::pair<std::string, std::string>, std::size_t> untimed_of_;  // by name and reason
   std::set<std::string, std::less<>> processes_;
   std::int64_t damaged_ = 0;

@@ -20,7 +20,7 @@ using onnx_import::Importers;
 
 constexpr std::int64_t kOldestOpset = 7, kNewestOpset = 24;
 
-// As ONNX asks for, each operator after those that write its inputs; files in another order are read as well.
+// Sorts each node behind those that write its inputs. ONNX asks for this; unsorted files are read, too.
 std::vector<const OnnxNode*> in_order(const std::vector<OnnxNode>& nodes, std::string_view file_name) {
   std::map<std::string_view, std::size_t> writers;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -63,7 +63,7 @@ std::vector<const OnnxNode*> in_order(const std::vector<OnnxNode>& nodes, std::s
 
 void add_node(Import& import, const OnnxNode& node);
 
-// The operators of the branch that is taken, where that follows from shapes: exporters ask for ranks.
+// Imports the branch that is taken, if shapes decide the condition: exporters ask for ranks.
 std::string import_branch(Import& import, const OnnxNode& node) {
   const auto& condition = import.value(node.input(0)).numbers;
   if (!condition || condition->size() != 1) return "its condition is not known before it runs";
@@ -99,7 +99,7 @@ void add_node(Import& import, const OnnxNode& node) {
   try {
     reason = import_node(import, node);
   } catch (const UsageError& error) {
-    // A damaged shape is that of this operator; a batch that the file cannot have is the whole file's.
+    // An impossible shape concerns one operator; an error that names the file (a batch) concerns all.
     if (std::string_view(error.what()).starts_with(import.file_name())) throw;
     reason = error.what();
   }
@@ -132,7 +132,7 @@ UsageError nothing_to_time(const Model& model, const OnnxFile& file, std::string
   return UsageError(sentence);
 }
 
-// Backward begins at what the graph gives.
+// Begins backward at the graph's outputs.
 void begin_backward(Import& import) {
   for (const OnnxValueInfo& output : import.file().outputs) {
     if (const auto tensor = import.value(output.name).tensor)
@@ -170,11 +170,11 @@ namespace {
 
 constexpr const char* kBatch = "batch";
 
-// onnx::TensorProto::DataType
+// Values of onnx::TensorProto::DataType.
 constexpr std::int32_t kFloat = 1, kFloat16 = 10, kDouble = 11, kBfloat16 = 16;
 
-// That of most weights: inputs may be whole numbers, or be cast to what the network computes in. Where there
-// are none, that of the first input with one.
+// Returns the floating type of most weight elements: inputs may be integers, or be cast to the type that the
+// network computes in. Without such weights, returns the type of the first floating input.
 std::int32_t floating_type(const OnnxFile& file) {
   std::map<std::int32_t, double> elements;
   for (const OnnxTensor& weight : file.weights) {
@@ -190,7 +190,7 @@ std::int32_t floating_type(const OnnxFile& file) {
   return kFloat;
 }
 
-// As the file was exported, where nothing is asked for.
+// Sets the file's own data type if none is asked for.
 ModelOptions with_recorded_type(const OnnxFile& file, ModelOptions options) {
   if (options.dtype) return options;
   switch (floating_type(file)) {
@@ -207,7 +207,7 @@ std::string description(const OnnxFile& file, bool training) {
                      file.producer.empty() ? "" : " from ", printable(file.producer, 40));
 }
 
-// Where a node reads weights: what is read there is no data whose first axis is the batch.
+// True if the node reads a weight there. A weight's first axis is not the batch, unlike that of data.
 bool is_weight_place(const OnnxNode& node, std::size_t place) {
   static const std::map<std::string, std::pair<std::size_t, std::size_t>> places = {
       {"Conv", {1, 2}},
@@ -277,7 +277,7 @@ void Import::enter(const OnnxBranch& branch) {
   define_weights(branch.weights);
 }
 
-// A vector of numbers that is only added: a bias.
+// True if the input is a bias: a vector of real numbers that is only added.
 bool Import::is_bias(const OnnxValueInfo& input) const {
   const auto readers = readers_.find(input.name);
   return is_floating(input.element_type) && input.shape && input.shape->size() == 1 &&
@@ -293,7 +293,7 @@ std::set<std::string> Import::weight_names() const {
     const auto readers = readers_.find(input.name);
     if (readers == readers_.end() || !input.shape) continue;
     for (const OnnxNode* node : readers->second) {
-      // Batches of matrices are data.
+      // A batch of matrices is data.
       if (node->operator_name == "MatMul" && input.shape->size() > 2) continue;
       for (std::size_t place = 0; place < node->inputs.size(); ++place) {
         if (node->inputs[place] == input.name && is_weight_place(*node, place)) names.insert(input.name);
@@ -332,7 +332,7 @@ std::int64_t Import::input_size(const OnnxValueInfo& input, std::size_t place, b
   OnnxDimension dimension = (*input.shape)[place];
   if (!dimension.size && dimension.name.empty()) dimension.name = fmt::format("{}_{}", input.name, place);
   if (!dimension.size) open_axes_.insert(dimension.name);
-  if (batch_is_elsewhere_) is_batch = dimension.name == kBatch;  // sequences come first
+  if (batch_is_elsewhere_) is_batch = dimension.name == kBatch;  // the sequence axis comes first
   std::optional<std::int64_t> size = is_batch && options_.batch ? options_.batch : size_of(dimension, place);
   if (const auto given = options_.axes.find(dimension.name); !dimension.size && given != options_.axes.end())
     size = given->second;
@@ -390,7 +390,7 @@ std::optional<Shape> Import::recorded_shape(const std::string& name) const {
   if (found == recorded_.end() || !found->second->shape) return std::nullopt;
   const bool rebatched = options_.batch && exported_batch_ && options_.batch != exported_batch_;
   if (rebatched && !found->second->shape->empty()) {
-    // 24 may be 12 heads of a batch of 2, or 24 of any batch.
+    // A first axis of 24 may be 12 heads times a batch of 2, or 24 at any batch.
     const auto& first = found->second->shape->front().size;
     if (first && first != exported_batch_) return std::nullopt;
   }

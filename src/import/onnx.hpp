@@ -1,4 +1,4 @@
-// ONNX files as models: what PyTorch would run for each of their operators.
+// Reads ONNX files as models: the operations that PyTorch would run for each of their operators.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace jitterscope {
 
-/// Weights may be absent. Forward only, as in inference, unless a direction or `direction=training` is asked
-/// for. Throws UsageError that names the file where it is damaged, has no graph or one with a cycle, or where
-/// an axis needs a size: `file.onnx:batch=8,seq=128`.
+/// Returns the file as a model; weights may be absent. It has the forward pass only, as in inference, unless
+/// a direction or `direction=training` is asked for. Throws UsageError that names the file if it is damaged,
+/// has no graph or one with a cycle, or if an axis needs a size: `file.onnx:batch=8,seq=128`.
 Model import_onnx(std::string_view bytes, std::string_view file_name, const ModelOptions& options);
 
 }  // namespace jitterscope
@@ -30,22 +30,22 @@ namespace jitterscope::onnx_import {
 
 struct Value {
   std::optional<Shape> shape;
-  std::optional<std::vector<double>> numbers;  ///< where it is known by value, as a shape is
-  std::optional<Tensor> tensor;                ///< in the network
+  std::optional<std::vector<double>> numbers;  ///< its numbers if they are known, as for shapes
+  std::optional<Tensor> tensor;                ///< its tensor in the network
   bool is_weight = false;
-  bool is_real = false;               ///< numbers of a floating type: their division does not truncate
-  std::optional<Shape> strides = {};  ///< of a view that is not row-major
+  bool is_real = false;               ///< numbers of a floating type, whose division does not truncate
+  std::optional<Shape> strides = {};  ///< for a view that is not row-major
 };
-/// Of a value whose shape is known.
+/// Returns the strides of a value, whose shape must be known.
 Shape strides_of(const Value& value);
 
-/// The product; past 2^50 it stays there.
+/// Returns the product of the sizes, limited to 2^50.
 std::int64_t count_of(const Shape& shape);
-/// Nothing where an axis has no elements, which no operator that is timed takes.
+/// Returns nullopt if an axis has no elements: no timed operator takes such a shape.
 std::optional<Shape> not_empty(Shape shape);
-/// Negative axes count from the end. Nothing where there is no such axis.
+/// Returns the axis's index, counting negative ones from the end; nullopt if there is no such axis.
 std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank);
-/// Nothing where the numbers are no whole ones that a shape could have.
+/// Returns the numbers, truncated, as a shape; nullopt if they are unknown or one is NaN.
 std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers);
 
 class Import {
@@ -61,35 +61,36 @@ class Import {
 
   Value& value(const std::string& name) { return values_[name]; }
   const std::optional<Shape>& shape(const std::string& name) { return values_[name].shape; }
-  /// As a tensor of the network; its shape must be known.
+  /// Returns the value as a tensor of the network; its shape must be known.
   Tensor tensor(const std::string& name);
-  /// `strides` of a view, as many as axes; nothing where the value is row-major. An output without a name is
-  /// left out.
+  /// Defines a value. `strides` has one number for each axis; nullopt: row-major. Ignores an output without a
+  /// name.
   void define(const std::string& name, Shape shape, Tensor tensor, const std::optional<Shape>& strides = {});
-  /// What the file itself says of a value's shape, with the sizes that were asked for. Nothing where another
-  /// batch was asked for and it cannot be told what that changes.
+  /// Returns the shape that the file records for a value, with the sizes asked for. nullopt if there is none,
+  /// or if another batch was asked for and its effect on the shape is unclear.
   std::optional<Shape> recorded_shape(const std::string& name) const;
-  /// Its operators are imported from here on: they read values, and it has weights of its own.
+  /// Adds the branch's weights and the reads of its operators, which are imported next.
   void enter(const OnnxBranch& branch);
-  /// The nodes that read it.
+  /// Returns the nodes that read the value.
   const std::vector<const OnnxNode*>& readers(const std::string& name) { return readers_[name]; }
 
-  /// The module's path where the weight has one: features.0 of features.0.weight; else the node's own name.
+  /// Returns the module's path if a weight names it (features.0 of features.0.weight), else the node's name.
   std::string step_name(const OnnxNode& node) const;
-  /// Runs a forward pass that gives the node's first output.
+  /// Adds the operation of a forward pass; its result is the node's first output.
   void run(const OnnxNode& node, const std::string& name, const Operation::Parameters& operation,
            const std::vector<Tensor>& inputs, Shape output);
-  /// An operator that is not timed; `output` where its shape can be told.
+  /// Adds an operator that is not timed; `output` is its shape if known.
   void leave_out(const OnnxNode& node, const std::string& reason, const std::optional<Shape>& output = {});
-  /// Nodes that an earlier one stands for as well.
+  /// Marks a node whose work an earlier node's operation includes.
   void take_over(const OnnxNode& node) { taken_over_.insert(&node); }
   bool is_taken_over(const OnnxNode& node) const { return taken_over_.contains(&node); }
 
-  /// A shape that the file fixed for its own batch, for the batch that was asked for; as it is where it fits.
+  /// Returns the shape with its first axis scaled from the file's batch to the asked one, if it needs this to
+  /// have `count` elements.
   Shape rebatched(Shape shape, std::int64_t count) const;
-  /// Of an axis that the file's own batch sizes: the batch that was asked for, where the file's is not one.
+  /// Returns the asked batch for a size that equals the file's own batch; other sizes, and 1, stay.
   std::int64_t rebatched(std::int64_t size) const;
-  /// Throws UsageError: what the node gives is of the batch that the file was exported with.
+  /// Throws UsageError: the node's result has the batch that the file was exported with.
   [[noreturn]] void fail_of_batch(const OnnxNode& node) const;
   std::optional<std::int64_t> exported_batch() const { return exported_batch_; }
 
@@ -116,11 +117,11 @@ class Import {
   std::set<const OnnxNode*> taken_over_;
   std::set<std::string> open_axes_;
   std::string batch_axis_;           // the name of the axis that batch= sets
-  bool batch_is_elsewhere_ = false;  // an axis that is not the first is named so
+  bool batch_is_elsewhere_ = false;  // an axis other than the first is named "batch"
   std::optional<std::int64_t> exported_batch_;
 };
 
-/// Gives why the operator cannot be timed; empty where it is done.
+/// Imports an operator. Returns the reason if it cannot be timed, else an empty text.
 using Importer = std::string (*)(Import&, const OnnxNode&);
 using Importers = std::map<std::string, Importer>;
 const Importers& convolution_importers();
@@ -129,18 +130,17 @@ const Importers& map_importers();
 const Importers& row_importers();
 const Importers& view_importers();
 
-/// Computes with the numbers of shapes. False where not all of them are known.
+/// Computes an operator on the numbers of shapes. Returns false if not all of them are known.
 bool fold(Import& import, const OnnxNode& node);
 
-/// Whether a node begins what exporters write for torch.nn.GELU or torch.nn.LayerNorm in operators from
-/// before ONNX had them (opsets 20 and 17). Then it stands for all of them, and runs as the one that PyTorch
-/// runs.
+/// True if a node begins the operators that exporters write for torch.nn.GELU or torch.nn.LayerNorm before
+/// opsets 20 and 17. The node then stands for all of them, and they run as PyTorch's one operator.
 bool is_gelu(Import& import, const OnnxNode& division);
 bool is_layer_norm(Import& import, const OnnxNode& mean);
 
-/// What an operator's first output is as large as, where that follows from its inputs and attributes.
+/// Returns the shape of an operator's first output if it follows from inputs and attributes.
 std::optional<Shape> shape_given_by(Import& import, const OnnxNode& node);
-/// What an elementwise operator writes lies in the order of what it reads.
+/// Gives the output of an elementwise operator the memory order of its input.
 void keep_order(Import& import, const OnnxNode& node);
 
 inline constexpr const char* kUnknownShape = "the shape of its input is not known";

@@ -5,32 +5,32 @@
 #include "operation/kinds.hpp"
 #include "operation/pytorch.hpp"
 
-// Convolutions, and transposed ones.
+// Imports ONNX's convolutions, normalization, pooling and elementwise operators.
 
 namespace jitterscope::onnx_import {
 namespace {
 
-// Of one spatial axis.
+// The window of a convolution along one spatial axis; `before` and `after` are its padding.
 struct Window {
   std::int64_t input = 1, kernel = 1, stride = 1, dilation = 1, before = 0, after = 0;
 };
 
 struct Windows {
   Window h, w;
-  bool is_flat = false;  // one spatial axis: PyTorch runs it with h = 1
+  bool is_flat = false;  // one spatial axis, which PyTorch runs with h = 1
 };
 
 std::int64_t at(const std::vector<std::int64_t>& values, std::size_t place, std::int64_t otherwise) {
   return place < values.size() ? values[place] : otherwise;
 }
 
-// SAME_UPPER has the odd one at the end, SAME_LOWER at the beginning.
+// SAME_UPPER puts an odd padding element at the end, SAME_LOWER at the beginning.
 void share_padding(Window& window, std::int64_t total, bool upper) {
   window.before = upper ? total / 2 : total - total / 2;
   window.after = total - window.before;
 }
 
-// Products of two stay far from the end of 64 bits.
+// True if all numbers are so small that products of two stay far from overflow of 64 bits.
 bool is_sensible(const Window& window) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 30;
   const auto within = [](std::int64_t value, std::int64_t lowest) {
@@ -40,7 +40,7 @@ bool is_sensible(const Window& window) {
          within(window.dilation, 1) && within(window.before, 0) && within(window.after, 0);
 }
 
-// Nothing where it has not one or two spatial axes, or one that cannot be.
+// Returns nullopt unless there are one or two spatial axes with possible sizes.
 std::optional<Windows> windows_of(const OnnxNode& node, const Shape& x, const Shape& kernel) {
   if ((x.size() != 3 && x.size() != 4) || kernel.size() != x.size() - 2) return std::nullopt;
   const auto strides = node.integers("strides"), dilations = node.integers("dilations");
@@ -58,7 +58,7 @@ std::optional<Windows> windows_of(const OnnxNode& node, const Shape& x, const Sh
 
 bool is_same(const std::string& automatic) { return automatic == "SAME_UPPER" || automatic == "SAME_LOWER"; }
 
-// As many outputs as there are strides in the input.
+// Sets the padding with which the number of outputs is input / stride, rounded up.
 void pad_to_same(Windows& windows, bool upper) {
   for (Window* window : {&windows.h, &windows.w}) {
     const std::int64_t outputs = (window->input + window->stride - 1) / window->stride;
@@ -67,7 +67,7 @@ void pad_to_same(Windows& windows, bool upper) {
   }
 }
 
-// PyTorch pads unevenly with an operator of its own, before a convolution without padding.
+// PyTorch pads unevenly with a separate operator, before a convolution without padding.
 bool pad_apart(Windows& windows) {
   if (windows.h.before == windows.h.after && windows.w.before == windows.w.after) return false;
   for (Window* window : {&windows.h, &windows.w}) {
@@ -94,7 +94,7 @@ struct Maps {
   Shape shape() const { return is_flat ? Shape{n, c, w} : Shape{n, c, h, w}; }
 };
 
-// As PyTorch runs it: the bias is added by a kernel of its own.
+// Runs a convolution as PyTorch does: a separate kernel adds the bias.
 void run_with_bias(Import& import, const OnnxNode& node, const Conv2d& conv, Tensor x, const Maps& y) {
   const std::string name = import.step_name(node);
   import.run(node, name, conv, {x}, y.shape());
@@ -135,12 +135,12 @@ std::string convolution(Import& import, const OnnxNode& node) {
   conv.dtype = import.types().convolution;
   conv.layout = import.layout();
   set_windows(conv, *windows);
-  const Operation checked(conv);  // before its outputs' size divides by the stride
+  const Operation checked(conv);  // checks the stride before sizes are divided by it
   run_with_bias(import, node, conv, data, {conv.n, conv.k, conv.out_h(), conv.out_w(), windows->is_flat});
   return "";
 }
 
-// What a transposed convolution of one axis gives.
+// The output of a transposed convolution along one axis.
 struct Spread {
   Window& window;
   std::int64_t extra = 0;  // output_padding
@@ -151,7 +151,7 @@ struct Spread {
   std::int64_t size() const { return unpadded() - window.before - window.after; }
 };
 
-// ONNX gives an output's size, or as many outputs for each input as its stride; the padding follows from it.
+// ONNX gives the output's size, or asks for input·stride (auto_pad=SAME…). The padding follows from it.
 std::array<Spread, 2> spreads_of(const OnnxNode& node, Windows& windows) {
   const auto extra = node.integers("output_padding"), sizes = node.integers("output_shape");
   const std::string automatic = node.text("auto_pad");
@@ -168,7 +168,7 @@ std::array<Spread, 2> spreads_of(const OnnxNode& node, Windows& windows) {
   return spreads;
 }
 
-// The data gradient of the convolution that goes the other way.
+// Runs a transposed convolution as the data gradient of the convolution in the other direction.
 std::string transposed_convolution(Import& import, const OnnxNode& node) {
   const std::optional<Shape> x = import.shape(node.input(0)), weight = import.shape(node.input(1));
   if (!x) return kUnknownShape;
@@ -207,7 +207,7 @@ const Importers& convolution_importers() {
   return importers;
 }
 
-// Operators on maps of n·c·h·w, and those on each element.
+// Operators on maps of n·c·h·w, and operators on each element.
 
 namespace {
 
@@ -216,7 +216,7 @@ std::string batch_normalization(Import& import, const OnnxNode& node) {
   if (!x) return kUnknownShape;
   if (x->size() < 2 || x->size() > 4) return "its input has not two to four dimensions";
   BatchNorm norm{(*x)[0], (*x)[1]};
-  // As PyTorch pads what it describes to cuDNN: sizes of one come last.
+  // PyTorch describes the input to cuDNN with four dimensions: sizes of one are appended.
   norm.h = x->size() > 2 ? (*x)[2] : 1;
   norm.w = x->size() > 3 ? (*x)[3] : 1;
   norm.dtype = import.types().other;
@@ -240,9 +240,9 @@ std::string instance_normalization(Import& import, const OnnxNode& node) {
 }
 
 std::string run_pool(Import& import, const OnnxNode& node, const Pool2d& pool) {
-  const Operation checked(pool);  // before its outputs' size divides by the stride
+  const Operation checked(pool);  // checks the stride before sizes are divided by it
   const Shape output = {pool.n, pool.c, pool.out_h(), pool.out_w()};
-  // Rounding up gives one more output, whose window hangs over the edge.
+  // Rounding up adds an output whose window hangs over the edge.
   const bool rounds_up =
       node.integer("ceil_mode", 0) != 0 && ((pool.h + 2 * pool.pad_h - pool.window_h) % pool.stride_h != 0 ||
                                             (pool.w + 2 * pool.pad_w - pool.window_w) % pool.stride_w != 0);
@@ -289,7 +289,7 @@ std::string window_pool(Import& import, const OnnxNode& node) {
   return run_pool(import, node, *pool);
 }
 
-// torch.nn.AdaptiveAvgPool2d(1) and AdaptiveMaxPool2d(1).
+// Stands for torch.nn.AdaptiveAvgPool2d(1) and AdaptiveMaxPool2d(1).
 template <PoolKind kind>
 std::string global_pool(Import& import, const OnnxNode& node) {
   std::optional<Pool2d> pool = pool_of(import, node, kind);
@@ -299,7 +299,7 @@ std::string global_pool(Import& import, const OnnxNode& node) {
   return run_pool(import, node, *pool);
 }
 
-// torch.nn.AdaptiveAvgPool2d(1) is written so.
+// ReduceMean is how exporters write torch.nn.AdaptiveAvgPool2d(1).
 std::string mean(Import& import, const OnnxNode& node) {
   const std::optional<Shape> x = import.shape(node.input(0));
   if (!x) return kUnknownShape;
@@ -342,7 +342,7 @@ std::string gelu(Import& import, const OnnxNode& node) {
   return of_one<ElementwiseKind::gelu>(import, node);
 }
 
-// torch.nn.SiLU is written as x·sigmoid(x).
+// Exporters write torch.nn.SiLU as x·sigmoid(x).
 std::string sigmoid(Import& import, const OnnxNode& node) {
   if (import.shape(node.input(0))) {
     const auto& readers = import.readers(node.outputs.front());
@@ -377,20 +377,20 @@ std::string clip(Import& import, const OnnxNode& node) {
   return "only limits of 0 and 6, and of 0 alone, are timed";
 }
 
-// One number for each channel of maps.
+// True if the bias has one number for each channel of maps.
 bool is_of_channels(const Shape& x, const Shape& bias) {
   return x.size() == 4 && bias.size() >= 3 && bias.size() <= 4 && count_of(bias) == x[1] &&
          bias[bias.size() - 3] == x[1];
 }
 
-// The same numbers in each row: the last axes of x.
+// True if `row` has the shape of the last axes of x, so each row gets the same numbers.
 bool is_of_rows(const Shape& x, const Shape& row) {
   const auto first = std::find_if(row.begin(), row.end(), [](std::int64_t size) { return size != 1; });
   const Shape tail(first, row.end());
   return !tail.empty() && tail.size() < x.size() && std::equal(tail.rbegin(), tail.rend(), x.rbegin());
 }
 
-// As PyTorch adds a tensor to one that is as large, or larger; nothing where it is neither equal nor a bias.
+// Returns PyTorch's operation for x + added, with x the larger; nullopt if neither equal nor a bias.
 std::optional<Operation::Parameters> sum_with(const Import& import, const Shape& x, const Shape& added) {
   if (x == added) return Elementwise{ElementwiseKind::add, count_of(x), import.types().other};
   BiasAdd bias{.dtype = import.types().other};
@@ -412,7 +412,7 @@ std::string add(Import& import, const OnnxNode& node) {
   return "";
 }
 
-// Any number of tensors: one is passed on, and PyTorch adds more of them one after another.
+// Sums any number of tensors. One alone is passed on; PyTorch adds more of them one after another.
 std::string sum(Import& import, const OnnxNode& node) {
   if (node.inputs.size() < 2) return view_importers().at("Identity")(import, node);
   std::size_t largest = 0;
@@ -440,7 +440,7 @@ std::string sum(Import& import, const OnnxNode& node) {
   return "";
 }
 
-// The largest, least or mean of tensors; of one it is that one.
+// Takes the largest, least or mean of tensors; a single tensor is passed on.
 std::string choose(Import& import, const OnnxNode& node) {
   if (node.inputs.size() == 1) return view_importers().at("Identity")(import, node);
   return "the largest, least or mean of several tensors has no kind of operation";

@@ -27,7 +27,7 @@
 #include "onnx.pb.h"
 #include "operation/words.hpp"
 
-// Functions that an ONNX file defines itself, as PyTorch's exporters write modules and operators.
+// Reads an ONNX file, unfolds its functions and reads small tensors from the files beside it.
 
 namespace onnx {
 class ModelProto;
@@ -35,33 +35,32 @@ class ModelProto;
 
 namespace jitterscope {
 
-/// Puts the operators of each function where the graph calls it, functions within functions as well. Values
-/// of a body get names of their own, and its operators the caller's name before theirs. Throws UsageError
-/// that names the file where a function calls itself, or where they unfold to more operators than any
-/// network has.
+/// Replaces each call of a function by the function's operators, nested functions too. Values of a body get
+/// new names; its operators' names begin with the caller's. Throws UsageError that names the file if a
+/// function calls itself, or if they unfold to more operators than any network has.
 void unfold_functions(onnx::ModelProto& model, std::string_view file_name);
 
-// Numbers that an ONNX file keeps in other files beside it, as exporters do with large weights.
+// Tensors may lie in other files beside an ONNX file; exporters do this with large weights.
 
-/// Where a tensor's bytes are, as the file says it.
+/// The place of a tensor's bytes, as the file gives it.
 struct OutsidePlace {
-  std::string location;  ///< a file, from the model's folder on
+  std::string location;  ///< a file, relative to the model's folder
   std::string offset, length;
 };
 
-/// Bytes beside a model, or why there are none.
+/// Bytes from a file beside a model, or the reason why there are none.
 struct OutsideBytes {
   std::string bytes;
   std::string problem;  ///< completes "the numbers of 'x' are in data.bin, "
 };
 
-/// `size` bytes: no more is read. A location outside of the model's folder is not opened, nor is what is no
+/// Reads `size` bytes and no more. Does not open a location outside of the model's folder, or one that is no
 /// plain file.
 OutsideBytes read_outside(std::string_view model_file, const OutsidePlace& place, std::size_t size);
 
 namespace {
 
-// Shapes, axes and limits of Clip are far smaller; weights are not read.
+// Shapes, axes and limits of Clip are far smaller than this; weights are not read.
 constexpr std::int64_t kMostValues = 64;
 
 template <class Number>
@@ -96,7 +95,7 @@ std::vector<double> halves_of(const onnx::TensorProto& tensor) {
   return numbers;
 }
 
-// Of those whose numbers are read; 0: of another.
+// Returns the bytes of one element; 0 for types whose numbers are not read.
 std::size_t element_bytes(std::int32_t element_type) {
   switch (element_type) {
     case onnx::TensorProto::BOOL:
@@ -151,7 +150,7 @@ OutsidePlace outside_place(const onnx::TensorProto& tensor) {
   return place;
 }
 
-/// Reads a file's messages, and collects what is missing beside it.
+/// Reads the messages of a file, and notes which numbers are missing beside it.
 class FileReader {
  public:
   explicit FileReader(std::string_view file_name) : file_name_(file_name) {}
@@ -204,7 +203,7 @@ class FileReader {
     if (size == 0) return {};
     OutsideBytes read = read_outside(file_name_, place, size);
     if (!read.problem.empty()) {
-      // A vector of real numbers is a bias or the like, which is not needed.
+      // Biases and other vectors of real numbers are not needed.
       if (!is_floating(tensor.data_type()) || tensor.dims().empty())
         missing_[{place.location, read.problem}].push_back(tensor.name());
       return {};
@@ -227,7 +226,7 @@ class FileReader {
     return result;
   }
 
-  // Nested no deeper than protobuf reads messages: 100.
+  // Protobuf limits the nesting of branches: it reads messages to a depth of 100.
   std::shared_ptr<const OnnxBranch> branch(const onnx::GraphProto& graph) {
     auto result = std::make_shared<OnnxBranch>();
     for (const onnx::NodeProto& each : graph.node()) result->nodes.push_back(node(each));
@@ -240,7 +239,7 @@ class FileReader {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> missing_;  // by place and problem
 };
 
-// An axis as an option can name it: exporters write "batch size", "s0 + 1" and the like.
+// Returns an axis name that an option can use: exporters write "batch size", "s0 + 1" and the like.
 std::string typable(std::string name) {
   for (char& letter : name) {
     const bool is_kept = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
@@ -257,7 +256,7 @@ OnnxValueInfo read_value(const onnx::ValueInfoProto& value) {
   result.shape.emplace();
   for (const auto& dimension : value.type().tensor_type().shape().dim()) {
     OnnxDimension read;
-    // Some exporters write 0 or -1 for a size that is not known.
+    // Some exporters write 0 or -1 for an unknown size.
     if (dimension.has_dim_value() && dimension.dim_value() > 0) read.size = dimension.dim_value();
     read.name = typable(dimension.dim_param());
     result.shape->push_back(std::move(read));
@@ -308,7 +307,7 @@ std::vector<std::string> OnnxNode::all_inputs() const {
   std::vector<std::string> all = inputs;
   for (const auto& [of_attribute, attribute] : attributes) {
     if (!attribute.branch) continue;
-    std::set<std::string> own;  // values of the branch
+    std::set<std::string> own;  // values that the branch defines
     std::vector<std::string> read = attribute.branch->outputs;
     for (const OnnxTensor& weight : attribute.branch->weights) own.insert(weight.name);
     for (const OnnxNode& node : attribute.branch->nodes) {
@@ -324,7 +323,7 @@ std::vector<std::string> OnnxNode::all_inputs() const {
 
 OnnxFile read_onnx_file(std::string_view bytes, std::string_view file_name) {
 #if GOOGLE_PROTOBUF_VERSION < 4022000
-  // Its own lines on standard error say nothing that a user of this program could use.
+  // Protobuf's own lines on standard error do not help users of this program.
   google::protobuf::SetLogHandler(nullptr);
 #endif
   onnx::ModelProto model;
@@ -355,12 +354,12 @@ namespace {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-// What unfolds to more is a file that was made to fill the memory: GPT-3 has some 10,000 operators.
+// A file that unfolds to more was made to fill the memory: GPT-3 has some 10,000 operators.
 constexpr std::size_t kMostUnfolded = 1 << 18;
 constexpr std::size_t kDeepestFunction = 64, kLongestPath = 200;
 
-// Fields that ONNX's schema has had since 1.13 and 1.16, read from the message's bytes: that of Debian 12 is
-// older, and keeps them as unknown.
+// Fields of ONNX's schema since 1.13 and 1.16. They are read from the message's bytes, because the schema of
+// Debian 12 is older and keeps them as unknown fields.
 constexpr int kDefaultsOfFunction = 11, kOverloadOfFunction = 13, kOverloadOfNode = 8;
 
 template <class Message>
@@ -481,7 +480,7 @@ class Unfolder {
   }
 
   using Namer = std::function<void(std::string&)>;
-  // Branches see the values around them.
+  // Renames the branches' values too: branches see the values around them.
   static void rename(onnx::NodeProto& node, const Namer& named) {
     for (std::string& input : *node.mutable_input()) named(input);
     for (std::string& output : *node.mutable_output()) named(output);
@@ -494,7 +493,7 @@ class Unfolder {
     }
   }
 
-  // An output that the function was given, or gives twice.
+  // Adds an alias for an output that is also an input of the function, or that is returned twice.
   static void add_alias(const std::string& from, const std::string& to, Nodes& unfolded) {
     onnx::NodeProto& alias = *unfolded.Add();
     alias.set_op_type("Identity");
@@ -502,7 +501,7 @@ class Unfolder {
     alias.add_output(to);
   }
 
-  // Attributes that stand for one of the caller's. One that is given nowhere is left out.
+  // Resolves attributes that refer to the caller's. One that is given nowhere is left out.
   static void give_attributes(onnx::NodeProto& node, const onnx::NodeProto& call, const Function& function) {
     google::protobuf::RepeatedPtrField<onnx::AttributeProto> given;
     for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -539,7 +538,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Left out: zero.
+// Returns 0 for an empty text, nullopt for one that is no number.
 std::optional<std::uint64_t> number_in(std::string_view text) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();

@@ -8,15 +8,15 @@
 
 #include "import/onnx.hpp"
 
-// Operators on the numbers of shapes, for fold(): each is false where not all that it reads is known.
+// Computes operators on the numbers of shapes, for fold(). Each returns false if an input is unknown.
 
 namespace jitterscope::onnx_import {
 
 using Numbers = std::vector<double>;
-/// Longer lists are no shapes.
+/// Lists longer than this are no shapes.
 inline constexpr std::size_t kMostNumbers = 64;
 
-/// Defines the node's first output by value. False where there are no numbers, or too many.
+/// Defines the node's first output by value. Returns false if there are no numbers, or too many.
 bool give_numbers(Import&, const OnnxNode&, Shape shape, std::optional<Numbers> numbers,
                   bool is_real = false);
 bool give_list(Import&, const OnnxNode&, Numbers numbers, bool is_real = false);
@@ -24,15 +24,15 @@ bool give_list(Import&, const OnnxNode&, Numbers numbers, bool is_real = false);
 bool fold_shape(Import&, const OnnxNode&);
 bool fold_gather(Import&, const OnnxNode&);
 bool fold_concat(Import&, const OnnxNode&);
-/// Along the first dimension, by steps of 1 or -1.
+/// Slices along the first dimension only, by steps of 1 or -1.
 bool fold_slice(Import&, const OnnxNode&);
-/// Of two dimensions.
+/// Transposes two dimensions only.
 bool fold_transpose(Import&, const OnnxNode&);
 bool fold_reshape(Import&, const OnnxNode&);
-/// The same numbers, in one dimension or as a single one.
+/// Keeps the numbers: Identity with their shape, Squeeze and Unsqueeze as a list or a single number.
 bool fold_kept(Import&, const OnnxNode&);
 
-// The arithmetic of shapes that exporters write into a graph: Add, Div, Where, Cast…
+// Arithmetic on shapes that exporters write into a graph: Add, Div, Where, Cast…
 
 namespace {
 
@@ -76,7 +76,7 @@ bool of_each(Import& import, const OnnxNode& node, Compute compute, bool is_real
                       is_real || value.is_real);
 }
 
-// Attention's scale is computed from one.
+// Attention's scale is computed by a square root.
 bool square_root(Import& import, const OnnxNode& node) {
   return of_each(
       import, node, [](double number) { return std::sqrt(number); }, true);
@@ -94,7 +94,7 @@ bool negation(Import& import, const OnnxNode& node) {
   return of_each(import, node, [](double number) { return number == 0.0 ? 1.0 : 0.0; });
 }
 
-// A list of one number again and again, with which exporters compute the shape that expand() is given.
+// Repeats one number in a list. Exporters compute the shape for expand() with it.
 bool constant_of_shape(Import& import, const OnnxNode& node) {
   const auto shape = whole_numbers(import.value(node.input(0)).numbers);
   const auto found = node.attributes.find("value");
@@ -108,7 +108,7 @@ bool constant_of_shape(Import& import, const OnnxNode& node) {
                    is_zero || is_floating(found->second.tensor->element_type));
 }
 
-// The first where the condition holds, else the second.
+// Takes the first input if the condition holds, else the second.
 bool where(Import& import, const OnnxNode& node) {
   const auto &condition = import.value(node.input(0)).numbers, &first = import.value(node.input(1)).numbers,
              &second = import.value(node.input(2)).numbers;
@@ -122,7 +122,7 @@ bool where(Import& import, const OnnxNode& node) {
                       import.value(node.input(1)).is_real);
 }
 
-// Numpy's rule, for lists and single numbers.
+// Computes by NumPy's broadcasting rule, for lists and single numbers.
 std::optional<Value> of_two(const Value& a, const Value& b, double (*compute)(double, double)) {
   if (!a.numbers || !b.numbers || a.numbers->empty() || b.numbers->empty()) return std::nullopt;
   const std::size_t count = std::max(a.numbers->size(), b.numbers->size());
@@ -139,7 +139,7 @@ std::optional<Value> of_two(const Value& a, const Value& b, double (*compute)(do
   return result;
 }
 
-// Of two inputs, or of any number one after another.
+// Computes over two or more inputs, one after another.
 template <double (*compute)(double, double)>
 bool of_all(Import& import, const OnnxNode& node) {
   std::optional<Value> result = import.value(node.input(0));
@@ -167,13 +167,13 @@ double is_any(double a, double b) { return a != 0.0 || b != 0.0 ? 1.0 : 0.0; }
 double ratio_of(double a, double b) { return b == 0.0 ? 0.0 : a / b; }
 double quotient_of(double a, double b) { return std::trunc(ratio_of(a, b)); }
 double remainder_of(double a, double b) { return b == 0.0 ? 0.0 : std::fmod(a, b); }
-// With the divisor's sign.
+// The result has the divisor's sign.
 double modulo_of(double a, double b) {
   const double rest = remainder_of(a, b);
   return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }
 
-// Of whole numbers, which shapes are: towards zero.
+// Integers, which shapes are, divide towards zero.
 bool fold_divide(Import& import, const OnnxNode& node) {
   const bool is_real = import.value(node.input(0)).is_real || import.value(node.input(1)).is_real;
   return is_real ? of_all<ratio_of>(import, node) : of_all<quotient_of>(import, node);
@@ -188,7 +188,7 @@ bool fold_size(Import& import, const OnnxNode& node) {
   return give_numbers(import, node, {}, Numbers{static_cast<double>(count_of(*x))});
 }
 
-// The number of elements of a shape, as exporters compute it.
+// Computes the number of elements of a shape, as exporters do.
 bool fold_product(Import& import, const OnnxNode& node) {
   const Value value = import.value(node.input(0));
   if (!value.numbers || (value.shape && value.shape->size() > 1)) return false;
@@ -219,7 +219,7 @@ std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& num
   if (!numbers) return std::nullopt;
   Shape result;
   for (const double number : *numbers) {
-    // ONNX writes the largest 64-bit number for "to the end".
+    // ONNX writes the largest 64-bit integer for "to the end".
     constexpr double kEnd = 1e15;
     if (std::isnan(number)) return std::nullopt;
     result.push_back(static_cast<std::int64_t>(std::clamp(number, -kEnd, kEnd)));
@@ -270,13 +270,13 @@ bool fold(Import& import, const OnnxNode& node) {
   return found != folders.end() && found->second(import, node);
 }
 
-// Lists of numbers that are shapes, or are computed into them, taken apart and put together.
+// Operators that split, join and reorder lists of numbers.
 
 namespace {
 
 bool is_table(const Value& value) { return value.shape && value.shape->size() > 1; }
 
-// Nothing where the sizes do not multiply to the count.
+// Returns nullopt if the sizes do not multiply to the count.
 std::optional<Shape> reshaped(Shape sizes, std::int64_t count) {
   std::int64_t known = 1;
   std::int64_t* open = nullptr;
@@ -348,7 +348,7 @@ bool fold_concat(Import& import, const OnnxNode& node) {
   return give_list(import, node, std::move(all));
 }
 
-// Rows of the first dimension, forwards or, as exporters write the padding of F.pad, backwards.
+// Takes rows forwards, or backwards, as exporters write the padding of F.pad.
 bool fold_slice(Import& import, const OnnxNode& node) {
   const Value data = import.value(node.input(0));
   const auto starts = whole_numbers(import.value(node.input(1)).numbers);
@@ -405,7 +405,6 @@ bool fold_reshape(Import& import, const OnnxNode& node) {
                       data.numbers, data.is_real);
 }
 
-// The same numbers in one dimension, or as a single one.
 bool fold_kept(Import& import, const OnnxNode& node) {
   const Value value = import.value(node.input(0));
   const bool kept = node.operator_name == "Identity";

@@ -5,7 +5,7 @@
 
 #include "import/onnx.hpp"
 
-// Matrix products, by how their operands lie in memory.
+// Imports ONNX's matrix products, attention, row operators, and layers that exporters split up.
 
 namespace jitterscope::onnx_import {
 namespace {
@@ -14,13 +14,13 @@ bool is_vector_of(const std::optional<Shape>& shape, std::int64_t count) {
   return shape && !shape->empty() && shape->back() == count && count_of(*shape) == count;
 }
 
-// An operand of a product: one matrix, or a batch of them.
+// An operand of a product: a matrix, or a batch of matrices.
 struct Matrices {
   Tensor tensor;
   bool transposed = false;
 };
 
-// As torch.matmul passes a value on: seen in that shape, or copied where it cannot be.
+// Returns the operand in this shape as torch.matmul passes it on: a view, or a copy if no view is possible.
 Matrices as_matrices(Import& import, const OnnxNode& node, std::size_t place, const Shape& shape) {
   const std::string name = node.input(place);
   const Tensor tensor = import.tensor(name);
@@ -35,7 +35,7 @@ Matrices as_matrices(Import& import, const OnnxNode& node, std::size_t place, co
   return {import.network().add_untimed(import.step_name(node) + ".clone", copy, {tensor}, count_of(shape))};
 }
 
-// torch.nn.Linear is written as Gemm with transB, or as MatMul and Add.
+// Exporters write torch.nn.Linear as Gemm with transB, or as MatMul and Add.
 std::string gemm(Import& import, const OnnxNode& node) {
   const std::optional<Shape> a = import.shape(node.input(0)), b = import.shape(node.input(1));
   if (!a || !b || a->size() != 2 || b->size() != 2) return kUnknownShape;
@@ -57,7 +57,7 @@ std::string gemm(Import& import, const OnnxNode& node) {
   return "";
 }
 
-// The Add of a bias that alone reads the product.
+// Returns the Add of a bias that is the product's only reader, or null.
 const OnnxNode* bias_of(Import& import, const OnnxNode& node, std::int64_t n) {
   const auto& readers = import.readers(node.outputs.front());
   if (readers.size() != 1 || readers[0]->operator_name != "Add") return nullptr;
@@ -67,7 +67,7 @@ const OnnxNode* bias_of(Import& import, const OnnxNode& node, std::int64_t n) {
                                                                                                 : nullptr;
 }
 
-// Of a weight: torch.nn.Linear, whose weight exporters write transposed.
+// A product with a weight is torch.nn.Linear, whose weight exporters write transposed.
 std::string product_with_matrix(Import& import, const OnnxNode& node, const Shape& a, const Shape& b) {
   const std::int64_t k = a.back(), n = b[1], m = count_of(Shape(a.begin(), a.end() - 1));
   Shape output(a.begin(), a.end() - 1);
@@ -103,7 +103,7 @@ std::string matmul(Import& import, const OnnxNode& node) {
   return "";
 }
 
-// PyTorch multiplies it as a batch of matrices.
+// PyTorch runs an Einsum as a batched matrix product.
 std::string einsum(Import& import, const OnnxNode& node) {
   const std::optional<Shape> output = einsum_shape(import, node);
   if (!output) return "the shape of an input is not known, or does not fit its equation";
@@ -124,7 +124,7 @@ std::string einsum(Import& import, const OnnxNode& node) {
   return "";
 }
 
-// torch.nn.functional.scaled_dot_product_attention, which exporters write as one operator since opset 23.
+// Exporters write torch.nn.functional.scaled_dot_product_attention as one operator since opset 23.
 std::string attention(Import& import, const OnnxNode& node) {
   const std::optional<Shape> q = import.shape(node.input(0)), k = import.shape(node.input(1));
   const std::optional<Shape> v = import.shape(node.input(2));
@@ -141,7 +141,7 @@ std::string attention(Import& import, const OnnxNode& node) {
   if (q->size() == 4) {
     shape.heads = (*q)[1], shape.queries = (*q)[2], shape.dim = (*q)[3];
     key_heads = (*k)[1], shape.keys = (*k)[2], key_dim = (*k)[3];
-  } else {  // all heads beside each other
+  } else {  // the heads lie side by side in one axis
     shape.heads = node.integer("q_num_heads", 0), key_heads = node.integer("kv_num_heads", 0);
     if (shape.heads < 1 || key_heads < 1 || q->back() % shape.heads != 0 || k->back() % key_heads != 0)
       return kNoFit;
@@ -169,7 +169,7 @@ namespace {
 struct Equation {
   std::vector<std::string> inputs;
   std::string output;
-  std::map<char, std::int64_t> sizes;  // of each letter
+  std::map<char, std::int64_t> sizes;  // size of each letter
 };
 
 bool is_term(const std::string& term) {
@@ -275,7 +275,7 @@ std::string layer_normalization(Import& import, const OnnxNode& node) {
   return "";
 }
 
-// A Gather of rows of a weight is an embedding; one of a single place takes a part of its input.
+// A Gather of rows of a weight is an embedding. A Gather of a single place takes a part of its input.
 std::string gather(Import& import, const OnnxNode& node) {
   const std::optional<Shape> table = import.shape(node.input(0)), indices = import.shape(node.input(1));
   if (!table || !indices) return kUnknownShape;
@@ -314,21 +314,21 @@ const Importers& row_importers() {
 
 namespace {
 
-// Follows values from node to node while each has one reader.
+// Follows values from node to node; each value must have one reader unless said otherwise.
 class Chain {
  public:
   Chain(Import& import, const OnnxNode& first) : import_(import), nodes_{&first} {}
 
   /// Goes on to the only reader of the last node, which must be this operator.
   Chain& then(const std::string& operator_name) { return then(operator_name, ""); }
-  /// And which must read `other` as well.
+  /// The same; the reader must also read `other`.
   Chain& then(const std::string& operator_name, const std::string& other) {
     if (nodes_.empty() || nodes_.back()->outputs.empty()) return broken();
     const auto& readers = import_.readers(nodes_.back()->outputs.front());
     if (readers.size() != 1) return broken();
     return go_to(*readers.front(), operator_name, other);
   }
-  /// Goes on to one of two readers.
+  /// Goes on to one of exactly two readers.
   Chain& then_one_of_two(const std::string& operator_name) {
     if (nodes_.empty() || nodes_.back()->outputs.empty()) return broken();
     const auto& readers = import_.readers(nodes_.back()->outputs.front());
@@ -363,7 +363,7 @@ class Chain {
 
 }  // namespace
 
-// x/2·(1 + erf(x/sqrt(2)))
+// Recognises x/2·(1 + erf(x/sqrt(2))).
 bool is_gelu(Import& import, const OnnxNode& division) {
   const std::string x = division.input(0);
   const std::optional<Shape> shape = import.shape(x);
@@ -376,7 +376,7 @@ bool is_gelu(Import& import, const OnnxNode& division) {
   return true;
 }
 
-// (x - mean) / sqrt(mean of (x - mean)² + eps)·weight + bias
+// Recognises (x - mean) / sqrt(mean of (x - mean)² + eps)·weight + bias.
 bool is_layer_norm(Import& import, const OnnxNode& mean) {
   const std::string x = mean.input(0);
   const std::optional<Shape> shape = import.shape(x);

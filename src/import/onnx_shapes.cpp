@@ -1,4 +1,4 @@
-// Shapes that operators give, timed or not, as ONNX defines them: without them, what follows is lost.
+// Computes operators' output shapes as ONNX defines them, also of untimed ones: later operators need them.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -11,7 +11,7 @@ namespace {
 
 using MaybeShape = std::optional<Shape>;
 
-// One result for each element of the first input.
+// These give one result for each element of the first input.
 const std::set<std::string> kOfOne = {"Abs",    "Acos",    "Acosh",       "Asin",      "Asinh",
                                       "Atan",   "Atanh",   "BitwiseNot",  "Cast",      "CastLike",
                                       "Ceil",   "Celu",    "Clip",        "Cos",       "Cosh",
@@ -34,7 +34,7 @@ const std::set<std::string> kBroadcast = {
     "Mod",        "Mul",         "Or",       "Pow",        "Sub",
     "Sum",        "Where",       "Xor"};
 
-// Numpy's rule; nothing where the two do not fit.
+// NumPy's broadcasting rule; nullopt if the shapes do not fit.
 MaybeShape broadcast(const Shape& a, const Shape& b) {
   Shape result(std::max(a.size(), b.size()), 1);
   for (std::size_t i = 0; i < result.size(); ++i) {
@@ -66,7 +66,7 @@ MaybeShape of_matmul(Import& import, const OnnxNode& node) {
   return result;
 }
 
-// As the queries, with as many numbers for each head as the values have.
+// The output has the shape of the queries, with the values' size of each head.
 MaybeShape of_attention(Import& import, const OnnxNode& node) {
   MaybeShape q = import.shape(node.input(0));
   const MaybeShape v = import.shape(node.input(2));
@@ -91,7 +91,7 @@ std::int64_t value_at(const Shape& values, std::size_t place, std::int64_t other
   return place < values.size() ? values[place] : otherwise;
 }
 
-// How many windows a spatial axis has; below one where there is none.
+// Returns the number of windows along a spatial axis; below one if there is none.
 std::int64_t windows_of(const OnnxNode& node, std::int64_t input, std::size_t axis, std::size_t axes,
                         std::int64_t kernel) {
   const std::string automatic = node.text("auto_pad");
@@ -107,7 +107,7 @@ std::int64_t windows_of(const OnnxNode& node, std::int64_t input, std::size_t ax
   if (room < 0) return 0;
   if (node.integer("ceil_mode", 0) == 0) return room / stride + 1;
   const std::int64_t windows = (room + stride - 1) / stride + 1;
-  // One that would begin behind the input is none.
+  // A window that would begin behind the input does not count.
   return (windows - 1) * stride >= input + before ? windows - 1 : windows;
 }
 
@@ -176,12 +176,12 @@ MaybeShape of_constant(Import& import, const OnnxNode& node) {
   return shape;
 }
 
-// Sizes, or factors of the input's.
+// The operator gives sizes, or scales of the input's sizes.
 MaybeShape of_resize(Import& import, const OnnxNode& node) {
   const MaybeShape x = import.shape(node.input(0));
   MaybeShape sizes = whole_numbers(import.value(node.input(3)).numbers);
   if (x && sizes && sizes->size() == x->size()) {
-    sizes->front() = x->front();  // the batch, which the file may say as its own
+    sizes->front() = x->front();  // the file may give its own batch
     return sizes;
   }
   const std::size_t place = node.operator_name == "Upsample" ? 1 : 2;
@@ -205,7 +205,7 @@ MaybeShape of_pad(Import& import, const OnnxNode& node) {
   return x;
 }
 
-// Blocks of a map's channels laid out in space, or the other way round.
+// Moves blocks of a map's channels into space, or the other way round.
 MaybeShape of_blocks(Import& import, const OnnxNode& node) {
   const MaybeShape x = import.shape(node.input(0));
   const std::int64_t side = node.integer("blocksize", 0);
@@ -238,7 +238,7 @@ MaybeShape of_gather(Import& import, const OnnxNode& node) {
   return result;
 }
 
-// The states of all steps: [steps, directions, batch, states], or the batch first (layout=1).
+// Returns the states of all steps: [steps, directions, batch, states], or the batch first (layout=1).
 MaybeShape of_recurrence(Import& import, const OnnxNode& node) {
   const MaybeShape x = import.shape(node.input(0));
   const std::int64_t states = node.integer("hidden_size", 0);

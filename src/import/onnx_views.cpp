@@ -9,12 +9,12 @@
 #include "jitterscope/error.hpp"
 #include "operation/kinds.hpp"
 
-// Operators that change a shape and move nothing, or move it in a way that has no kind of operation.
+// Imports operators that change a shape and move nothing, or move it in a way that has no kind of operation.
 
 namespace jitterscope::onnx_import {
 namespace {
 
-// PyTorch runs nothing for it: the same memory, seen in another way.
+// PyTorch runs nothing for a view: the same memory gets another shape.
 std::string see_as(Import& import, const OnnxNode& node, const Shape& shape, const Shape& strides) {
   const Tensor tensor = import.tensor(node.input(0));
   Value seen = import.value(node.input(0));
@@ -31,7 +31,7 @@ std::string identity(Import& import, const OnnxNode& node) {
   return x ? see_as(import, node, *x, strides_of(import.value(node.input(0)))) : kUnknownShape;
 }
 
-// As torch.Tensor.reshape: a view where memory can be seen so, else a copy.
+// Does what torch.Tensor.reshape does: a view if the strides allow it, else a copy.
 std::string see_in_shape(Import& import, const OnnxNode& node, const Shape& shape) {
   const Value& x = import.value(node.input(0));
   if (const auto strides = strides_of_view(*x.shape, strides_of(x), shape))
@@ -59,7 +59,7 @@ std::string flatten(Import& import, const OnnxNode& node) {
   return see_in_shape(import, node, {count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end()))});
 }
 
-// Zeros copy a size and one -1 takes what is left.
+// Fills a target shape: zeros copy the input's size, and one -1 takes the rest.
 std::optional<Shape> filled(const Shape& target, const Shape& x) {
   Shape result = target;
   std::optional<std::size_t> open;
@@ -216,7 +216,7 @@ std::string split(Import& import, const OnnxNode& node) {
   return "";
 }
 
-// Of one axis: how many places from `start` to `end`, both counted from the end where negative.
+// Returns the number of places of an axis from `start` to `end`; negative ones count from the end.
 std::int64_t places_between(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
   const auto place = [&](std::int64_t at, std::int64_t last) {
     return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, last);
@@ -226,7 +226,7 @@ std::int64_t places_between(std::int64_t size, std::int64_t start, std::int64_t 
   return std::max<std::int64_t>((place(start, size - 1) - before - step - 1) / -step, 0);
 }
 
-// `strides` become those of the part.
+// Returns the part's shape and changes `strides` to the part's.
 std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape, Shape& strides) {
   const auto numbers = [&](std::size_t place, const char* attribute) -> std::optional<Shape> {
     if (auto known = whole_numbers(import.value(node.input(place)).numbers)) return known;
@@ -258,7 +258,7 @@ std::string slice(Import& import, const OnnxNode& node) {
   if (*part == *x) return identity(import, node);
   const Tensor tensor =
       import.network().select(import.step_name(node), import.tensor(node.input(0)), count_of(*part));
-  const bool same_axes = part->size() == strides.size();  // not where the file recorded another shape
+  const bool same_axes = part->size() == strides.size();  // false if the shape is the file's own
   import.define(node.outputs.front(), *part, tensor, same_axes ? std::optional(strides) : std::nullopt);
   return "";
 }
@@ -275,12 +275,12 @@ const Importers& view_importers() {
 
 namespace {
 
-// Elements at equal distances: axes that follow one another in memory.
+// Axes that follow one another in memory, as one: `count` elements at equal distances.
 struct Piece {
   std::int64_t count, step;
 };
 
-// The innermost last.
+// Returns the pieces, the innermost last.
 std::vector<Piece> pieces_of(const Shape& shape, const Shape& strides) {
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -310,7 +310,7 @@ bool is_row_major(const Shape& shape, const Shape& strides) {
   return true;
 }
 
-// As at::detail::computeStride.
+// Computes the same as at::detail::computeStride.
 std::optional<Shape> strides_of_view(const Shape& shape, const Shape& strides, const Shape& target) {
   std::vector<Piece> pieces = pieces_of(shape, strides);
   Shape result(target.size(), 1);

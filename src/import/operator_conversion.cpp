@@ -91,8 +91,8 @@ constexpr NamedConversion kConversions[] = {
     {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", convert_attention_backward},
 };
 
-// Nothing where no native operation stands for the operator. A shape that no native operation can have is
-// none for the operator itself either, so that error is passed on.
+// Returns an empty list if no native operation does the work. An error about an impossible shape is passed
+// on: the shape is impossible for the operator itself, too.
 Converted convert_natively(const RecordedOperator& recorded, ConversionContext& context) {
   const auto* const found = std::find_if(std::begin(kConversions), std::end(kConversions),
                                          [&](const auto& known) { return known.name == recorded.name; });
@@ -128,7 +128,7 @@ std::vector<ConvertedOperation> convert(const RecordedOperator& recorded, Conver
     try {
       converted.aten = Operation(aten_of(recorded));
     } catch (const UsageError&) {
-      // What the record lacks for PyTorch's own operator, the native operation does without.
+      // The native operation does not need the arguments that the record lacks.
     }
   }
   return native;
@@ -138,7 +138,7 @@ namespace {
 
 constexpr std::int64_t kTooLarge = std::int64_t{1} << 50;
 
-// Past kTooLarge it stays there, so that a damaged shape cannot overflow.
+// The product stays at kTooLarge, so that a damaged shape cannot overflow.
 std::int64_t limited(std::int64_t a, std::int64_t b) {
   if (a <= 0 || b <= 0) return 0;
   return a > kTooLarge / b ? kTooLarge : a * b;
@@ -214,7 +214,7 @@ Layout suggested_layout(const AtenArgument& tensor) {
   std::int64_t smallest = 0;
   for (const std::size_t dimension : {1u, 3u, 2u, 0u}) {
     if (tensor.shape[dimension] == 0 || strides[dimension] < smallest) return Layout::nchw;
-    // Strides that are all the same say nothing: n·1·1·1 is taken as nchw.
+    // Equal strides do not tell the layouts apart: n·1·1·1 is taken as nchw.
     if (dimension == 0 && smallest == strides[1]) return Layout::nchw;
     smallest = limited(strides[dimension], std::max<std::int64_t>(tensor.shape[dimension], 1));
   }

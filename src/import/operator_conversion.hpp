@@ -1,4 +1,4 @@
-// From a recorded operator to the operations that do its work.
+// Converts a recorded operator to the operations that do its work.
 #pragma once
 
 #include <initializer_list>
@@ -19,9 +19,9 @@ using OperandTensor = std::pair<std::string_view, std::optional<TensorIdentity>>
 /// One of the operations that an operator is timed as.
 struct ConvertedOperation {
   Operation operation;
-  std::optional<Operation> aten = {};  ///< the operator itself; nothing where it cannot be written down
-  std::string part = {};               ///< of an operator that is several operations: dgrad, wgrad
-  /// Which tensor each operand is, by the name that Operation::operands() gives it.
+  std::optional<Operation> aten = {};  ///< the operator itself; nullopt if it cannot be written down
+  std::string part = {};               ///< which part, if the operator is several operations: dgrad, wgrad
+  /// The tensor of each operand, by the operand's name in Operation::operands().
   std::vector<OperandTensor> tensors = {};
 };
 
@@ -30,55 +30,55 @@ inline ConvertedOperation as_operation(Operation::Parameters parameters,
   return {std::move(parameters), std::nullopt, "", std::move(tensors)};
 }
 
-/// What one operator must know of others of its record.
+/// Facts from the whole record that the conversion of one operator needs.
 struct ConversionContext {
   bool on_gpu = true;
-  /// Whether the record names the kernels that ran.
+  /// True if the record names the kernels that ran.
   bool knows_kernels = false;
-  /// As the last forward convolution said: the backward operator does not record it. Nothing recorded:
-  /// PyTorch's default.
+  /// TF32 setting of the last forward convolution, because the backward operator does not record it.
+  /// PyTorch's default if none was recorded.
   bool allow_tf32 = true;
-  /// Sentences on what the operations leave out, each once.
+  /// Sentences on differences between operators and operations, each once.
   std::vector<std::string> notes = {};
 
   void note(std::string_view sentence);
 };
 
-/// A native operation where one does the same work, else the operator itself. Throws UsageError, whose
-/// sentence is the reason, where it is neither.
+/// Returns native operations that do the same work, else the operator itself. Throws UsageError with the
+/// reason if neither is possible.
 std::vector<ConvertedOperation> convert(const RecordedOperator& recorded, ConversionContext& context);
 
-/// Takes the gradient of the bias out of a convolution_backward whose sum for it is timed apart. False where
-/// nothing else was wanted.
+/// Removes the bias gradient from a convolution_backward whose sum for it is timed apart. Returns false if no
+/// other gradient was wanted.
 bool leave_bias_gradient_out(RecordedOperator& recorded);
 
-/// The operator with its arguments as recorded. Throws UsageError where an argument is not recorded.
+/// Returns the operator with its arguments as recorded. Throws UsageError if an argument is not recorded.
 Aten aten_of(const RecordedOperator& recorded);
 
-// The families of operators that native operations stand for. Each function takes an operator of its family
-// and throws NotNative where no native operation does the same work.
+// Conversions of operators to native operations. Each function takes an operator of its family and throws
+// NotNative if no native operation does the same work.
 
 using Converted = std::vector<ConvertedOperation>;
 using NativeConversion = Converted (*)(const RecordedOperator&, ConversionContext&);
 
-// operator_convolution.cpp
+// Convolutions, in operator_convolution.cpp.
 Converted convert_convolution(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_transposed_convolution(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_convolution_backward(const RecordedOperator& recorded, ConversionContext& context);
-// operator_matmul.cpp
+// Matrix products, in operator_matmul.cpp.
 Converted convert_linear(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_addmm(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_mm(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_bmm(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_baddbmm(const RecordedOperator& recorded, ConversionContext& context);
-// operator_normalization.cpp
+// Normalization and softmax, in operator_elementwise.cpp.
 Converted convert_batch_norm(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_batch_norm_backward(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_layer_norm(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_layer_norm_backward(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_softmax(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_softmax_backward(const RecordedOperator& recorded, ConversionContext& context);
-// operator_pool.cpp
+// Pooling, in operator_convolution.cpp.
 Converted convert_max_pool(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_max_pool_backward(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_average_pool(const RecordedOperator& recorded, ConversionContext& context);
@@ -86,38 +86,38 @@ Converted convert_average_pool_backward(const RecordedOperator& recorded, Conver
 Converted convert_adaptive_pool(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_adaptive_pool_backward(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_mean(const RecordedOperator& recorded, ConversionContext& context);
-// operator_elementwise.cpp
+// Elementwise operators, fills and copies, in operator_elementwise.cpp.
 Converted convert_sum_or_product(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_activation(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_activation_backward(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_fill(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_copy(const RecordedOperator& recorded, ConversionContext& context);
-// operator_attention.cpp
+// Attention, in operator_matmul.cpp.
 Converted convert_attention(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_attention_backward(const RecordedOperator& recorded, ConversionContext& context);
-// operator_training.cpp
+// Embeddings and optimizer steps, in operator_elementwise.cpp.
 Converted convert_embedding(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_embedding_backward(const RecordedOperator& recorded, ConversionContext& context);
 Converted convert_optimizer(const RecordedOperator& recorded, ConversionContext& context);
 
 // How a recorded tensor lies in memory, by PyTorch's own rules.
 
-/// Whether the tensor is dense with its dimensions in `order`, outermost first. The stride of a dimension of
-/// one element means nothing. Strides that are absent are those of a dense row-major tensor.
+/// True if the tensor is dense with its dimensions in `order`, outermost first. The stride of a dimension of
+/// one element does not matter. A tensor without strides counts as dense and row-major.
 bool is_dense_in(const AtenArgument& tensor, std::span<const int> order);
 bool is_dense_row_major(const AtenArgument& tensor);
-/// Dense in any order of its dimensions: what elementwise kernels walk through as one line.
+/// True if the tensor is dense in any order of its dimensions; elementwise kernels treat it as one line.
 bool is_dense(const AtenArgument& tensor);
 bool have_equal_strides(const AtenArgument& a, const AtenArgument& b);
-/// nchw or nhwc, where a tensor of four dimensions is dense in it; suggested_layout where both hold.
+/// Returns the layout in which a 4D tensor is dense: suggested_layout() if in both, nullopt if in neither.
 std::optional<Layout> dense_layout(const AtenArgument& tensor);
 
-/// What suggest_memory_format() answers for a tensor of four dimensions: nhwc where its strides are in that
-/// order, sizes of one included (is_channels_last_strides_2d of c10/core/MemoryFormat.h).
+/// Returns what suggest_memory_format() does for a 4D tensor: nhwc if its strides are in that order, those of
+/// sizes of one included (is_channels_last_strides_2d of c10/core/MemoryFormat.h).
 Layout suggested_layout(const AtenArgument& tensor);
 
 std::int64_t element_count(const AtenArgument& tensor);
-/// The type that a native operation computes in. Throws NotNative for integers, booleans and others.
+/// Returns the type that a native operation computes in. Throws NotNative for integers, booleans and others.
 DataType native_type(const AtenArgument& tensor);
 
 }  // namespace jitterscope

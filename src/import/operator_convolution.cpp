@@ -4,21 +4,21 @@
 #include "import/operator_conversion.hpp"
 #include "operation/pytorch.hpp"
 
-// Convolutions, by the rules of aten/src/ATen/native/Convolution.cpp and cudnn/ConvShared.cpp.
+// Converts convolutions (by aten/src/ATen/native/Convolution.cpp and cudnn/ConvShared.cpp) and pooling.
 
 namespace jitterscope {
 namespace {
 
 using Pair = std::pair<std::int64_t, std::int64_t>;
 
-// cudnn_conv_suggest_memory_format: doubles are always nchw.
+// Follows cudnn_conv_suggest_memory_format: doubles are always nchw.
 Layout convolution_layout(const AtenArgument& a, const AtenArgument& b) {
   if (native_type(a) == DataType::f64) return Layout::nchw;
   const bool nhwc = suggested_layout(a) == Layout::nhwc || suggested_layout(b) == Layout::nhwc;
   return nhwc ? Layout::nhwc : Layout::nchw;
 }
 
-// The problem whose input, weight and output are these; data type and layout are the caller's.
+// Returns the convolution of this input and weight; the caller sets data type and layout.
 Conv2d problem_of(const std::vector<std::int64_t>& input, const AtenArgument& weight,
                   const Arguments& arguments) {
   require_native(input.size() == 4 && weight.shape.size() == 4);
@@ -38,7 +38,7 @@ DataType convolution_type(const AtenArgument& tensor, const ConversionContext& c
   return type == DataType::f32 && context.allow_tf32 && context.on_gpu ? kPytorchConvolutionOfF32 : type;
 }
 
-// A damaged record may hold sizes whose sums overflow; no tensor is larger than this in one dimension.
+// A damaged record may hold sizes whose sums overflow; no tensor has this size in one dimension.
 bool is_possible_size(std::int64_t size) { return size >= 0 && size < (std::int64_t{1} << 31); }
 
 std::int64_t transposed_size(std::int64_t size, std::int64_t filter, std::int64_t stride, std::int64_t pad,
@@ -50,9 +50,8 @@ std::int64_t transposed_size(std::int64_t size, std::int64_t filter, std::int64_
   return (size - 1) * stride - 2 * pad + dilation * (filter - 1) + 1 + output_padding;
 }
 
-// Layouts in which cuDNN is asked for both gradients: _convolution_backward makes the input contiguous in
-// the layout of input and weight where the weight's gradient is wanted, then the other gradient in the
-// input's layout.
+// Layouts in which cuDNN computes the two gradients. If the weight's is wanted, _convolution_backward makes
+// the input contiguous in input's and weight's layout; then the input's gradient follows the input's.
 struct GradientLayouts {
   Layout dgrad, wgrad;
 };
@@ -65,7 +64,7 @@ GradientLayouts gradient_layouts(const AtenArgument& input, const AtenArgument& 
 struct Gradients {
   Conv2d problem;
   bool transposed = false;
-  std::vector<bool> mask;  ///< of input, weight, bias
+  std::vector<bool> mask;  ///< wanted gradients: input, weight, bias
 };
 
 Gradients read_gradients(const Arguments& arguments) {
@@ -73,7 +72,7 @@ Gradients read_gradients(const Arguments& arguments) {
   gradients.transposed = arguments.boolean("transposed");
   gradients.mask = arguments.booleans("output_mask");
   require_native(gradients.mask.size() == 3);
-  // A transposed convolution is the input gradient of one whose input is what came out of it.
+  // A transposed convolution is the input gradient of the convolution from its output to its input.
   const AtenArgument& source = arguments.tensor(gradients.transposed ? "grad_output" : "input");
   const AtenArgument& output = arguments.tensor(gradients.transposed ? "input" : "grad_output");
   gradients.problem = problem_of(source.shape, arguments.tensor("weight"), arguments);
@@ -81,7 +80,7 @@ Gradients read_gradients(const Arguments& arguments) {
   return gradients;
 }
 
-// A convolution along one dimension is PyTorch's along the second of two, of inputs that it makes contiguous.
+// PyTorch runs a 1D convolution as a 2D one along the second dimension, and makes its inputs contiguous.
 void view_as_two_dimensional(AtenArgument& tensor) {
   if (tensor.kind != AtenArgument::Kind::tensor || tensor.shape.size() != 3) return;
   tensor.shape.insert(tensor.shape.begin() + 2, 1);
@@ -106,7 +105,7 @@ RecordedOperator viewed_as_two_dimensional(RecordedOperator recorded) {
   return recorded;
 }
 
-// The operator with one gradient wanted: each is timed alone.
+// Returns the operator with one gradient wanted, because each is timed alone.
 Operation with_mask(const RecordedOperator& recorded, std::size_t wanted) {
   Aten aten = aten_of(recorded);
   const std::vector<std::string>& names = recorded.argument_names;
@@ -233,7 +232,7 @@ Pool2d pool_of(const AtenArgument& input, PoolKind kind) {
 
 void read_window(Pool2d& pool, const Arguments& arguments) {
   std::tie(pool.window_h, pool.window_w) = arguments.pair("kernel_size");
-  pool.stride_h = pool.window_h, pool.stride_w = pool.window_w;  // what an empty stride means
+  pool.stride_h = pool.window_h, pool.stride_w = pool.window_w;  // the default for an empty stride
   if (!arguments.integers("stride").empty()) {
     std::tie(pool.stride_h, pool.stride_w) = arguments.pair("stride");
   }
@@ -258,7 +257,7 @@ Pool2d average_pool_of(const Arguments& arguments) {
   return pool;
 }
 
-// Windows of one size next to each other, where the output's size divides the input's.
+// Windows have one size and do not overlap if the output's size divides the input's.
 Pool2d adaptive_pool_of(const AtenArgument& input, std::int64_t out_h, std::int64_t out_w) {
   Pool2d pool = pool_of(input, PoolKind::average);
   require_native(out_h > 0 && out_w > 0 && pool.h % out_h == 0 && pool.w % out_w == 0);

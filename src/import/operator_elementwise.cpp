@@ -3,7 +3,7 @@
 #include "import/operator_conversion.hpp"
 #include "operation/pytorch.hpp"
 
-// Element by element: sums, products, activations, fills and copies.
+// Converts elementwise operators, fills and copies, normalization, softmax, embeddings and optimizer steps.
 
 namespace jitterscope {
 namespace {
@@ -21,7 +21,7 @@ bool are_alike(const AtenArgument& a, const AtenArgument& b) {
   return a.text == b.text && have_equal_strides(a, b);
 }
 
-// x + bias.reshape(1, c, 1, 1), as PyTorch adds a convolution's bias.
+// Recognises x + bias.reshape(1, c, 1, 1), as PyTorch adds a convolution's bias.
 ConvertedOperation bias_add(const AtenArgument& x, const AtenArgument& bias) {
   require_native(x.shape.size() == 4 && x.text == bias.text && is_dense_row_major(bias));
   const std::vector<std::int64_t> whole = {1, x.shape[1], 1, 1}, part = {x.shape[1], 1, 1};
@@ -65,7 +65,7 @@ ElementwiseKind activation_backward(std::string_view word, const Arguments& argu
   throw NotNative();
 }
 
-// A profiler trace leaves strings out; the exact one is what torch.nn.GELU computes unless told otherwise.
+// A profiler trace lacks strings. torch.nn.GELU computes the exact function unless told otherwise.
 void require_exact_gelu(const Arguments& arguments, ConversionContext& context) {
   const RecordedArgument* approximate = arguments.find("approximate");
   if (approximate != nullptr && approximate->value.kind == AtenArgument::Kind::text) {
@@ -128,16 +128,16 @@ Converted convert_fill(const RecordedOperator& recorded, ConversionContext&) {
   return {result};
 }
 
-// Between tensors that lie alike PyTorch copies the bytes by the driver.
+// Between tensors with equal strides PyTorch copies the bytes by the driver.
 Converted convert_copy(const RecordedOperator& recorded, ConversionContext&) {
   const Arguments arguments(recorded);
   const AtenArgument &to = arguments.tensor("self"), &from = arguments.tensor("src");
   require_native(are_alike(to, from) && is_dense(to));
   const RecordedArgument *target = arguments.find("self"), *source = arguments.find("src");
-  // Where the record does not say between which devices, it may be a copy from or to the host.
+  // If the record does not name the devices, the copy may be from or to the host.
   require_native(!target->device.empty() && target->device == source->device);
   const Copy copy{element_count(to) * element_size(native_type(to)).value()};
-  require_native(copy.bytes % element_size(DataType::f32).value() == 0);  // what a copy is checked as
+  require_native(copy.bytes % element_size(DataType::f32).value() == 0);  // copies are checked as f32
   return {as_operation(copy, {{"x", arguments.identity("src")}, {"y", arguments.output_identity(0)}})};
 }
 
@@ -147,7 +147,7 @@ namespace {
 
 BatchNorm batch_norm_of(const Arguments& arguments) {
   AtenArgument input = arguments.tensor("input");
-  // cuDNN gets tensors of three dimensions with a fourth of one element (cudnn/BatchNorm.cpp).
+  // PyTorch gives cuDNN 3D tensors with a fourth dimension of one element (cudnn/BatchNorm.cpp).
   if (input.shape.size() == 3 && is_dense_row_major(input)) {
     input.shape.push_back(1);
     input.strides.clear();
@@ -166,7 +166,7 @@ BatchNorm batch_norm_of(const Arguments& arguments) {
   return norm;
 }
 
-// A dense matrix whose columns are the last dimensions, as many as `inner`.
+// A dense tensor as a matrix: its last `inner` dimensions are the columns.
 struct Rows {
   std::int64_t rows = 0, columns = 1;
 };
@@ -221,7 +221,7 @@ Converted convert_batch_norm(const RecordedOperator& recorded, ConversionContext
 Converted convert_batch_norm_backward(const RecordedOperator& recorded, ConversionContext&) {
   const Arguments arguments(recorded);
   BatchNorm norm = batch_norm_of(arguments);
-  // In inference its gradient is another operation: the statistics are constants there.
+  // In inference the gradient is another operation, because the statistics are constants.
   require_native(arguments.boolean_or("train", true));
   norm.pass = Pass::backward;
   const bool cudnn = arguments.find("save_var") != nullptr;
@@ -282,7 +282,7 @@ Converted convert_softmax_backward(const RecordedOperator& recorded, ConversionC
 
 namespace {
 
-// All parameters of a step, as one.
+// Returns one step over all parameters together.
 OptimizerStep step_over(const AtenArgument& parameters, OptimizerKind kind) {
   require_native(parameters.kind == AtenArgument::Kind::list && !parameters.elements.empty());
   OptimizerStep step;
@@ -310,7 +310,7 @@ OptimizerKind optimizer_kind(const RecordedOperator& recorded, const Arguments& 
     const bool momentum = !list(arguments, "momentum_buffer_list").elements.empty();
     return momentum ? OptimizerKind::momentum : OptimizerKind::sgd;
   }
-  // p += -lr·g for all parameters: what torch.optim.SGD without momentum does.
+  // The operator is p += -lr·g for all parameters: torch.optim.SGD without momentum.
   require_native(list(arguments, "other").elements.size() == list(arguments, "self").elements.size());
   require_native(arguments.number_or("alpha", 1.0) < 0.0);
   return OptimizerKind::sgd;

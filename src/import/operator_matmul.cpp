@@ -6,13 +6,13 @@
 
 #include "import/operator_conversion.hpp"
 
-// Matrix products, by the strides of their operands.
+// Converts matrix products, by the strides of their operands, and attention.
 
 namespace jitterscope {
 namespace {
 
-// Whether the last two dimensions are a transposed view of a dense matrix. Throws NotNative where they are
-// neither dense nor that, or the matrices of a batch do not follow one another.
+// True if the last two dimensions are a transposed view of a dense matrix. Throws NotNative if they are
+// neither dense nor that, or if the matrices of a batch do not follow one another.
 bool is_transposed(const AtenArgument& matrix) {
   const std::size_t rank = matrix.shape.size();
   require_native(rank == 2 || rank == 3);
@@ -32,7 +32,7 @@ DataType product_type(const AtenArgument& tensor, ConversionContext& context) {
   return type;
 }
 
-// op(a)·op(b) of two matrices, or of two batches of them.
+// Returns op(a)·op(b) of two matrices, or of two batches of them.
 Matmul product(const AtenArgument& a, const AtenArgument& b, ConversionContext& context) {
   const std::size_t rank = a.shape.size();
   require_native((rank == 2 || rank == 3) && b.shape.size() == rank && a.text == b.text);
@@ -57,8 +57,8 @@ Converted matmul_of(const Matmul& matmul, const Arguments& arguments, std::strin
                                 {"c", arguments.output_identity(0)}})};
 }
 
-// aten::mm.dtype and its like have one argument more, and write another type than they read. Profiler traces
-// do not name overloads. A tensor in that place is where the result is written (out=).
+// aten::mm.dtype and the like have one more argument, and write another type than they read. Profiler traces
+// do not name overloads. A tensor in that place is the place for the result (out=).
 void require_one_type(const RecordedOperator& recorded, std::size_t count) {
   const auto& arguments = recorded.arguments;
   require_native(arguments.size() <= count || arguments[count].value.kind == AtenArgument::Kind::tensor);
@@ -125,7 +125,7 @@ Converted convert_bmm(const RecordedOperator& recorded, ConversionContext& conte
 Converted convert_baddbmm(const RecordedOperator& recorded, ConversionContext& context) {
   const Arguments arguments(recorded);
   require_one_type(recorded, 5);
-  // With another beta a third batch of matrices is read.
+  // With another beta, a third batch of matrices is read.
   require_native(arguments.number_or("beta", 1.0) == 0.0);
   const AtenArgument& a = arguments.tensor("batch1");
   require_native(a.shape.size() == 3);
@@ -141,7 +141,7 @@ bool is_absent(const Arguments& arguments, std::string_view name) {
   return argument == nullptr || argument->value.kind == AtenArgument::Kind::none;
 }
 
-// A tensor of one head, or of one query, lies in two orders at once: the one that all have is looked for.
+// Finds the order that all tensors have: a tensor of one head or one query fits two orders.
 HeadLayout layout_of(std::initializer_list<const AtenArgument*> tensors) {
   constexpr std::pair<HeadLayout, std::array<int, 4>> kOrders[] = {
       {HeadLayout::bhsd, {0, 1, 2, 3}}, {HeadLayout::bshd, {0, 2, 1, 3}}, {HeadLayout::sbhd, {2, 0, 1, 3}}};
@@ -152,16 +152,16 @@ HeadLayout layout_of(std::initializer_list<const AtenArgument*> tensors) {
   throw NotNative();
 }
 
-// FlashAttention 2 aligns the mask of a causal one at the last key, where queries and keys are not equally
-// many; the operation, and PyTorch's other kernels, at the first.
+// True if the causal mask is aligned at the last key, as FlashAttention 2 does if there are not as many
+// queries as keys. The operation, and PyTorch's other kernels, align it at the first.
 bool sees_last_keys(const RecordedOperator& recorded, const Attention& attention) {
   const bool is_flash = recorded.name.find("_flash_attention") != std::string::npos &&
                         recorded.name.find("_for_cpu") == std::string::npos;
   return is_flash && attention.causal && attention.queries != attention.keys;
 }
 
-// query, key, value: batch · heads · length · dim, all in one order in memory. The last two may have fewer
-// heads (enable_gqa).
+// Reads query, key and value of batch · heads · length · dim, all in one order in memory. Keys and values may
+// have fewer heads (enable_gqa).
 Attention attention_of(const RecordedOperator& recorded, ConversionContext& context) {
   const Arguments arguments(recorded);
   const AtenArgument &query = arguments.tensor("query"), &key = arguments.tensor("key");

@@ -6,10 +6,10 @@
 namespace jitterscope {
 namespace {
 
-// What is timed beneath a node.
+// The timed operators beneath a node.
 struct Beneath {
   bool anything = false;
-  bool computing = false;  ///< more than fills and copies
+  bool computing = false;  ///< some do more than fills and copies
 };
 
 OperatorRole role_of(const OperatorNode& node, Work work, const Beneath& beneath) {
@@ -20,7 +20,7 @@ OperatorRole role_of(const OperatorNode& node, Work work, const Beneath& beneath
     case Work::calls: return beneath.anything ? OperatorRole::nothing : OperatorRole::timed;
     case Work::whole:
     case Work::beside: return OperatorRole::timed;
-    // What only fills and copies beneath it, it has done for work of its own.
+    // Operators beneath it that only fill and copy serve its own work.
     case Work::unknown:
       return node.launches || !beneath.computing ? OperatorRole::timed : OperatorRole::nothing;
     case Work::foreign:
@@ -35,7 +35,7 @@ std::vector<OperatorRole> select_operators(const std::vector<OperatorNode>& node
   std::vector<OperatorRole> roles(nodes.size());
   std::vector<Work> works(nodes.size());
   std::vector<Beneath> beneath(nodes.size());
-  // Parents stand before their children: from the end, each node's children are known when it comes.
+  // Parents come before their children, so going from the end each node's children are known.
   for (std::size_t i = nodes.size(); i-- > 0;) {
     const OperatorNode& node = nodes[i];
     works[i] = work_of(node.name);
@@ -85,11 +85,11 @@ namespace {
 
 // Each list holds names without aten::, with a space on both sides of each.
 
-// Allocate: the caching allocator's work, none of the GPU's.
+// These allocate: work of the caching allocator, not of the GPU.
 constexpr std::string_view kAllocate =
     " empty empty_like empty_strided empty_quantized new_empty new_empty_strided resize_ resize_as_ set_ "
     "_resize_output_ record_stream lift lift_fresh ";
-// Another shape, strides or offset over the same memory.
+// These give another shape, strides or offset over the same memory.
 constexpr std::string_view kView =
     " view view_as _unsafe_view _reshape_alias alias as_strided as_strided_ t t_ transpose transpose_ "
     "permute movedim moveaxis swapaxes swapdims numpy_T mT mH adjoint expand expand_as broadcast_to squeeze "
@@ -97,21 +97,21 @@ constexpr std::string_view kView =
     "unfold unflatten diagonal detach detach_ real imag view_as_real view_as_complex _conj conj resolve_neg_ "
     "values indices broadcast_tensors atleast_1d atleast_2d atleast_3d hsplit vsplit dsplit unsafe_chunk "
     "unsafe_split unsafe_split_with_sizes ";
-// Answer from the shape and type alone.
+// These answer from the shape and type alone.
 constexpr std::string_view kAsk =
     " result_type can_cast promote_types is_same_size is_pinned is_floating_point is_complex is_contiguous "
     "size stride numel dim sym_size sym_stride sym_numel requires_grad_ retain_grad output_nr _version data "
     "is_leaf _has_compatible_shallow_copy_type _use_cudnn_ctc_loss _debug_has_internal_overlap "
     "_fused_sdp_choice _cudnn_init_dropout_state cudnn_is_acceptable device ";
-// Copy or fill by copy_ and fill_, or do nothing: to() of a tensor that is already so.
+// These copy or fill by copy_ and fill_, or do nothing, as to() of a tensor that is already so.
 constexpr std::string_view kPass =
     " to _to_copy type_as contiguous reshape reshape_as flatten ravel float half double bfloat16 cuda cpu "
     "resolve_conj resolve_neg zeros zeros_like ones ones_like full full_like new_zeros new_ones new_full "
     "scalar_tensor dropout feature_dropout alpha_dropout identity pin_memory _pin_memory item is_nonzero "
     "expand_copy pad constant_pad_nd ";
 constexpr std::string_view kCall = " zero_ clone linear matmul ";
-// Their kernels do the work; what they call for fills or prepares memory, or is the same work under another
-// name (embedding calls index_select, and _scaled_dot_product_* the kernel's own operator).
+// These do the work by their own kernels. They call others to fill or prepare memory, or for the same work
+// under another name (embedding calls index_select, and _scaled_dot_product_* the kernel's own operator).
 constexpr std::string_view kWhole =
     " cudnn_batch_norm cudnn_batch_norm_backward native_batch_norm native_batch_norm_backward "
     "_native_batch_norm_legit native_layer_norm native_layer_norm_backward native_group_norm "
@@ -128,17 +128,17 @@ constexpr std::string_view kWhole =
     "_scaled_dot_product_fused_attention_overrideable _flash_attention_forward _flash_attention_backward "
     "_efficient_attention_forward _efficient_attention_backward _cudnn_attention_forward "
     "_cudnn_attention_backward "
-    // A mean or sum of what they computed, or a search for where the mask holds.
+    // They call a mean or sum of their result, or a search for where the mask holds.
     "mse_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_backward index "
     "masked_select masked_scatter_ "
-    // Sorts, counts and random numbers beneath, scales behind.
+    // They call sorts, counts and random numbers before, or scale afterwards.
     "_unique2 unique_dim unique_consecutive bincount histc median kthvalue multinomial randperm "
     "repeat_interleave _embedding_bag _embedding_bag_dense_backward renorm std var _fft_r2c _fft_c2r "
     "_fft_c2c "
-    // Sums for the gradients of biases, copies of weights.
+    // They call sums for bias gradients, and copies of weights.
     "_cudnn_rnn _cudnn_rnn_backward mkldnn_rnn_layer mkldnn_rnn_layer_backward "
     "_thnn_fused_lstm_cell_backward_impl _thnn_fused_gru_cell_backward ";
-// Copies into another memory format, and the sum for a bias, are operations of their own.
+// They call copies into another memory format and the sum for a bias, which are operations of their own.
 constexpr std::string_view kBeside =
     " cudnn_convolution cudnn_convolution_transpose convolution_backward mkldnn_convolution "
     "miopen_convolution _conv_depthwise2d conv_depthwise3d ";
@@ -155,7 +155,7 @@ bool is_in(std::string_view list, std::string_view word) {
   return false;
 }
 
-// Of autograd (MulBackward0, torch::autograd::AccumulateGrad), of the profiler, and what users annotate.
+// True for autograd (MulBackward0, torch::autograd::AccumulateGrad), the profiler, and users' annotations.
 bool belongs_to_framework(std::string_view name) {
   constexpr std::array kPrefixes = {"autograd::",   "torch::autograd::", "[pytorch|",  "Optimizer.",
                                     "ProfilerStep", "nn.Module: ",       "enumerate(", "## "};

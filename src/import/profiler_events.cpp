@@ -18,7 +18,7 @@ namespace ondemand = simdjson::ondemand;
 
 enum class Category { other, called_operator, launch, gpu_work, annotation };
 
-// Older PyTorch (before 1.12) wrote other words.
+// PyTorch before 1.12 wrote other words.
 Category category_of(std::string_view text) {
   constexpr std::pair<std::string_view, Category> kCategories[] = {
       {"cpu_op", Category::called_operator}, {"Operator", Category::called_operator},
@@ -33,14 +33,14 @@ Category category_of(std::string_view text) {
   return Category::other;
 }
 
-// A number or a word as JSON has it: without the quotes, in which some programs that rewrite traces put
-// numbers, and without the blanks that follow it.
+// Returns a JSON number or word without quotes, in which some programs that rewrite traces put numbers, and
+// without the blanks behind it.
 std::string_view bare(std::string_view token) {
   if (token.starts_with('"')) return token.substr(1, token.find('"', 1) - 1);
   return token.substr(0, token.find_first_of(" \t\r\n"));
 }
 
-// 1.7169e+15, as programs write times that hold them as doubles.
+// Reads 1.7169e+15, as programs that hold times as doubles write them.
 std::optional<RecordTime> parse_power(std::string_view token) {
   constexpr double kLargest = 4.5e15;  // µs: 142 years
   double number = 0.0;
@@ -50,7 +50,7 @@ std::optional<RecordTime> parse_power(std::string_view token) {
   return static_cast<RecordTime>(std::llround(number * 1000.0));
 }
 
-// Microseconds with decimals, exactly: 1716900000123456.789 has more digits than a double.
+// Reads microseconds with decimals exactly: 1716900000123456.789 has more digits than a double.
 std::optional<RecordTime> parse_time(std::string_view token) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 52;  // µs: 142 years
   token = bare(token);
@@ -72,7 +72,7 @@ std::optional<RecordTime> parse_time(std::string_view token) {
 
 struct Event {
   Category category = Category::other;
-  bool complete = false;  ///< "ph": "X", with a begin and a duration
+  bool complete = false;  ///< "ph": "X", which has a begin and a duration
   std::string_view name, arguments, process, thread;
   std::optional<RecordTime> begin, duration;
 };
@@ -107,9 +107,9 @@ class Reader {
   struct Launch {
     std::uint32_t thread = 0;
     RecordTime begin = 0;
-    bool is_of_graph = false;                 ///< all kernels of a graph have the number of its launch
-    bool is_repeated = false;                 ///< several launches have this number
-    std::optional<std::int64_t> device = {};  ///< of the first work with this number
+    bool is_of_graph = false;                 ///< a launch of a graph: all its kernels have this number
+    bool is_repeated = false;                 ///< several launches share this number
+    std::optional<std::int64_t> device = {};  ///< GPU of the first work with this number
   };
 
   void read_device(ondemand::value value) {
@@ -131,7 +131,7 @@ class Reader {
       if (event.get_object().get(object) == simdjson::SUCCESS) {
         add(read_event(object));
       } else if (event.get_array().get(list) == simdjson::SUCCESS) {
-        read_events(list);  // lists that were joined by hand
+        read_events(list);  // lists joined by hand
       }
     }
   }
@@ -149,7 +149,7 @@ class Reader {
       } else if (key == "name") {
         const simdjson::error_code error = value.get_string().get(text);
         if (error == simdjson::SUCCESS) event.name = text;
-        if (error == simdjson::STRING_ERROR) throw simdjson::simdjson_error(error);  // it can be mended
+        if (error == simdjson::STRING_ERROR) throw simdjson::simdjson_error(error);  // mending may repair it
       } else if (key == "pid") {
         event.process = bare(value.raw_json_token());
       } else if (key == "tid") {
@@ -229,7 +229,7 @@ class Reader {
         file_name_, sign));
   }
 
-  // An operator that begins when its caller does is the shorter one, or the later one in the file.
+  // If an operator begins together with its caller, the caller is the longer one, or the earlier in the file.
   void sort_operators() {
     std::stable_sort(events_.operators.begin(), events_.operators.end(),
                      [](const CalledOperator& a, const CalledOperator& b) {
@@ -248,7 +248,7 @@ class Reader {
     }
   }
 
-  // The later one ends after the other, within which it began. A thread calls one operator after another.
+  // Fails if the later operator began within the other and ends after it: a thread calls one after another.
   void require_no_overlap(const CalledOperator& other, const CalledOperator& later) const {
     constexpr RecordTime kRounding = 1000;  // older PyTorch wrote whole microseconds
     constexpr std::string_view kPrefix = "aten::";
@@ -259,13 +259,13 @@ class Reader {
                     later.name));
   }
 
-  // The operator at or above a place that is still running at this time.
+  // Returns the operator at or above a place that is still running at this time.
   std::size_t innermost(std::size_t place, RecordTime time) const {
     while (place != kNoParent && events_.operators[place].end < time) place = events_.parents[place];
     return place;
   }
 
-  // Each process numbers its launches by itself, and a kernel names its launch by that number alone.
+  // Each process numbers its own launches, and a kernel names its launch by that number alone.
   void require_one_process(const GpuWork& work, Launch& launch) const {
     if (launch.is_repeated)
       fail_of_processes(fmt::format("two launches have the number (correlation) {}", work.correlation));

@@ -1,4 +1,4 @@
-// The events of a profiler trace that say what ran on the GPU, and for which operator.
+// Reads the events of a profiler trace: what ran on the GPU, and which operator launched it.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace jitterscope {
 
-/// Since the record's own zero. Whole, as a double does not hold nanoseconds since 1970.
+/// Nanoseconds since the record's zero. Integer: a double cannot hold nanoseconds since 1970 exactly.
 using RecordTime = std::int64_t;
 
 struct CalledOperator {
   std::string_view name;
-  std::string_view arguments;  ///< `args`, its JSON; empty where the event has none
+  std::string_view arguments;  ///< JSON of its `args`; empty if the event has none
   std::uint32_t thread = 0;
   RecordTime begin = 0, end = 0;
 };
@@ -30,23 +30,23 @@ struct GpuWork {
   RecordTime begin = 0;
   std::int64_t correlation = -1;
   std::int64_t device = -1;
-  std::size_t caller = kNoParent;  ///< the innermost operator that it was launched in
-  RecordTime launched = 0;         ///< when, on the CPU
+  std::size_t caller = kNoParent;  ///< the innermost operator that launched it
+  RecordTime launched = 0;         ///< time of the launch on the CPU
 };
 
-/// Views into the JSON, which must outlive it.
+/// All events of a trace. They are views into the JSON, which must outlive them.
 struct ProfilerEvents {
-  std::vector<CalledOperator> operators;  ///< of each thread in the order of their begin; parents come first
-  std::vector<std::size_t> parents;       ///< as many; kNoParent where there is none
+  std::vector<CalledOperator> operators;  ///< by thread, then by begin; parents come first
+  std::vector<std::size_t> parents;       ///< one for each operator; kNoParent if it has none
   std::vector<GpuWork> work;              ///< in the order of launch
   std::string device;
-  std::set<std::string_view> steps;  ///< by their names, as schedule() of torch.profiler marks them
-  std::set<std::string> processes;   ///< that called operators
-  std::set<std::int64_t> devices;    ///< that did the work
+  std::set<std::string_view> steps;  ///< names of steps, as schedule() of torch.profiler marks them
+  std::set<std::string> processes;   ///< processes that called operators
+  std::set<std::int64_t> devices;    ///< GPUs that did the work
 };
 
-/// Throws UsageError where the text is no profiler trace, or it cannot be told which of several processes'
-/// operators launched the work.
+/// Throws UsageError if the text is no profiler trace, or if several processes' traces were joined such that
+/// the work of one cannot be told from that of another.
 ProfilerEvents read_profiler_events(ReadableJson& json, std::string_view file_name);
 
 }  // namespace jitterscope

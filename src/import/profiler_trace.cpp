@@ -12,20 +12,18 @@
 #include "import/recorded_arguments.hpp"
 #include "jitterscope/error.hpp"
 
-// Where the weight's gradient begins among the kernels of aten::convolution_backward.
+// Imports PyTorch's profiler traces in Chrome's format, as torch.profiler.profile exports them.
 
 namespace jitterscope {
 
-/// PyTorch computes the input's gradient, then allocates the weight's and computes that: the allocation is an
-/// event of its own, of the weight's shape. Nothing where there is none.
+/// Returns when aten::convolution_backward begins the weight's gradient: PyTorch allocates it after the
+/// input's gradient is computed, which is an event with the weight's shape. nullopt if there is none.
 std::optional<RecordTime> weight_gradient_begin(const ProfilerEvents& events, std::size_t convolution);
 
-// What an operator's arguments do not say of its arithmetic, and its kernels do.
+// An operator's kernels tell its arithmetic if its arguments do not.
 
-/// A product of f32 whose kernel's name says that it ran in TF32 is one in TF32; any other is as it was.
+/// Returns a product of f32 as one in TF32 if its kernel's name says so; any other operation as it was.
 ConvertedOperation with_recorded_precision(ConvertedOperation converted, const RecordedWork& work);
-
-// Profiler traces of PyTorch in Chrome's format, as torch.profiler.profile exports them.
 
 namespace {
 
@@ -41,7 +39,7 @@ class ProfilerTraceImporter {
     for (const GpuWork& work : events.work) {
       if (work.caller != kNoParent) nodes_[work.caller].launches = true;
     }
-    // Without CUDA activities only cuDNN's operators say where it ran.
+    // Without CUDA activities only cuDNN's operators tell that it ran on a GPU.
     context_.on_gpu = has_work() || std::any_of(nodes_.begin(), nodes_.end(), [](const OperatorNode& node) {
                         return runs_on_gpu_alone(node.name);
                       });
@@ -138,11 +136,11 @@ class ProfilerTraceImporter {
     }
   }
 
-  // Conversions by the arguments' text: a network runs the same operators in each step.
+  // Caches conversions by the arguments' text: a network runs the same operators in each step.
   const std::vector<ConvertedOperation>& converted(std::size_t index) {
     const CalledOperator& called = events_.operators[index];
     const bool copies = copies_on_device(index);
-    // The forward convolutions say how the gradients are computed, so that this is a part of the question.
+    // The setting of forward convolutions decides how gradients are computed, so it is part of the key.
     std::string key = std::string(called.name) + (context_.allow_tf32 ? "+" : "-");
     if (copies) key += "=";
     if (sums_[index]) key += "s";
@@ -181,7 +179,7 @@ class ProfilerTraceImporter {
     return result;
   }
 
-  // Products follow the strides of their operands; other operators are taken as dense.
+  // Matrix products depend on the strides of their operands; other operators are taken as dense.
   void require_strides(const RecordedOperator& recorded) {
     const bool lacks = std::any_of(recorded.arguments.begin(), recorded.arguments.end(), [](const auto& one) {
       return one.value.kind == AtenArgument::Kind::tensor && !one.value.shape.empty() &&
@@ -196,7 +194,7 @@ class ProfilerTraceImporter {
     lacks_strides_ = true;
   }
 
-  // What the profiler calls a copy that stays on the GPU; the tensors' devices are not recorded.
+  // True if the profiler names a copy that stays on the GPU; it does not record the tensors' devices.
   bool copies_on_device(std::size_t index) const {
     const Works& works = work_[index];
     return works.size() == 1 && works.front()->name.starts_with("Memcpy DtoD");
@@ -215,12 +213,12 @@ class ProfilerTraceImporter {
       }
     } catch (const FieldProblem& problem) {
       builder_.add_untimed(called.name, problem.sentence, time);
-    } catch (const simdjson::simdjson_error& error) {  // of an operator that it called
+    } catch (const simdjson::simdjson_error& error) {  // in an operator that it called
       builder_.add_untimed(called.name, fmt::format("Its arguments cannot be read: {}.", error.what()), time);
     }
   }
 
-  // Which of an operator's kernels are of which of its operations.
+  // Splits an operator's kernels among its operations.
   std::vector<Works> split(std::size_t index, std::size_t count) {
     std::vector<Works> parts(count);
     if (count == 1) parts.front() = work_[index];
@@ -273,7 +271,7 @@ class ProfilerTraceImporter {
   std::vector<std::size_t> owners_;
   std::vector<bool> sums_;
   bool lacks_strides_ = false;
-  std::vector<Works> work_;  ///< by the operator that owns it
+  std::vector<Works> work_;  ///< work of each operator that owns some
   std::map<std::string, Conversion> known_;
   simdjson::dom::parser parser_;
   ConversionContext context_;
@@ -295,7 +293,7 @@ Model import_profiler_trace(std::string_view text, std::string_view file_name, b
 
 namespace {
 
-constexpr std::size_t kWeight = 2;  // of aten::convolution_backward's arguments
+constexpr std::size_t kWeight = 2;  // index in aten::convolution_backward's arguments
 
 std::vector<std::int64_t> weight_shape(const CalledOperator& convolution) {
   simdjson::dom::parser parser;
@@ -304,7 +302,7 @@ std::vector<std::int64_t> weight_shape(const CalledOperator& convolution) {
   simdjson::dom::element shape;
   if (shapes.at(kWeight).get(shape) != simdjson::SUCCESS) return {};
   std::vector<std::int64_t> sizes = integers_of(shape, "Input Dims");
-  // Along one dimension PyTorch convolves as along the second of two.
+  // PyTorch runs a 1D convolution as a 2D one along the second dimension.
   if (sizes.size() == 3) sizes.insert(sizes.begin() + 2, 1);
   return sizes;
 }
@@ -331,7 +329,7 @@ std::optional<RecordTime> weight_gradient_begin(const ProfilerEvents& events, st
   const std::vector<std::int64_t> shape = weight_shape(called);
   std::optional<RecordTime> begin;
   if (shape.empty()) return begin;
-  // The last one: the input's gradient, which comes first, may have the same shape.
+  // Takes the last allocation, as the input's gradient, which comes first, may have the same shape.
   for (std::size_t i = convolution + 1; i < events.operators.size(); ++i) {
     const CalledOperator& child = events.operators[i];
     if (child.thread != called.thread || child.begin > called.end) break;
@@ -342,7 +340,7 @@ std::optional<RecordTime> weight_gradient_begin(const ProfilerEvents& events, st
 
 namespace {
 
-// sm80_xmma_gemm_f32f32_tf32f32_f32_…; CUTLASS calls the same instruction for f32 operands s1688gemm.
+// True for sm80_xmma_gemm_f32f32_tf32f32_f32_…; for f32 operands CUTLASS calls the instruction s1688gemm.
 bool is_in_tf32(const std::string& kernel) {
   return kernel.find("tf32") != std::string::npos || kernel.find("s1688gemm") != std::string::npos;
 }

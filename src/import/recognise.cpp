@@ -9,7 +9,7 @@
 namespace jitterscope {
 namespace {
 
-// Enough to pass what other programs print before the first record of a log.
+// Enough to skip other programs' output before the first record of a log.
 constexpr std::size_t kHead = 1 << 20;
 
 std::string_view without_blanks(std::string_view text) {
@@ -19,7 +19,7 @@ std::string_view without_blanks(std::string_view text) {
   return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
 }
 
-// The first value of a key in JSON whose values are words, as "format": "jitterscope-record"; else nothing.
+// Returns the word that is a key's first value in JSON, as in "format": "jitterscope-record"; else empty.
 std::string_view word_of(std::string_view text, std::string_view key) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::string name = fmt::format("\"{}\"", key);
@@ -36,7 +36,7 @@ std::string_view word_of(std::string_view text, std::string_view key) {
   return word.find_first_not_of(kLetters) == std::string_view::npos ? word : std::string_view();
 }
 
-// "record" of {"format": "jitterscope-record", …}, as all that jitterscope writes has it.
+// Returns "record" for {"format": "jitterscope-record", …}, which all files of jitterscope have.
 std::string_view own_format(std::string_view text) {
   constexpr std::string_view kPrefix = "jitterscope-";
   const std::string_view format = word_of(text.substr(0, kHead), "format");
@@ -45,8 +45,8 @@ std::string_view own_format(std::string_view text) {
 
 bool holds(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
-// Of JSON. The names of fields stand near the beginning, except that of "nodes" or "traceEvents" behind much
-// else: then the whole text is looked through.
+// Recognises JSON by names of fields, which stand near the beginning. Only "nodes" and "traceEvents" may come
+// late: for them the whole text is searched.
 FileKind recognise_json(std::string_view text) {
   const std::string_view head = text.substr(0, kHead), own = own_format(text);
   if (!own.empty() && own != "model") return FileKind::own;
@@ -55,7 +55,7 @@ FileKind recognise_json(std::string_view text) {
   if (holds(head, "\"nodes\"") && (holds(head, "\"ctrl_deps\"") || holds(head, "\"schema\""))) {
     return FileKind::execution_trace;
   }
-  // Chrome also reads a list of events alone.
+  // Chrome also reads a bare list of events.
   if (text.starts_with('[') && holds(head, "\"ph\"")) return FileKind::profiler_trace;
   if (holds(text, "\"traceEvents\"")) return FileKind::profiler_trace;
   if (holds(head, "\"nodes\"") || (holds(head, "\"schema\"") && holds(text, "\"nodes\""))) {
@@ -64,7 +64,7 @@ FileKind recognise_json(std::string_view text) {
   return holds(head, "\"layers\"") && holds(head, "\"format\"") ? FileKind::model : FileKind::unknown;
 }
 
-// A variable-length number of a protobuf message.
+// Reads a variable-length number of a protobuf message.
 std::optional<std::uint64_t> read_number(std::string_view& bytes) {
   std::uint64_t result = 0;
   for (int shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
@@ -76,7 +76,7 @@ std::optional<std::uint64_t> read_number(std::string_view& bytes) {
   return std::nullopt;
 }
 
-// An onnx.ModelProto: all fields are known, none runs past the end, and one of them is the graph (7).
+// True for an onnx.ModelProto: all fields are known, none runs past the end, and one is the graph (7).
 bool is_onnx(std::string_view bytes) {
   constexpr std::uint64_t kGraph = 7, kLargestField = 25;
   bool has_graph = false;
@@ -89,7 +89,7 @@ bool is_onnx(std::string_view bytes) {
     if (!value) return false;
     if (wire_type == 0) continue;
     has_graph |= (*key >> 3) == kGraph;
-    // A file that was cut in the middle of its graph is still an ONNX file, for its reader to complain about.
+    // A file cut in the middle of its graph counts as ONNX: its reader reports the damage.
     if (*value > bytes.size()) return has_graph;
     bytes.remove_prefix(*value);
   }
@@ -113,7 +113,7 @@ bool is_page(std::string_view text) {
 }
 
 struct FileWords {
-  std::string what, taken_by;  ///< behind "is" and behind "no record: "
+  std::string what, taken_by;  ///< complete "this is …" and "no record: …"
 };
 
 FileWords words_of_record(std::string_view command, const std::string& name) {
@@ -127,7 +127,7 @@ FileWords words_of_record(std::string_view command, const std::string& name) {
   return {fmt::format("a record that `jitterscope {}` wrote", command), shown};
 }
 
-// What version 1 wrote had a format for each command: "jitterscope-doctor".
+// Version 1 wrote one format for each command: "jitterscope-doctor".
 FileWords words_of_own(std::string_view text, const std::string& name) {
   const std::string_view format = own_format(text);
   if (format == "record") return words_of_record(word_of(text.substr(0, kHead), "command"), name);

@@ -1,4 +1,4 @@
-// What kind of record a text is, by its content.
+// Recognises the kind of a file by its content.
 #pragma once
 
 #include <string>
@@ -16,17 +16,17 @@ enum class FileKind {
   cudnn_log,
   cublas_log,
   onnx,
-  own,   ///< a file of jitterscope's that is no model: a record, or what only programs read
+  own,   ///< a file of jitterscope that is no model: a record, or a file for programs only
   page,  ///< HTML
 };
 
 FileKind recognise(std::string_view contents);
 
-/// For who gave a file to a command that takes another kind: what it is, and what takes it. `wanted` is what
-/// it is not, as "no record". Empty where nobody knows what it is.
+/// Returns the error for a file given to a command that takes another kind: what the file is, and which
+/// command takes it. `wanted` names the missing kind, as "no record". Empty if the file is not recognised.
 std::string misplaced_file(std::string_view contents, const std::string& name, std::string_view wanted);
 
-/// What is recognised, and how each is recorded: several lines for the user.
+/// Returns help on the recognised kinds and how to record each, in several lines.
 std::string recognised_kinds();
 
 }  // namespace jitterscope

@@ -8,7 +8,7 @@
 #include "import/recorded_operator.hpp"
 #include "operation/words.hpp"
 
-// Arguments of a node of an execution trace, from its values, shapes, types and strides.
+// Reads operators' arguments from a node of an execution trace or an event of a profiler trace.
 
 namespace jitterscope {
 namespace {
@@ -18,7 +18,7 @@ using Kind = AtenArgument::Kind;
 
 constexpr std::size_t kDeepestList = 8;
 
-// One argument's columns; strides are absent in traces before schema 1.1.1.
+// The recorded fields of an argument; traces before schema 1.1.1 have no strides.
 struct Recorded {
   element value, shape;
   std::optional<element> strides;
@@ -36,7 +36,7 @@ Value value_as(element value, std::string_view type) {
   throw FieldProblem{fmt::format("a value of type {} is something else", type)};
 }
 
-// [tensor, storage, offset, elements, bytes of each, device]
+// Reads [tensor, storage, offset, elements, bytes of each, device].
 void read_identity(RecordedArgument& argument, element value) {
   simdjson::dom::array parts;
   if (value.get(parts) != simdjson::SUCCESS || parts.size() < 6) return;
@@ -63,7 +63,7 @@ RecordedArgument read_tensor(const Recorded& recorded, std::string_view type, bo
   return argument;
 }
 
-// Int,Int or Tensor(float),GenericList[Int,Int]
+// Splits "Int,Int" or "Tensor(float),GenericList[Int,Int]" at its outer commas.
 std::vector<std::string_view> split_types(std::string_view text) {
   std::vector<std::string_view> result;
   int depth = 0;
@@ -142,7 +142,7 @@ RecordedArgument read_argument(const Recorded& recorded, bool on_gpu, std::size_
   return argument;
 }
 
-// Newer: {"inputs": {"values": …, "shapes": …}}. Older than 1.1.0: {"inputs": …, "input_shapes": …}.
+// Newer traces: {"inputs": {"values": …, "shapes": …}}. Before 1.1.0: {"inputs": …, "input_shapes": …}.
 std::vector<RecordedArgument> read_side(simdjson::dom::object node, std::string_view plural,
                                         std::string_view singular, bool on_gpu) {
   simdjson::dom::object side;
@@ -183,7 +183,7 @@ std::string_view schema_of(simdjson::dom::object node) {
   return schema;
 }
 
-// Arguments that stand at the end and are not given are left to the schema's defaults.
+// Drops missing arguments at the end for which the schema has defaults.
 void drop_defaults(RecordedOperator& recorded, const OperatorSchema& schema) {
   std::vector<RecordedArgument>& arguments = recorded.arguments;
   while (!arguments.empty() && arguments.size() <= schema.has_default.size() &&
@@ -211,7 +211,7 @@ RecordedOperator read_node(simdjson::dom::object node, bool on_gpu) {
   return recorded;
 }
 
-// Arguments of an event of a profiler trace, from its Input Dims, Input type, Input Strides, Concrete Inputs.
+// An event of a profiler trace has Input Dims, Input type, Input Strides and Concrete Inputs.
 
 namespace {
 
@@ -270,7 +270,7 @@ std::optional<AtenArgument> parse_value(std::string_view text, int depth) {
   return parse_number(text);
 }
 
-// Nothing for `concrete`: the record has no such column.
+// `concrete` is nullopt if the record has no such column.
 RecordedArgument read_argument(std::string_view type, std::optional<std::string_view> concrete, element shape,
                                std::optional<element> strides) {
   RecordedArgument argument;
@@ -298,8 +298,8 @@ RecordedArgument read_argument(std::string_view type, std::optional<std::string_
   return argument;
 }
 
-// A Python number in the place of a tensor, or a counter: PyTorch keeps both in the host's memory, and the
-// profiler does not say so.
+// Marks Python numbers and counters in place of a tensor: PyTorch keeps them in the host's memory, which the
+// profiler does not say.
 void mark_numbers(RecordedOperator& recorded) {
   constexpr std::string_view kNames[] = {"aten::add",  "aten::sub",  "aten::mul",  "aten::div",
                                          "aten::add_", "aten::sub_", "aten::mul_", "aten::div_"};

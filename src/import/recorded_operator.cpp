@@ -106,7 +106,7 @@ void add_arguments(OperatorSchema& schema, std::string_view inside) {
   add_argument(schema, inside.substr(begin));
 }
 
-// Schemas of PyTorch 2.11's native_functions.yaml, names only, in their order.
+// Argument names of PyTorch 2.11's native_functions.yaml, in their order.
 constexpr std::pair<std::string_view, std::string_view> kSchemas[] = {
     {"aten::cudnn_convolution",
      "self,weight,padding,stride,dilation,groups,benchmark,deterministic,allow_tf32"},
@@ -239,7 +239,7 @@ struct Overload {
   std::string_view overload;
 };
 
-// From native_functions.yaml of PyTorch 2.11, first match first. In-place forms have the same overloads.
+// From native_functions.yaml of PyTorch 2.11; the first match counts. In-place forms have the same overloads.
 constexpr Overload kOverloads[] = {
     {" add sub mul div eq ne lt le gt ge remainder bitwise_and bitwise_or bitwise_xor floor_divide ", "tt",
      "Tensor"},

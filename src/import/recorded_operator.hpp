@@ -1,4 +1,4 @@
-// An operator as PyTorch recorded it, whichever file it was read from.
+// An operator as PyTorch recorded it, independent of the kind of file.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace jitterscope {
 
-/// What tells a tensor from others over views of it: its storage, and where in that it begins.
+/// Identifies a tensor across views of it: its storage, and the offset in it at which the tensor begins.
 struct TensorIdentity {
   std::int64_t storage = 0, offset = 0;
   auto operator<=>(const TensorIdentity&) const = default;
@@ -20,23 +20,23 @@ struct TensorIdentity {
 
 struct RecordedArgument {
   AtenArgument value;
-  std::optional<TensorIdentity> identity = {};  ///< of a tensor, where the record tells tensors apart
-  std::string device = {};                      ///< of a tensor: cuda:0, cpu; empty where unknown
-  std::string problem = {};                     ///< why `value` is not what was passed; empty where it is
+  std::optional<TensorIdentity> identity = {};  ///< for a tensor, if the record tells tensors apart
+  std::string device = {};                      ///< for a tensor: cuda:0, cpu; empty if unknown
+  std::string problem = {};                     ///< why `value` is not the passed one; empty if it is
 };
 
 struct RecordedOperator {
   std::string name;                         ///< aten::add
-  std::optional<std::string> overload;      ///< Tensor; nothing where the record does not say
-  std::vector<std::string> argument_names;  ///< of the schema; may be fewer than arguments
+  std::optional<std::string> overload;      ///< Tensor; nullopt if the record does not say
+  std::vector<std::string> argument_names;  ///< from the schema; may be fewer than arguments
   std::vector<RecordedArgument> arguments, outputs;
 };
 
-/// An operator that no native operation stands for. Says nothing to the user: the operator itself remains.
+/// Thrown if no native operation does an operator's work. The user is not told: the operator itself is timed.
 struct NotNative {};
 
-/// An operator's arguments by the names of its schema. All throw NotNative where an argument is absent or of
-/// another kind.
+/// Gives an operator's arguments by the names of its schema. Most functions throw NotNative if an argument is
+/// absent or of another kind.
 class Arguments {
  public:
   explicit Arguments(const RecordedOperator& recorded) : recorded_(recorded) {}
@@ -50,7 +50,7 @@ class Arguments {
   bool boolean(std::string_view name) const;
   bool boolean_or(std::string_view name, bool absent) const;
   std::vector<std::int64_t> integers(std::string_view name) const;
-  /// One number for each of two sides, or one for both.
+  /// Returns a list of two numbers, or of one number that counts for both.
   std::pair<std::int64_t, std::int64_t> pair(std::string_view name) const;
   std::vector<bool> booleans(std::string_view name) const;
   std::optional<TensorIdentity> identity(std::string_view name) const;
@@ -65,22 +65,22 @@ inline void require_native(bool condition) {
   if (!condition) throw NotNative();
 }
 
-// Names of an operator's arguments and its overload: from the schema where a record has it, else known here.
+// Names of an operator's arguments and its overload, from the record's schema or else from a table.
 
 struct OperatorSchema {
   std::string overload;
   std::vector<std::string> argument_names;
-  std::vector<bool> has_default;  ///< as many
+  std::vector<bool> has_default;  ///< one for each name
 };
 
-/// Reads `aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`. Of any other text, what
-/// can be read.
+/// Reads `aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`. If the text is another,
+/// reads as much of it as possible.
 OperatorSchema parse_schema(std::string_view text);
 
-/// Of the operators that are converted natively; empty for others.
+/// Returns the argument names of an operator that is converted natively; empty for others.
 std::vector<std::string> known_argument_names(std::string_view name);
 
-/// Which overload takes arguments of these kinds. Empty where the operator has no overloads, as far as known.
+/// Returns the overload that takes arguments of these kinds. Empty if the operator has no known overloads.
 std::string known_overload(const RecordedOperator& recorded);
 
 }  // namespace jitterscope

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,7 +14,7 @@
 namespace jitterscope {
 namespace {
 
-// A callable that the caller gives without a name. What it does beside its launches is not looked for.
+// Measures a callable without a name. Work that it puts on other streams is not looked for.
 Result measure_one(Session& session, const Launch& launch, const MeasureOptions& options) {
   refuse_loops(options);
   const CallableWork work{.name = "callable", .launch = launch};
@@ -76,11 +75,11 @@ void CallableWorkload::not_recorded(std::string_view reason) {
   if (why_not_recorded_.empty()) why_not_recorded_ = reason;
 }
 
-// So many launches are queued that their work lasts some milliseconds; then the queue is waited for, and then
-// the whole device. Work that went to another stream is behind by a good part of all that work, in each try.
-// A host that is slow to notice the end, loads a kernel or frees memory is late by some ten microseconds
-// however many launches there were, and not in each try: one H200's host took over 16 us for that three times
-// in a row, so that a product of 180 us was taken for work on another stream.
+// Queues launches for some milliseconds of work, then waits for the queue, and then for the whole device.
+// Work on another stream makes the second wait take a good part of the total, in each try. A host that
+// notices the end late, loads a kernel or frees memory is late by some ten microseconds for any number of
+// launches, and not in each try: on an H200 it took over 16 us three times in a row, enough to mistake a
+// product of 180 us for work on another stream.
 bool leaves_work_elsewhere(Session& session, Workload& workload) {
   constexpr Nanoseconds kWork = milliseconds(5), kLeast = microseconds(100), kMost = milliseconds(1);
   constexpr double kShare = 0.05, kMostLaunches = 400;
@@ -107,21 +106,21 @@ bool leaves_work_elsewhere(Session& session, Workload& workload) {
 }
 
 bool launches_nothing(Session& session, Workload& workload) {
-  constexpr Nanoseconds kShorterThanAnyKernel = Nanoseconds(400);  // an empty one takes 0.6 us (H200)
+  constexpr Nanoseconds kShorterThanAnyKernel = Nanoseconds(400);  // an empty kernel takes 0.6 us (H200)
   constexpr int kLaunches = 5;
   Queue& queue = session.queue();
   std::vector<Mark> marks;
   try {
-    GateGuard gate(queue);
-    gate.close();
+    QueueHold hold(queue);
+    hold.begin();
     marks.push_back(queue.mark());
     for (int i = 0; i < kLaunches; ++i) {
       queue.launch(workload);
       marks.push_back(queue.mark());
     }
-    gate.open();
+    hold.release();
     queue.wait();
-  } catch (const GateTimeoutError&) {  // a launch that the GPU held has put something there
+  } catch (const HoldTimeoutError&) {  // the launch put something on the held queue
     return false;
   }
   Nanoseconds least = seconds(1);

@@ -1,4 +1,4 @@
-// A function of a program as work that can be launched.
+// Makes a program's function a workload that can be launched.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ enum class WorkPlace { queue, elsewhere, nowhere };  ///< nowhere: no work is se
 struct CallableWork {
   std::string name;
   Launch launch;
-  /// So many launches in a row, where calling `launch` so often would cost more. Empty: it is called so
-  /// often.
+  /// Makes this many launches in a row, if that costs less than calling `launch` as often. Empty: `launch` is
+  /// called.
   std::function<void(NativeQueue, std::int64_t)> repeat = {};
-  /// One launch as the device's own graph, where whoever owns its memory must be the one that records it
-  /// (PyTorch's allocator). It stays while it is measured. Throws where that cannot be recorded. Empty: a
-  /// recording is made of `launch`.
+  /// Records one launch as a graph of the device, for callables whose memory's owner must record it
+  /// (PyTorch's allocator). The graph stays while it is measured. Throws if the launch cannot be recorded.
+  /// Empty: `launch` is recorded.
   std::function<NativeGraph(NativeQueue)> record = {};
-  /// Where its work goes; other than to the queue, each launch ends with a wait for the whole device.
+  /// Where its work goes. If not to the queue, each launch ends with a wait for the whole device.
   WorkPlace place = WorkPlace::queue;
 };
 
@@ -52,21 +52,21 @@ class CallableWorkload final : public Workload {
   std::string why_not_recorded_;
 };
 
-/// Whether a launch puts work on other streams than the session's, which then says nothing of its end. Asked
-/// of devices whose launches return early.
+/// True if a launch puts work on other streams than the session's, which then says nothing about its end.
+/// Only for devices whose launches return early.
 bool leaves_work_elsewhere(Session& session, Workload& workload);
-/// Whether a launch puts nothing on the session's queue: two marks lie no farther apart with it between them.
-/// Not for what waits for the queue.
+/// True if a launch puts nothing on the session's queue: it does not separate two marks. Not for launches
+/// that wait for the queue.
 bool launches_nothing(Session& session, Workload& workload);
-/// What is done about that: a sentence of work whose place is not the queue.
+/// Returns a sentence about work whose place is not the queue, with a remedy.
 std::string sentence_of_place(const CallableWork& work);
 
-/// Throws UsageError where the device is simulated: a function would take no time there.
+/// Returns the capabilities. Throws UsageError if the device is simulated: functions take no time there.
 DeviceCapabilities real_capabilities(Device& device);
 
-/// Throws UsageError if loops are asked for: they are timed of operations that are prepared for them.
+/// Throws UsageError if loops are asked for: only operations can be prepared anew for them.
 void refuse_loops(const MeasureOptions& options);
-/// It is not known what a callable works on, and nothing of it was placed here.
+/// Clears data and placement, which are unknown for a callable.
 void forget_operands(Result& result);
 
 }  // namespace jitterscope

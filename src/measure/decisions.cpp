@@ -1,7 +1,10 @@
 #include "measure/decisions.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "jitterscope/error.hpp"
@@ -12,17 +15,17 @@
 namespace jitterscope {
 namespace {
 
-// Placing operands costs 1 to 3 ms (H200), so that more of them cost more than another idle.
+// Placing operands costs 1 to 3 ms (H200), so more placements than this cost more than another idle.
 constexpr std::size_t kMostPlacements = 8;
-// After so many visits with one placement each it is known how many placements a visit needs.
+// After this many visits with one placement each, the number of placements that a visit needs is known.
 constexpr std::size_t kVisitsToLearn = 5;
 
 double relative_deviation(const std::vector<double>& values) {
   return statistics::standard_deviation(values) / statistics::median(values);
 }
 
-// The relative deviation of blocks. A clock that wakes behind an idle moves all rounds of a block, and later
-// ones less: more placements would average nothing, and make blocks of unlike numbers of rounds unlike.
+// Returns the blocks' relative deviation in time or cycles, the smaller one. A clock that wakes after an idle
+// moves all rounds of a block: more placements would average nothing, and make blocks unlike.
 double deviation_but_for_the_clock(std::span<const Round> rounds) {
   const double of_times = relative_deviation(block_times(rounds));
   if (!std::ranges::all_of(rounds, [](const Round& round) { return round.clock.has_value(); }))
@@ -30,38 +33,6 @@ double deviation_but_for_the_clock(std::span<const Round> rounds) {
   const std::vector<double> cycles =
       block_means(rounds, [](const Round& round) { return cycles_in(round.time(), *round.clock).value(); });
   return std::min(of_times, relative_deviation(cycles));
-}
-
-// One, while that will be precise at the least number of visits; else as many as would make it so, and as
-// last no longer together than an idle does on average.
-std::size_t placements_of_visit(const GroupFacts& facts) {
-  if (!facts.may_be_placed || facts.visits < kVisitsToLearn) return 1;
-  const MeasureOptions& options = facts.options;
-  const auto least = static_cast<std::size_t>(std::max<std::int64_t>(1, options.minimum_rounds));
-  const std::size_t to_come = least > facts.visits ? least - facts.visits : 1;
-  double needed = 1.0;
-  for (const Measurement* one : facts.open) {
-    if (one->rounds.size() < 2) continue;  // others were lost
-    const double deviation = deviation_but_for_the_clock(one->rounds);
-    // The interval of a median, by normal values.
-    const double rounds = std::pow(1.96 * 1.25 * deviation / options.precision, 2.0);
-    needed = std::max(needed, (rounds - static_cast<double>(facts.visits)) / static_cast<double>(to_come));
-  }
-  const Nanoseconds idle = mean_idle(options);
-  // Idles are their mean on average; each placement so far had its rounds.
-  const Nanoseconds busy = facts.time - idle * static_cast<double>(facts.visits);
-  const Nanoseconds each = busy / static_cast<double>(facts.placements + 1);
-  const double fit = each > Nanoseconds(0) ? idle / each : static_cast<double>(kMostPlacements);
-  return static_cast<std::size_t>(
-      std::clamp(std::ceil(std::min(needed, fit)), 1.0, static_cast<double>(kMostPlacements)));
-}
-
-// A launch that is longer than the time limit allows for the least number of rounds gets that number, less
-// only when the limit has passed twice over: an interval needs 6 rounds.
-bool is_out_of_time(const GroupFacts& facts) {
-  constexpr std::size_t kLeastRounds = 6;
-  if (facts.time < facts.time_limit) return false;
-  return facts.visits >= kLeastRounds || facts.time > facts.time_limit * 2.0;
 }
 
 bool is_precise_pair(const GroupFacts& facts) {
@@ -76,8 +47,8 @@ bool is_precise_pair(const GroupFacts& facts) {
 
 RoundShape LocalDecisions::shape_rounds(const LaunchFacts& facts, const MeasureOptions& options,
                                         const Calibration& calibration) {
-  // How long a round's queue is held at most. Ten seconds were lost with each round of a function that loads
-  // a kernel late.
+  // Limits how long a round's queue is held: a function that loads a kernel late lost ten seconds with each
+  // round.
   constexpr Nanoseconds kLeastPatience = seconds(1), kMostPatience = seconds(10);
   RoundShape shape = shape_round(facts.launch_time, facts.cache, facts.load, options, calibration);
   shape.launches_wait = facts.waits;
@@ -97,9 +68,36 @@ bool LocalDecisions::ends_early(const MeasureOptions& options) { return is_inter
 
 bool LocalDecisions::shares_idle(Nanoseconds now, Nanoseconds end) { return now < end; }
 
-VisitDecision LocalDecisions::decide_visit(const GroupFacts& facts) {
-  if (is_out_of_time(facts)) return {.is_over = true};
-  return {.placements = placements_of_visit(facts)};
+// Returns 1 if that is enough to be precise at the least number of visits; else as many as needed, but no
+// more than keep the device busy for a mean idle.
+std::size_t LocalDecisions::placements_of_visit(const GroupFacts& facts) {
+  if (!facts.may_be_placed || facts.visits < kVisitsToLearn) return 1;
+  const MeasureOptions& options = facts.options;
+  const auto least = static_cast<std::size_t>(std::max<std::int64_t>(1, options.minimum_rounds));
+  const std::size_t to_come = least > facts.visits ? least - facts.visits : 1;
+  double needed = 1.0;
+  for (const Measurement* one : facts.open) {
+    if (one->rounds.size() < 2) continue;  // its other rounds were lost
+    const double deviation = deviation_but_for_the_clock(one->rounds);
+    // Half-width of a median's interval for normal values.
+    const double rounds = std::pow(1.96 * 1.25 * deviation / options.precision, 2.0);
+    needed = std::max(needed, (rounds - static_cast<double>(facts.visits)) / static_cast<double>(to_come));
+  }
+  const Nanoseconds idle = mean_idle(options);
+  // Assumes mean idles, and one set of rounds for each placement so far.
+  const Nanoseconds busy = facts.time - idle * static_cast<double>(facts.visits);
+  const Nanoseconds each = busy / static_cast<double>(facts.placements + 1);
+  const double fit = each > Nanoseconds(0) ? idle / each : static_cast<double>(kMostPlacements);
+  return static_cast<std::size_t>(
+      std::clamp(std::ceil(std::min(needed, fit)), 1.0, static_cast<double>(kMostPlacements)));
+}
+
+// If launches are so long that the least number of rounds does not fit into the limit, they get that number,
+// or twice the limit: an interval needs 6 rounds.
+bool LocalDecisions::is_out_of_time(const GroupFacts& facts) {
+  constexpr std::size_t kLeastRounds = 6;
+  if (facts.time < facts.time_limit) return false;
+  return facts.visits >= kLeastRounds || facts.time > facts.time_limit * 2.0;
 }
 
 std::vector<bool> LocalDecisions::are_precise(const GroupFacts& facts) {
@@ -115,8 +113,8 @@ std::vector<bool> LocalDecisions::are_precise(const GroupFacts& facts) {
   return precise;
 }
 
-// What was loaded, compiled or allocated behind a held queue need not be in the next round. Launches that
-// lose several in a row, or many, are not to be held at all.
+// Work loaded, compiled or allocated in one held queue may be absent in the next, so a lost round is skipped.
+// Launches that lose several rounds in a row, or many, cannot be held at all.
 std::optional<LostRound> LocalDecisions::judge_round(bool was_lost, std::int64_t lost_in_a_row,
                                                      std::int64_t lost_in_all) {
   constexpr std::int64_t kMostInARow = 3, kMostInAll = 10;
@@ -124,7 +122,7 @@ std::optional<LostRound> LocalDecisions::judge_round(bool was_lost, std::int64_t
   return lost_in_a_row < kMostInARow && lost_in_all < kMostInAll ? LostRound::skip : LostRound::give_up;
 }
 
-Nanoseconds LocalDecisions::wake_clock(Nanoseconds wake, bool was_asleep) {
+Nanoseconds LocalDecisions::time_to_wake(Nanoseconds wake, bool was_asleep) {
   constexpr Nanoseconds kShortest = milliseconds(10), kLongest = milliseconds(80);
   if (!was_asleep || wake >= kLongest) return wake;
   return wake > Nanoseconds(0) ? wake * 2.0 : kShortest;
@@ -133,20 +131,31 @@ Nanoseconds LocalDecisions::wake_clock(Nanoseconds wake, bool was_asleep) {
 std::optional<StopReason> LocalDecisions::end_load(const LoadFacts& facts, const MeasureOptions& options) {
   if (facts.is_precise) return StopReason::precision;
   if (is_interrupted(options)) return StopReason::interrupted;
-  // One round at least: filling or evicting a large cache alone may take all of a short limit.
+  // One round at least: filling or evicting a large cache alone may use up a short limit.
   if (facts.has_round && facts.elapsed >= options.sustained_time_limit) return StopReason::time_limit;
   return std::nullopt;
 }
 
 namespace {
 
-// 0: nothing, else one more than the value.
+// Returns 0 for nullopt, else the value plus one.
 template <class Choice>
 std::int64_t number_of(const std::optional<Choice>& choice) {
   return choice ? 1 + static_cast<std::int64_t>(*choice) : 0;
 }
 
-// A load ends once it may end everywhere, and at once for an interruption or the end of its time.
+// The choice with this number, where `last` is the last one that there is.
+template <class Choice>
+std::optional<Choice> choice_of(std::int64_t number, Choice last) {
+  if (number < 0 || number > 1 + static_cast<std::int64_t>(last)) {
+    throw FailedError(fmt::format("processes in step agreed on {}, which is no choice", number));
+  }
+  if (number == 0) return std::nullopt;
+  return static_cast<Choice>(number - 1);
+}
+static_assert(LostRound::skip < LostRound::give_up, "settle() takes the larger one");
+
+// A load ends as precise once all processes say so, and at once for an interruption or the end of its time.
 std::int64_t settle_end(std::int64_t first, std::int64_t second) {
   const std::int64_t precise = number_of(std::optional(StopReason::precision));
   for (const std::int64_t one : {first, second}) {
@@ -161,8 +170,10 @@ std::int64_t settle_two(Question question, std::int64_t first, std::int64_t seco
     case Question::are_precise: return std::min(first, second);
     case Question::end_load: return settle_end(first, second);
     case Question::shares_idle: return first;  // the first process decides
+    case Question::launches_wait:
     case Question::ends_early:
-    case Question::visit:
+    case Question::out_of_time:
+    case Question::placements:
     case Question::lost_round:
     case Question::was_asleep: return std::max(first, second);
   }
@@ -192,18 +203,21 @@ std::optional<RoundShape> AgreedDecisions::shape_after_trial(const RoundShape& t
 }
 
 bool AgreedDecisions::ends_early(const MeasureOptions& options) {
-  return agree(Question::ends_early, own_.ends_early(options));
+  if (!has_ended_) has_ended_ = agree(Question::ends_early, wants_to_end() || own_.ends_early(options));
+  return has_ended_;
 }
 
 bool AgreedDecisions::shares_idle(Nanoseconds now, Nanoseconds end) {
   return agree(Question::shares_idle, own_.shares_idle(now, end));
 }
 
-VisitDecision AgreedDecisions::decide_visit(const GroupFacts& facts) {
-  const VisitDecision own = own_.decide_visit(facts);
-  const auto all =
-      agreement_.agree(Question::visit, {own.is_over ? 1 : 0, static_cast<std::int64_t>(own.placements)});
-  return {all[0] != 0, static_cast<std::size_t>(all[1])};
+bool AgreedDecisions::is_out_of_time(const GroupFacts& facts) {
+  return agree(Question::out_of_time, own_.is_out_of_time(facts));
+}
+
+std::size_t AgreedDecisions::placements_of_visit(const GroupFacts& facts) {
+  const auto own = static_cast<std::int64_t>(own_.placements_of_visit(facts));
+  return static_cast<std::size_t>(agreement_.agree(Question::placements, {own}).front());
 }
 
 std::vector<bool> AgreedDecisions::are_precise(const GroupFacts& facts) {
@@ -218,43 +232,44 @@ std::vector<bool> AgreedDecisions::are_precise(const GroupFacts& facts) {
 std::optional<LostRound> AgreedDecisions::judge_round(bool was_lost, std::int64_t lost_in_a_row,
                                                       std::int64_t lost_in_all) {
   const auto own = own_.judge_round(was_lost, lost_in_a_row, lost_in_all);
-  const std::int64_t all = agreement_.agree(Question::lost_round, {number_of(own)}).front();
-  if (all == 0) return std::nullopt;
-  return static_cast<LostRound>(all - 1);
+  return choice_of(agreement_.agree(Question::lost_round, {number_of(own)}).front(), LostRound::give_up);
 }
 
-Nanoseconds AgreedDecisions::wake_clock(Nanoseconds wake, bool was_asleep) {
-  return own_.wake_clock(wake, agree(Question::was_asleep, was_asleep));
+Nanoseconds AgreedDecisions::time_to_wake(Nanoseconds wake, bool was_asleep) {
+  return own_.time_to_wake(wake, agree(Question::was_asleep, was_asleep));
 }
 
 std::optional<StopReason> AgreedDecisions::end_load(const LoadFacts& facts, const MeasureOptions& options) {
-  const std::int64_t all =
-      agreement_.agree(Question::end_load, {number_of(own_.end_load(facts, options))}).front();
-  if (all == 0) return std::nullopt;
-  return static_cast<StopReason>(all - 1);
+  auto own = own_.end_load(facts, options);
+  if (has_ended_ || wants_to_end()) own = StopReason::interrupted;
+  if (has_ended_) return own;
+  const auto all =
+      choice_of(agreement_.agree(Question::end_load, {number_of(own)}).front(), StopReason::interrupted);
+  has_ended_ = all == StopReason::interrupted;
+  return all;
 }
 
 namespace {
 
-// Event pairs carry +-0.15 us after calibration, more than 0.5 % of 20 us: below that, slopes of recordings.
+// Event pairs are accurate to ± 0.15 us after calibration, over 0.5 % of 20 us: slopes time shorter launches.
 // After an eviction event pairs read 0.15 to 0.35 us too much for launches of 0.6 to 6 us, and slopes are
 // within 0.1 us (0.16 for one) of CUPTI's kernel times (H200, docs/evidence/benchmarks.md).
 constexpr Nanoseconds kShortLaunch = microseconds(20);
-// Where a pair of marks costs less than this (a CPU: 25 ns), it is exact enough for the shortest launch, and
-// a slope would only add the noise of one recording to that of another.
+// A pair of marks that costs less than this (a CPU: 25 ns) is exact enough for the shortest launch, and a
+// slope would only add the noise of one recording to that of another.
 constexpr Nanoseconds kCheapMarks = Nanoseconds(100);
 constexpr Nanoseconds kRoundLength = milliseconds(5);
-// 40 rather than 20: for launches of 10 to 100 us the longer round costs 2 ms beside an idle of 40, and
+// 40 rather than 20: for launches of 10 to 100 us the longer round costs 2 ms beside an idle of 40 ms, and
 // halves the number of rounds that ResNet-50's small layers need.
 constexpr std::int64_t kMostLaunches = 40;
-// A sustained batch has no gate to fit behind, but two of them must fit the queue (1,024 entries).
+// A sustained round needs no held queue, but two of them must fit the queue (1,024 entries).
 constexpr std::int64_t kMostSustainedLaunches = 200;
-// Of all groups of a round, on a CPU, whose queue holds launches in a row as one entry.
+// Limit for all groups of a round on a CPU, whose queue holds launches in a row as one entry.
 constexpr std::int64_t kMostGroupedLaunches = 1'000'000;
 constexpr std::int64_t kMostPairs = 10, kEvictingPairs = 4;
-// Event pairs on an H200 read up to 1 us more or less for all launches behind one closing of the gate, in a
-// pattern that repeats every four closings (cold launches; warm ones 0.4 us). Four closings in each round put
-// all of the pattern into every round: it then widens no interval, and favours no round.
+// Event pairs on an H200 read up to 1 us more or less for all launches of one held queue, in a pattern that
+// repeats every four (cold launches; warm ones 0.4 us). Holding the queue four times in each round puts all
+// of the pattern into every round: it then widens no interval, and favours no round.
 constexpr std::int64_t kMostParts = 4, kLaunchesPerPart = 5;
 
 std::int64_t launches_in(Nanoseconds length, Nanoseconds launch_time) {
@@ -267,12 +282,12 @@ SlopeShape shape_slope(Nanoseconds launch_time, CacheState cache) {
   if (cache != CacheState::warm) {
     const std::int64_t launches = std::min(kMostLaunches, launches_in(kRoundLength, launch_time));
     // The evictions of one recording last 0.2 % more or less than those of the other, 0.15 us for each
-    // launch: only many pairs bring that down.
+    // launch: only many pairs reduce that.
     return {.short_launches = 0, .long_launches = launches, .pairs = kEvictingPairs};
   }
-  // Both recordings together last about 0.5 ms: then the timer's grain, 32 ns on Hopper and 0.5 us on
-  // older GPUs, is under 0.1 % of a slope.
-  // A long launch needs no 40 of them for that, and would make a round of minutes.
+  // Both recordings together last about 0.5 ms: then the timer's grain, 32 ns on Hopper and 0.5 us on older
+  // GPUs, is under 0.1 % of a slope. Long launches need fewer than 40 for that; 40 of them would make a round
+  // of minutes.
   const std::int64_t least = std::min<std::int64_t>(40, launches_in(kRoundLength / 4.0, launch_time));
   slope.short_launches = std::clamp<std::int64_t>(launches_in(microseconds(125), launch_time), least, 400);
   slope.long_launches = 3 * slope.short_launches;
@@ -288,25 +303,25 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
   RoundShape shape;
   const bool marks_are_cheap = calibration.events.value <= kCheapMarks;
   const bool is_short = launch_time < kShortLaunch && !marks_are_cheap;
-  // A recording launches on the operands that it was made with each time: fresh data goes by events.
+  // A recording launches on the same operands each time, so fresh data is timed by events.
   const bool by_slope = options.queue == QueueMode::graph ||
                         (options.queue == QueueMode::saturated && is_short && !options.fresh_data);
   shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);
   const std::int64_t most = load == Load::sustained ? kMostSustainedLaunches : kMostLaunches;
   shape.values = options.launches_per_round.value_or(std::min(launches_in(kRoundLength, launch_time), most));
   shape.slope = shape_slope(launch_time, cache);
-  // One launch sets the caches; the second only lets a short launch's clock settle after the gate.
+  // One launch sets the caches; the second only lets a short launch's clock settle after the release.
   shape.conditioning_launches = options.conditioning_launches;
   if (launch_time >= kRoundLength)
     shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
-  // Where the device is the host, its rest is the device's.
+  // If the device is the host (cheap marks), the host may sleep: its rest is the device's.
   const bool replays = options.queue == QueueMode::graph && shape.instrument == Instrument::events;
   const bool holds_host = options.queue == QueueMode::eager || replays;
   shape.host_is_timed = !marks_are_cheap && (holds_host || shape.instrument == Instrument::host);
   const double grain_share = calibration.events.grain / std::max(launch_time, Nanoseconds(1));
-  // Groups only where a launch costs as little as a mark. On an H200 a plain launch follows its predecessor
-  // 0.7 us later than in a recording, and a group holds that once per launch: there, short launches go by
-  // slopes.
+  // Groups only if a launch costs as little as a mark. On an H200 a plain launch follows its predecessor 0.7
+  // us later than in a recording, and a group includes that for each launch: there, slopes time short
+  // launches.
   if (cache == CacheState::warm && marks_are_cheap && grain_share > options.precision / 3.0) {
     const auto group = static_cast<std::int64_t>(std::ceil(grain_share / (options.precision / 3.0)));
     shape.group = std::min(group, shape.values);
@@ -315,7 +330,7 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
   if (load == Load::burst && shape.instrument == Instrument::events &&
       options.queue == QueueMode::saturated && !marks_are_cheap) {
     shape.parts = std::clamp<std::int64_t>(shape.values / kLaunchesPerPart, 1, kMostParts);
-    // As many as were asked for, or as many as the parts hold evenly.
+    // As many values as were asked for, or as many as the parts hold evenly.
     if (!options.launches_per_round) shape.values = shape.values / shape.parts * shape.parts;
     while (shape.values % shape.parts != 0) --shape.parts;
   }
@@ -327,9 +342,9 @@ void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOpt
   const std::int64_t in_all = shape.values * shape.group;
   const std::int64_t launches = options.launches_per_round.value_or(
       std::clamp(launches_in(kRoundLength, launch_time), in_all, std::max(in_all, kMostGroupedLaunches)));
-  // A mark is known to a microsecond or better on any host; one that was busy while its marks were calibrated
-  // says less. Longer groups would add up calls that may differ: of a function of 2 ms that takes 12 each
-  // fifth time, groups of three read 2 or 5.4 ms, which no call takes.
+  // A mark is known to a microsecond or better on any host, less well if the host was busy during
+  // calibration. Longer groups would add up calls that may differ: for a function of 2 ms that takes 12 ms
+  // each fifth time, groups of three read 2 or 5.4 ms, which no call takes.
   constexpr Nanoseconds kLongestGroup = milliseconds(1);
   const Nanoseconds length = std::min(calibration.events.scatter / (options.precision / 3.0), kLongestGroup);
   const std::int64_t needed = launches_in(length, launch_time);

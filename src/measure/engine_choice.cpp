@@ -18,7 +18,7 @@
 namespace jitterscope {
 namespace {
 
-// torch.backends.cudnn.benchmark_limit.
+// The default of torch.backends.cudnn.benchmark_limit.
 constexpr std::size_t kBenchmarkLimit = 10;
 
 }  // namespace
@@ -36,7 +36,7 @@ AutotuneImitation::AutotuneImitation(Session& session, const Operation& operatio
       prepared_.push_back(session.device().prepare(with_engine(operation, engine.tag), shared));
       tags_.push_back(engine.tag);
     } catch (const FailedError&) {
-      // PyTorch leaves out as silently what fails.
+      // PyTorch silently skips plans that fail, too.
     }
   }
   if (!prepared_.empty()) return;
@@ -113,7 +113,7 @@ class Ranker {
     return std::move(ranking_);
   }
 
-  // Most engines are slower by more than a few launches can be wrong: those that are left are measured.
+  // Most engines are so slow that a few launches rule them out; only the others are measured.
   std::string fastest() {
     ranking_ = list_ranking(session_.device(), operation_);
     keep_near_the_fastest();
@@ -136,7 +136,7 @@ class Ranker {
     constexpr std::size_t kMost = 8;
     std::vector<std::pair<Nanoseconds, RankedEngine>> looked_at;
     InputData data{.kind = options_.data, .seed = options_.seed};
-    std::unique_ptr<PreparedOperation> first;  // all run on its operands
+    std::unique_ptr<PreparedOperation> first;  // all engines run on its operands
     for (RankedEngine& engine : ranking_.engines) {
       if (interrupted()) throw InterruptedError();
       try {
@@ -147,7 +147,7 @@ class Ranker {
         for (std::size_t i = 0; i < operation_.operands().size(); ++i)
           data.shared.push_back({i, first.get(), i});
       } catch (const FailedError&) {
-        continue;  // it is not the fastest
+        continue;  // it cannot be the fastest
       }
     }
     if (looked_at.empty()) return;  // measuring says why
@@ -160,20 +160,20 @@ class Ranker {
     }
   }
 
-  // Of one launch of several in a row, behind as many that wake the clock.
+  // Returns the time of one launch of several in a row, after as many that wake the clock.
   Nanoseconds time_of_a_few(PreparedOperation& prepared) {
     constexpr int kLaunches = 5;
     Queue& queue = session_.queue();
-    queue.launch(prepared);  // what is loaded lazily waits for the device, and must not do so behind a gate
+    queue.launch(prepared);  // loads kernels, which waits for the device and must not happen in a held queue
     queue.wait();
-    GateGuard gate(queue);
-    gate.close();
+    QueueHold hold(queue);
+    hold.begin();
     const auto launch_a_few = [&] {
       queue.launch_in_a_row(prepared, kLaunches);
       return queue.mark();
     };
     const Mark start = launch_a_few(), end = launch_a_few();
-    gate.open();
+    hold.release();
     queue.wait();
     return queue.elapsed(start, end) / static_cast<double>(kLaunches);
   }
@@ -193,11 +193,11 @@ class Ranker {
                                                       {.kind = options_.data, .seed = options_.seed});
       ranking_.heuristic = prepared->algorithm();
     } catch (const FailedError&) {
-      // No engine of the heuristic runs; the ranking says so by naming none.
+      // No engine of the heuristic runs: the ranking names none.
     }
   }
 
-  // Before the engines are measured, so that all are as new to the process as they are to PyTorch.
+  // Runs before the engines are measured, so that all are as new to the process as they are to PyTorch.
   void imitate(std::int64_t imitations) {
     if (imitations == 0 || interrupted()) return;
     AutotuneImitation imitation(session_, operation_, {.kind = options_.data, .seed = options_.seed});
@@ -251,7 +251,7 @@ const TimeEstimate& time_of(const RankedEngine& engine) {
   return engine.result.measurements.front().repeatability;
 }
 
-// Of one engine against the fastest, which is the first; against itself it is known to be none.
+// Returns the loss of an engine against the fastest, the first; zero against itself.
 EngineLoss loss_of(const RankedEngine& engine, const RankedEngine& fastest) {
   if (&engine == &fastest) return {0.0, statistics::Interval{0.0, 0.0}};
   const TimeEstimate &time = time_of(engine), &best = time_of(fastest);
@@ -297,7 +297,7 @@ std::optional<EngineLoss> expected_loss(const EngineRanking& ranking) {
   if (ranking.imitations == 0 || ranking.engines.empty() || !has_time(ranking.engines.front())) {
     return std::nullopt;
   }
-  std::vector<double> values, lows, highs;  // one for each imitation
+  std::vector<double> values, lows, highs;  // one value for each imitation
   bool known = ranking.imitations > 1;
   for (const RankedEngine& engine : ranking.engines) {
     if (engine.autotune_wins == 0) continue;

@@ -1,5 +1,4 @@
-// Choosing an engine by timing, as PyTorch with torch.backends.cudnn.benchmark on does it and as it should be
-// done.
+// Chooses an engine by timing: as PyTorch does with torch.backends.cudnn.benchmark, and as it should be done.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +13,16 @@
 
 namespace jitterscope {
 
-/// PyTorch's choice imitated (cudnn_frontend_find_plan.h, Conv_v8.cpp): of the first 10 plans that run, in
-/// the order of heuristics and fallback, each runs once to warm up and once between two events; the fastest
-/// is taken, the first of equals. No clock control, no repetition: the choice may differ from time to time.
+/// Imitates PyTorch's choice (cudnn_frontend_find_plan.h, Conv_v8.cpp): each of the first 10 plans that run,
+/// heuristics before fallback, runs once to warm up and once between two events. The fastest, the first of
+/// equals, is taken. Without clock control and repetition the choice may differ from time to time.
 class AutotuneImitation {
  public:
-  /// Prepares the candidates. Throws UsageError where the device has no engines to choose from.
+  /// Prepares the candidates. Throws UsageError if the device has no engines to choose from.
   AutotuneImitation(Session& session, const Operation& operation, const InputData& data);
   ~AutotuneImitation();
 
-  /// One choice: the index into candidates(). The device rests first, as it does while PyTorch builds plans.
+  /// Returns one choice, an index into candidates(). The device idles first, as while PyTorch builds plans.
   std::size_t choose(Nanoseconds idle);
   const std::vector<std::string>& candidates() const { return tags_; }
 
@@ -33,64 +32,64 @@ class AutotuneImitation {
   std::vector<std::unique_ptr<PreparedOperation>> prepared_;
 };
 
-/// An operation with engine=autotune or engine=best names the one that is chosen, by one imitation or by
-/// fastest_engine(), warm; others stay as they are. Another time another one may be chosen.
+/// Replaces engine=autotune by one imitation's choice and engine=best by fastest_engine(), warm; returns
+/// other operations unchanged. Another call may choose differently.
 Operation resolve_engine(Session& session, const Operation& operation, const MeasureOptions& options);
 
-/// The operation with the engine that ran, where it asked for a choice; others stay as they are.
+/// Returns the operation with the engine that ran if it asked for a choice, else unchanged.
 Operation as_measured(const Operation& operation, const Result& result);
 
-// All engines of an operation by time, and what PyTorch's choice of one costs against the fastest.
+// Ranks all engines of an operation by time, and estimates what PyTorch's choice costs against the fastest.
 
 /// One engine of a ranking.
 struct RankedEngine {
   EngineListing engine;
-  Result result;                   ///< burst, in the caches asked for; failure where it did not run
-  std::int64_t autotune_wins = 0;  ///< of EngineRanking::imitations
+  Result result;                   ///< burst, in the caches asked for; has a failure if it did not run
+  std::int64_t autotune_wins = 0;  ///< out of EngineRanking::imitations
   bool autotune_tries = false;     ///< it is among the first 10
 };
 struct EngineRanking {
   std::string operation;
-  std::vector<RankedEngine> engines;  ///< by time in the first cache state, fastest first; failed ones last
-  std::string heuristic;              ///< the tag that PyTorch takes with benchmark off
+  std::vector<RankedEngine> engines;  ///< fastest first in the first cache state; failed ones last
+  std::string heuristic;              ///< tag that PyTorch takes with benchmark off
   std::int64_t imitations = 0;
   bool interrupted = false;
 };
 
-/// Whether it ran, so that it has a time in the first conditions.
+/// True if it ran, so that it has a time in the first conditions.
 bool has_time(const RankedEngine& engine);
 
-/// All engines of an operation in PyTorch's order, not measured. Throws UsageError where there are none.
+/// Returns all engines in PyTorch's order, not measured. Throws UsageError if there are none.
 EngineRanking list_ranking(Device& device, const Operation& operation);
 
 using EngineListener = std::function<void(const std::string& stage, std::size_t number, std::size_t total)>;
 
 /// Measures every engine of an operation and imitates PyTorch's choice `imitations` times. Throws UsageError
-/// where the device has no engines for it.
+/// if the device has no engines for it.
 EngineRanking rank_engines(Session& session, const Operation& operation, const MeasureOptions& options,
                            std::int64_t imitations, const EngineListener& listener);
 
-/// The tag of the fastest engine: a few launches of each, and those within a fifth of the best one, eight at
-/// most, are measured. Throws UsageError where there are none, and InterruptedError.
+/// Returns the tag of the fastest engine: makes a few launches of each, then measures those within a fifth of
+/// the best, at most eight. Throws UsageError if there are none, and InterruptedError.
 std::string fastest_engine(Session& session, const Operation& operation, const MeasureOptions& options);
 
-/// A time over the fastest engine's, less one. It leans high: the fastest is the least of many medians, and
-/// by being chosen reads a little too fast.
+/// Time over the fastest engine's, minus one. It is biased high: the fastest is the least of many medians,
+/// and being chosen it reads slightly too fast.
 struct EngineLoss {
   double value = 0.0;
-  /// 95 %, from the ends of both times' intervals, and of imitations how their choices scatter; an engine
-  /// that no imitation took is not in it. Nothing where a time has no interval.
+  /// 95 %, from the ends of both times' intervals; for imitations also from the scatter of their choices,
+  /// without engines that none took. nullopt if a time has no interval.
   std::optional<statistics::Interval> interval;
 
   bool is_distinguishable() const { return interval && interval->low > 0.0; }
 };
 
-/// Of what benchmark on takes, weighted by how often: nothing without imitations.
+/// Returns the loss of benchmark's choices, weighted by frequency; nullopt without imitations.
 std::optional<EngineLoss> expected_loss(const EngineRanking& ranking);
-/// Of the engine that the heuristic takes.
+/// Returns the loss of the heuristic's engine.
 std::optional<EngineLoss> heuristic_loss(const EngineRanking& ranking);
 
-/// How often an imitation takes the engine, with Clopper and Pearson's interval: nothing without imitations.
+/// Share of imitations that take the engine, with Clopper and Pearson's interval; nullopt without imitations.
 struct AutotuneShare {
   double value = 0.0;
   statistics::Interval interval;

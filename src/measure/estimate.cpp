@@ -15,16 +15,16 @@
 namespace jitterscope {
 namespace {
 
-// 20 blocks of a settled second are 50 ms each: longer than the clock states seen on an H200, and enough
-// for the order-statistic interval to be narrow.
+// 20 blocks of a settled second are 50 ms each: longer than the clock states seen on an H200, and enough for
+// a narrow order-statistic interval.
 constexpr std::size_t kSustainedBlocks = 20;
 
-// Looking after each round and stopping when the 95 % interval is narrow keeps 95 % coverage only for
-// quiet rounds: at a round deviation of 2 % it falls to 91 %. Looking at the 98 % interval and reporting the
-// 95 % one keeps 94.6 % or more in all cases simulated (tests/statistics).
+// Looking after each round and stopping once the 95 % interval is narrow keeps 95 % coverage only for quiet
+// rounds: at a round deviation of 2 % it falls to 91 %. Looking at the 98 % interval and reporting the 95 %
+// one keeps 94.6 % or more in all cases simulated (tests/statistics).
 constexpr double kStoppingConfidence = 0.98;
 
-// Half-widths add as independent errors do.
+// Adds half-widths as independent errors.
 Nanoseconds together(Nanoseconds a, Nanoseconds b, Nanoseconds c = Nanoseconds(0)) {
   return Nanoseconds(std::hypot(a.value(), b.value(), c.value()));
 }
@@ -34,7 +34,7 @@ double process_deviation(const Measurement& measurement) {
   return measurement.is_placed_anew ? variation.placed : variation.fixed;
 }
 
-// The interval for the next process: how rounds vary, how processes do, and how each reads its constant.
+// Computes the interval for the next process from the variation of rounds, of processes, and of the constant.
 void widen(Measurement& measurement) {
   const TimeEstimate& own = measurement.repeatability;
   Uncertainty& parts = measurement.uncertainty;
@@ -46,7 +46,7 @@ void widen(Measurement& measurement) {
   parts.instrument = in_one_launch(measurement.constant.scatter, measurement);
   const Nanoseconds others = together(parts.processes, parts.instrument);
   measurement.time = own;
-  // No time is below none, however little is known of it.
+  // No time is below zero, however little is known of it.
   const auto possible = [](Nanoseconds time) { return std::max(Nanoseconds(0.0), time); };
   measurement.time.median = possible(own.median);
   measurement.time.low = possible(own.median - together(own.median - own.low, others));
@@ -74,8 +74,8 @@ Distribution distribution(std::span<const double> values) {
   return result;
 }
 
-// A launch takes some time: what reads none or less is no time of one. A slope is, where something else holds
-// the device while the shorter of its two recordings runs.
+// Leaves out readings of zero or less, which are no times. Slopes read these if something else holds the
+// device during the shorter recording.
 std::vector<double> times_of_launches(std::span<const Round> rounds) {
   std::vector<double> times;
   for (const Round& round : rounds) {
@@ -91,7 +91,7 @@ std::optional<Recurrence> recurrence_of_calls(std::span<const Round> rounds) {
   std::vector<double> times;
   for (const Round& round : rounds) {
     for (std::size_t i = 0; i < round.calls.size(); ++i) {
-      if (round.process != rounds.front().process) continue;  // each counts its own
+      if (round.process != rounds.front().process) continue;  // each process counts its own calls
       numbers.push_back(round.first_call + static_cast<std::int64_t>(i));
       times.push_back(round.calls[i].value());
     }
@@ -99,7 +99,7 @@ std::optional<Recurrence> recurrence_of_calls(std::span<const Round> rounds) {
   return find_recurrence(numbers, times);
 }
 
-// Rounds that know their clock, as the parallel arrays that the fit takes.
+// Rounds with a known clock, as parallel arrays for the fit.
 struct ClockedRounds {
   std::vector<double> times, clocks, cycles;
 };
@@ -115,7 +115,7 @@ ClockedRounds clocked(std::span<const Round> rounds) {
   return result;
 }
 
-// What a fit gives outside of 0 to 1 is how badly it knows the share, and nothing of the work.
+// A fitted share outside of 0 to 1 shows only how uncertain the fit is, so it is clamped.
 std::optional<TimeAtReferenceClock> time_at(Hertz reference, const ClockedRounds& known) {
   constexpr double kNear = 0.01;
   const auto fit = statistics::fit_inverse_clock(known.times, known.clocks, reference.value());
@@ -260,8 +260,8 @@ std::optional<Recurrence> find_recurrence(std::span<const std::int64_t> numbers,
                                           std::span<const double> times) {
   constexpr double kSlow = 1.25, kWorthSaying = 1.1;
   if (times.empty()) return std::nullopt;
-  // Slow calls that are rare make no mode. Between modes any step may be the one that recurs: on a busy host
-  // calls that were held up for a while make modes of their own.
+  // Rare slow calls make no mode. Any step between modes may be the one that recurs: on a busy host, calls
+  // that were held up for a while make modes of their own.
   std::vector<double> boundaries{kSlow * statistics::median(times)};
   const std::vector<statistics::ModeEstimate> modes = statistics::find_modes(times);
   for (std::size_t i = 0; i + 1 < modes.size(); ++i) {
@@ -297,17 +297,17 @@ std::string recurrence_text(const Recurrence& recurrence) {
 void summarise(Measurement& measurement, std::size_t first) {
   const std::span<const Round> rounds = std::span<const Round>(measurement.rounds).subspan(first);
   if (rounds.empty()) return;
-  // A growing record is summarised again and again; what an earlier look could tell may be unknown now.
+  // A growing record is summarised repeatedly; what an earlier look knew may be unknown now.
   measurement.modes.clear();
   measurement.at_reference_clock.reset();
   const bool sustained = measurement.conditions.load == Load::sustained;
   measurement.repeatability =
       sustained ? estimate_time_in_blocks(rounds, kSustainedBlocks) : estimate_time(rounds);
   widen(measurement);
-  // Distribution and modes are of times. The medians of rounds stand on all that was read, no times included:
-  // whatever makes one slope too short makes others too long, where it comes while the longer recording runs,
-  // and those cannot be told from slow launches. Without the short ones alone the median would move up; with
-  // both it moves little up to half of the slopes. The finding other_process counts slopes and rounds.
+  // Distribution and modes use times above zero only. Medians of rounds use all readings: whatever makes one
+  // slope too short makes others too long, if it comes during the longer recording, and those look like slow
+  // launches. Without the short ones the median would move up; with both it moves little up to half of the
+  // slopes. The finding other_process counts such slopes and rounds.
   const std::vector<double> launches = times_of_launches(rounds);
   measurement.launches = distribution(launches);
   for (const statistics::ModeEstimate& mode : statistics::find_modes(launches)) {

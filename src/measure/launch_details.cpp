@@ -19,8 +19,8 @@
 namespace jitterscope {
 namespace {
 
-// The times are there already: what is missing for more must not cost them. A name that is no counter shows
-// only here where the device could not know it before.
+// Returns the error instead of throwing it, so that it does not cost the times. Only here does a device find
+// out that a counter's name is unknown.
 template <class Step>
 std::optional<Shortfall> shortfall_of(const Step& step) {
   try {
@@ -36,7 +36,7 @@ std::optional<Shortfall> shortfall_of(const Step& step) {
 void trace(Session& session, Workload& workload, const MeasureOptions& options, Result& result) {
   const bool is_held = options.queue != QueueMode::eager && !result.waits_for_device;
   TracedWork traced = trace_launch(session.device(), session.queue(), workload,
-                                   is_held ? Gating::possible : Gating::impossible);
+                                   is_held ? Holding::possible : Holding::impossible);
   result.kernels = std::move(traced.kernels);
   result.concurrency = traced.concurrency;
 }
@@ -66,7 +66,7 @@ void add_kernels(Session& session, const Operation& operation, const MeasureOpti
 
 namespace {
 
-// What returns without a wait is enqueued in a few milliseconds.
+// Launches that do not wait are enqueued within a few milliseconds.
 constexpr Nanoseconds kPatience = milliseconds(500);
 
 class FirstLaunches {
@@ -81,22 +81,22 @@ class FirstLaunches {
     return device_.host_time() - start;
   }
 
-  // False where the gate gave up before all was launched.
-  bool launch_behind_gate(std::size_t launches, Nanoseconds limit) {
-    const GateLimit limited(queue_, limit);
-    GateGuard gate(queue_);
+  // Returns false if the queue was released by its time limit before all was launched.
+  bool launch_behind_hold(std::size_t launches, Nanoseconds limit) {
+    const HoldLimit limited(queue_, limit);
+    QueueHold hold(queue_);
     try {
-      gate.close();
+      hold.begin();
       launch(launches);
-      gate.open();
+      hold.release();
       queue_.wait();
-    } catch (const GateTimeoutError&) {
+    } catch (const HoldTimeoutError&) {
       return false;
     }
     return true;
   }
 
-  void launch_without_gate(std::size_t launches) {
+  void launch_without_hold(std::size_t launches) {
     launch(launches);
     queue_.wait();
   }
@@ -128,15 +128,15 @@ class FirstLaunches {
   std::vector<double> costs_;
 };
 
-// A launch that waits holds the host until the gate gives up, each time. A launch that loads a kernel, tunes
-// or allocates holds it once, and one on a slow host returns in the end: so a single launch is tried again,
-// each time after one without a gate.
+// A launch that waits keeps the host until the held queue's time limit, each time. One that loads a kernel,
+// tunes or allocates does so only once, and one on a slow host returns in the end. So a single launch is
+// tried several times, each time after one into an open queue.
 bool waits_for_queue(FirstLaunches& launches) {
   constexpr int kTries = 3;
   constexpr Nanoseconds kShortPatience = milliseconds(200);
   for (int i = 0; i < kTries; ++i) {
-    const Nanoseconds without_gate = launches.launch_and_wait();
-    if (launches.launch_behind_gate(1, std::max(kShortPatience, without_gate * 4.0))) return false;
+    const Nanoseconds without_hold = launches.launch_and_wait();
+    if (launches.launch_behind_hold(1, std::max(kShortPatience, without_hold * 4.0))) return false;
   }
   return true;
 }
@@ -148,14 +148,14 @@ FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nano
   FirstCall first;
   first.time = launches.launch_and_wait();
 
-  // A second launch alone tells whether more can be afforded: a CPU's convolution may take a second.
+  // The second launch alone tells whether more are affordable: a CPU's convolution may take a second.
   constexpr Nanoseconds kLong = milliseconds(5);
   const std::size_t more = first.time > kLong ? 2 : 8;
   first.waits_for_queue = workload.waits_for_queue();
-  if (!first.waits_for_queue && !launches.launch_behind_gate(more, kPatience)) {
+  if (!first.waits_for_queue && !launches.launch_behind_hold(more, kPatience)) {
     first.waits_for_queue = waits_for_queue(launches);
   }
-  if (first.waits_for_queue) launches.launch_without_gate(more);
+  if (first.waits_for_queue) launches.launch_without_hold(more);
   first.launch_cost = launches.cost();
   first.launch_time = std::max(Nanoseconds(1), launches.time() - events_constant);
   return first;
@@ -163,7 +163,7 @@ FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nano
 
 namespace {
 
-// The reference of PyTorch's kernel times has as many.
+// The reference of PyTorch's kernel times has as many launches.
 constexpr std::size_t kLaunches = 12;
 
 std::vector<KernelsOfLaunch> trace_back_to_back(Device& device, Queue& queue, Workload& workload) {
@@ -176,14 +176,14 @@ std::vector<KernelsOfLaunch> trace_back_to_back(Device& device, Queue& queue, Wo
   return kernels_by_launch(tracer->stop(), kLaunches);
 }
 
-// A gate for each launch: one fits behind it where gates are possible at all.
-std::vector<KernelsOfLaunch> trace_behind_gates(Device& device, Queue& queue, Workload& workload) {
+// Holds the queue for each launch: one launch fits if any does.
+std::vector<KernelsOfLaunch> trace_behind_holds(Device& device, Queue& queue, Workload& workload) {
   const std::unique_ptr<KernelTracer> tracer = device.trace_kernels();
   for (std::size_t i = 0; i < kLaunches; ++i) {
-    GateGuard gate(queue);
-    gate.close();
+    QueueHold hold(queue);
+    hold.begin();
     launch_traced(*tracer, queue, workload, i);
-    gate.open();
+    hold.release();
     queue.wait();
   }
   return kernels_by_launch(tracer->stop(), kLaunches);
@@ -191,11 +191,11 @@ std::vector<KernelsOfLaunch> trace_behind_gates(Device& device, Queue& queue, Wo
 
 }  // namespace
 
-TracedWork trace_launch(Device& device, Queue& queue, Workload& workload, Gating gating) {
+TracedWork trace_launch(Device& device, Queue& queue, Workload& workload, Holding holding) {
   const std::vector<KernelsOfLaunch> launches = trace_back_to_back(device, queue, workload);
   TracedWork traced{summarise_kernels(launches), median_concurrency(launches)};
-  if (gating == Gating::possible && traced.concurrency && traced.concurrency->streams > 1) {
-    traced.concurrency = median_concurrency(trace_behind_gates(device, queue, workload));
+  if (holding == Holding::possible && traced.concurrency && traced.concurrency->streams > 1) {
+    traced.concurrency = median_concurrency(trace_behind_holds(device, queue, workload));
   }
   return traced;
 }
@@ -221,10 +221,10 @@ std::vector<LaunchKernel> summarise_kernels(const std::vector<KernelsOfLaunch>& 
 
 namespace {
 
-// How many kernels more run from here on.
+// A time, and the change in the number of running kernels.
 using Change = std::pair<Nanoseconds, int>;
 
-// In order of time. Where one kernel ends as another starts, they do not run at once: the end comes first.
+// Returns them in order of time. If one kernel ends as another starts, the end comes first: no overlap.
 std::vector<Change> changes_of(const KernelsOfLaunch& kernels) {
   std::vector<Change> changes;
   for (const KernelTime& kernel : kernels) {
@@ -278,8 +278,8 @@ std::optional<KernelConcurrency> median_concurrency(const std::vector<KernelsOfL
 
 namespace {
 
-// Nothing where the launches do not have the same keys equally often. Of kernels with one key the first to
-// start stands for the first.
+// Returns the launch's kernels in the order of `order`, matched by key; kernels with equal keys keep their
+// order. nullopt if keys are missing.
 template <class KeyOf>
 std::optional<KernelsOfLaunch> matched(const KernelsOfLaunch& order, const KernelsOfLaunch& launch,
                                        const KeyOf& key_of) {
@@ -339,7 +339,7 @@ Nanoseconds time_of(const KernelsOfLaunch& kernels) {
 std::vector<LaunchCounters> count_launch(Device& device, Queue& queue, Workload& workload,
                                          const std::vector<std::string>& names,
                                          const std::vector<CacheState>& caches) {
-  // As many as go before the launches that are timed: what a pass itself leaves in the caches is gone.
+  // As many as before timed launches, so that nothing that the pass itself left stays in the caches.
   constexpr int kConditioningLaunches = 2;
   if (caches.empty()) return {};
   const std::unique_ptr<CounterReader> reader = device.count(names);

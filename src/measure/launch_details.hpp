@@ -1,4 +1,4 @@
-// What is asked of one launch beside its times.
+// Details of a launch beside its times: first call, kernels, concurrency and counters.
 #pragma once
 
 #include <cstdint>
@@ -13,86 +13,86 @@
 
 namespace jitterscope {
 
-/// Kernels and counters, where the options ask for them; where they cannot be had, the result says why. After
-/// the times, which a tracer and a profiler's hooks would slow.
+/// Adds kernels and counters if the options ask for them; if they are unavailable, the result says why. Call
+/// it after the times, which the tracer and the profiler's hooks would slow.
 void add_launch_details(Session& session, Workload& workload, const MeasureOptions& options, Result& result);
 
-/// Kernels of an operation that was measured with these options and is no longer prepared: it is prepared
-/// anew. Where they cannot be had, the result says why.
+/// Adds the kernels of an operation that was measured with these options: it is prepared again. If they are
+/// unavailable, the result says why.
 void add_kernels(Session& session, const Operation& operation, const MeasureOptions& options, Result& result);
 
-// What is learned from the first launches of a workload, before any round.
+// The times of a workload's first launches, before any round.
 
 struct FirstCall {
   Nanoseconds time;         ///< host time of the first launch, to its end
-  Nanoseconds launch_time;  ///< GPU time of a later launch, roughly: rounds are shaped by it
-  Nanoseconds launch_cost;  ///< host time of one launch call into a queue that is held, median
-  /// A launch does not return before its queue has got ahead, so that no gate can hold it: launch_cost is
-  /// that of calls into an open queue, and holds the wait.
+  Nanoseconds launch_time;  ///< approximate GPU time of a later launch, used to shape rounds
+  Nanoseconds launch_cost;  ///< median host time of a launch call into a held queue
+  /// A launch returns only once its queue has got ahead, so no queue can be held for it. launch_cost is then
+  /// for calls into an open queue, and includes the wait.
   bool waits_for_queue = false;
 };
 
-/// A launch that only a closed gate keeps from returning is found out here, after half a second.
+/// Takes half a second to find out that a launch returns only once the queue is released.
 FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nanoseconds events_constant);
 
-// Which launch each traced kernel belongs to.
+// Assigns traced kernels to launches.
 
-/// Launches, and lets the tracer know the launch's kernels by its number.
+/// Launches the workload under this number, by which the tracer marks its kernels.
 void launch_traced(KernelTracer& tracer, Queue& queue, Workload& workload, std::size_t number);
 
 /// Kernels of one launch, in order of their start.
 using KernelsOfLaunch = std::vector<KernelTime>;
 
-/// Those of the launches 0 to `launches` - 1; what belongs to none of them is left out.
+/// Returns the kernels of launches 0 to `launches` - 1; other kernels are left out.
 std::vector<KernelsOfLaunch> kernels_by_launch(const std::vector<KernelTime>& traced, std::size_t launches);
 
-/// Throws FailedError where one launch ran more kernels than another of the same work.
+/// Throws FailedError if launches of the same work ran different numbers of kernels.
 void require_equal_launches(const std::vector<KernelsOfLaunch>& launches);
 
-/// The kernels of a launch in the order in which another launch of the same work ran them. Over several
-/// streams the starts come in another order from launch to launch: a kernel is told by its stream and name,
-/// else by its name, else by its place. Both have as many.
+/// Returns a launch's kernels in the order in which another launch of the same work ran them. With several
+/// streams the order of starts varies: kernels are matched by stream and name, else by name, else by place.
+/// Both launches have equally many.
 KernelsOfLaunch in_order_of(const KernelsOfLaunch& order, const KernelsOfLaunch& launch);
 
-/// From the start of the first to the end of the last; zero for a launch without kernels.
+/// Returns the time from the first kernel's start to the last one's end; zero without kernels.
 Nanoseconds time_of(const KernelsOfLaunch& kernels);
 
-// Which kernels one launch runs, how long each takes, and how many run at once.
+// Traces the kernels of one launch, how long each takes, and how many run at once.
 
-/// Whether a gate may hold a launch until all of it is in the queue.
-enum class Gating { possible, impossible };
+/// Whether a held queue can take all of a launch.
+enum class Holding { possible, impossible };
 
 struct TracedWork {
-  std::vector<LaunchKernel> kernels;             ///< empty where the launch runs no kernel
-  std::optional<KernelConcurrency> concurrency;  ///< nothing likewise
+  std::vector<LaunchKernel> kernels;             ///< empty if the launch runs no kernel
+  std::optional<KernelConcurrency> concurrency;  ///< nullopt if the launch runs no kernel
 };
 
-/// Traces launches back to back, warm. Where kernels are on several streams, how many run at once is traced
-/// behind gates, if that is possible: else it would be how fast the host launches. Throws MissingError where
-/// the device cannot be traced, FailedError where records were lost.
-TracedWork trace_launch(Device& device, Queue& queue, Workload& workload, Gating gating);
+/// Traces warm launches back to back. If kernels run on several streams, their concurrency is traced in held
+/// queues, if possible: otherwise it would depend on how fast the host launches. Throws MissingError if the
+/// device cannot be traced, FailedError if records were lost.
+TracedWork trace_launch(Device& device, Queue& queue, Workload& workload, Holding holding);
 
-/// Kernels of equal launches as those of one. Throws FailedError where one has more than another.
+/// Returns the kernels of equal launches as those of one. Throws FailedError if their numbers differ.
 std::vector<LaunchKernel> summarise_kernels(const std::vector<KernelsOfLaunch>& launches);
 
-// How many kernels of a launch ran at once, by their traced times.
+// Computes how many kernels of a launch ran at once, from their traced times.
 
-/// Of one launch, in whatever order its kernels are. Nothing where none of them took any time.
+/// For one launch, with its kernels in any order. nullopt if none of them took time.
 std::optional<KernelConcurrency> concurrency_of(const KernelsOfLaunch& kernels);
 
-/// Of several launches of the same work, each on its own: kernels of two launches never count together. The
-/// median of each value; nothing where no launch has a kernel that took time.
+/// Returns the median of each value over launches of the same work, each computed alone, so that kernels of
+/// two launches never count together. nullopt if no kernel took time.
 std::optional<KernelConcurrency> median_concurrency(const std::vector<KernelsOfLaunch>& launches);
 
-// What the device's hardware counters say of one launch.
+// Reads the device's hardware counters for one launch.
 
-/// Counts one launch in each of these cache states: in each pass of each, operands are put into their state
-/// as they are for times, and the launch is made alone. Throws as Device::count does.
+/// Counts one launch in each of these cache states. In each pass the operands are put into that state as for
+/// times, and the launch is made alone. Throws as Device::count does.
 std::vector<LaunchCounters> count_launch(Device& device, Queue& queue, Workload& workload,
                                          const std::vector<std::string>& names,
                                          const std::vector<CacheState>& caches);
 
-/// Cache states that a result has times of, in their order.
+/// Returns the cache states for which a result has times, in order.
 std::vector<CacheState> timed_caches(const Result& result);
 
 }  // namespace jitterscope

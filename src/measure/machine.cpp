@@ -38,7 +38,7 @@ std::string first_line(const char* path) {
   return line;
 }
 
-// The value of the first line "KEY<separator>VALUE" of a file, without quotes.
+// Returns the value of the first line "KEY<separator>VALUE" of a file, without quotes.
 std::string value_in(const char* path, std::string_view key, char separator) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -113,9 +113,9 @@ Nanoseconds fastest_burst(Session& session, const Operation& operation) {
   shape.conditioning_launches = 1;
   const TimedWork work{session.device(), session.queue(), *prepared, CacheState::warm};
   RoundRunner runner(work, shape, MeasureOptions(), session.calibration());
-  Nanoseconds best = runner.run_gated_round(kIdle, Nanoseconds(0)).time();
+  Nanoseconds best = runner.run_held_round(kIdle, Nanoseconds(0)).time();
   for (int i = 1; i < kBursts; ++i)
-    best = std::min(best, runner.run_gated_round(kIdle, Nanoseconds(0)).time());
+    best = std::min(best, runner.run_held_round(kIdle, Nanoseconds(0)).time());
   return best;
 }
 
@@ -146,7 +146,7 @@ Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
       ceilings.compute.push_back({dtype, product.flops() / to_seconds(time), product.text()});
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::missing) throw;
-      continue;  // no ceiling, no share: the table then shows the rate alone
+      continue;  // without a ceiling the table shows the rate alone
     }
   }
   return ceilings;
@@ -154,28 +154,28 @@ Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
 
 namespace {
 
-// Time of one launch after `evictions` evictions. Four launches behind each of 16 gates: event pairs read up
-// to 1 us more or less behind one gate, in a pattern of four gates (H200), and seven single launches left 15
-// %.
+// Returns the time of one launch after `evictions` evictions. It takes four launches in each of 16 held
+// queues: event pairs read up to 1 us more or less in one, in a pattern of four (H200), and seven single
+// launches left an error of 15 %.
 double time_after_evictions(Session& session, Workload& workload, int evictions) {
-  constexpr int kGatesOfGpu = 16, kLaunchesOfRound = 4;
-  // The host's clock has no such pattern, and where other programs share a CPU each eviction waits 10 ms for
+  constexpr int kHoldsOfGpu = 16, kLaunchesOfRound = 4;
+  // The host's clock has no such pattern, and if other programs share a CPU, each eviction waits 10 ms for
   // its threads.
   const bool has_pattern = session.device().describe().capabilities.marks_on_device;
-  const int gates = has_pattern ? kGatesOfGpu : kGatesOfGpu / 4;
+  const int holds = has_pattern ? kHoldsOfGpu : kHoldsOfGpu / 4;
   std::vector<double> times;
   Queue& queue = session.queue();
-  for (int repetition = 0; repetition < gates; ++repetition) {
+  for (int repetition = 0; repetition < holds; ++repetition) {
     std::vector<Mark> marks;
-    GateGuard gate(queue);
-    gate.close();
+    QueueHold hold(queue);
+    hold.begin();
     for (int launch = 0; launch < kLaunchesOfRound; ++launch) {
       for (int i = 0; i < evictions; ++i) queue.set_cache(CacheState::cold, workload);
       marks.push_back(queue.mark());
       queue.launch(workload);
       marks.push_back(queue.mark());
     }
-    gate.open();
+    hold.release();
     queue.wait();
     for (std::size_t i = 0; i < marks.size(); i += 2) {
       const Nanoseconds elapsed = queue.elapsed(marks[i], marks[i + 1]);
@@ -189,16 +189,16 @@ double time_after_evictions(Session& session, Workload& workload, int evictions)
 
 CacheProof prove_cold(Session& session) {
   const DeviceDescription device = session.device().describe();
-  // A probe well inside the cache. Of a shared one this process may have little.
+  // The probe lies well inside the cache. This process may have only little of a shared one.
   const std::int64_t most = device.capabilities.owns_last_level_cache ? 8 << 20 : 1 << 20;
   const std::int64_t bytes =
       std::clamp<std::int64_t>(device.last_level_cache.value() / 8 / 4 * 4, 64 << 10, most);
   const auto probe = session.device().prepare(Operation(Copy{.bytes = bytes}), InputData());
   session.queue().launch(*probe);
   constexpr double kMargin = 0.05;
-  // What does not evict leaves a time far from the other; noise of a quarter of a microsecond is as much as
-  // the margin (4.84 and 5.09 us, cached 3.03, on an H200), and is another one the next time. A CPU's cache
-  // of 480 MiB takes 0.1 s or more for each of the 80 evictions: there one try is what a user waits for.
+  // If eviction fails, the times are far apart. Noise of a quarter of a microsecond is as large as the margin
+  // (4.84 and 5.09 us, cached 3.03, on an H200) but differs the next time, so it tries again. A CPU's cache
+  // of 480 MiB takes 0.1 s or more for each of the 80 evictions: only one try is worth a user's wait.
   constexpr int kTries = 3;
   constexpr Nanoseconds kPatience = seconds(1);
   const Nanoseconds start = session.device().host_time();

@@ -1,4 +1,4 @@
-// The machine and the moment, for the record.
+// Describes the machine and its software for the record, and measures its best rates.
 #pragma once
 
 #include <span>
@@ -10,21 +10,19 @@
 
 namespace jitterscope {
 
-/// Host facts that can be read without rights: host name, kernel, CPU, governor, virtualisation, container,
-/// memory, operating system. What cannot be read is left out.
+/// Reads facts about the host that need no rights: host name, kernel, CPU, governor, virtualisation,
+/// container, memory, operating system. Leaves out what cannot be read.
 Environment read_environment(std::string command_line);
 
-/// The product that runs this virtual machine; empty where none is seen.
+/// Returns the product that runs this virtual machine; empty if none is seen.
 std::string hypervisor();
 
-// The best rates seen on this very device, and the proof that eviction evicts.
-
-/// Bandwidth of a large copy, and FLOP/s of a large product in each of the data types: fastest of a few
-/// bursts. A type that the device's library cannot multiply is left out.
+/// Measures the bandwidth of a large copy, and the FLOP/s of a large product in each data type: the fastest
+/// of a few bursts. Leaves out types that the device's library cannot multiply.
 Ceilings measure_ceilings(Session& session, std::span<const DataType> types);
 
-/// Copies a probe after one eviction, after four, and warm. Proven where one evicts as well as four, within
-/// 5 %, and over 5 % slower than none.
+/// Times a probe copy after one eviction, after four, and warm. Proven if one evicts as well as four, within
+/// 5 %, and is over 5 % slower than none.
 CacheProof prove_cold(Session& session);
 
 }  // namespace jitterscope

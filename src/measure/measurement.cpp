@@ -75,7 +75,7 @@ Nanoseconds Round::time() const {
 }
 
 double TimeEstimate::precision() const {
-  // No pair of order statistics of fewer than 6 rounds holds the median with 95 %.
+  // With fewer than 6 rounds no pair of order statistics holds the median with 95 %.
   constexpr std::int64_t kLeastRounds = 6;
   if (rounds < kLeastRounds || !(low < high || low == high) || median.value() <= 0) {
     return std::numeric_limits<double>::infinity();

@@ -17,16 +17,16 @@
 namespace jitterscope {
 namespace {
 
-// A set is a prepared operation of its own: so many take seconds where no plan has to be built.
+// Each set is a prepared operation of its own: this many take seconds if no plan has to be built.
 constexpr std::int64_t kMostSets = 4096;
-// The rest is for workspaces, and for others.
+// The rest is for workspaces and for other programs.
 constexpr double kShareOfMemory = 0.75;
 
 UsageError refused(const Operation& operation, const std::string& reason) {
   return UsageError(fmt::format("fresh data for {}: {}", operation.text(), reason));
 }
 
-// By the seed where they are drawn anew later on; none where the driver chooses.
+// Returns the placement, or nullopt if the driver chooses. The seed is used if placements change later.
 std::optional<std::uint64_t> placement_of(const MeasureOptions& options) {
   if (!options.placement) return options.seed;
   return *options.placement > 0 ? std::optional(static_cast<std::uint64_t>(*options.placement))
@@ -71,7 +71,7 @@ RotatingWorkload prepare_sets(Device& device, const Operation& operation, const 
   std::vector<std::unique_ptr<PreparedOperation>> prepared;
   for (std::size_t i = 0; i < sets; ++i) {
     InputData data{.kind = options.data, .seed = options.seed + i};
-    // Another set for each launch is another place for each launch.
+    // With another set for each launch, each launch already has another place.
     if (!options.fresh_data) data.placement = placement_of(options);
     prepared.push_back(device.prepare(operation, data));
   }
@@ -80,7 +80,7 @@ RotatingWorkload prepare_sets(Device& device, const Operation& operation, const 
 
 namespace {
 
-// The clock is read behind the launches 1, 2, 4, 8…: most happens early.
+// The clock is read after launches 1, 2, 4, 8…, because most changes come early.
 bool reads_clock(std::int64_t launch) { return (launch & (launch - 1)) == 0; }
 
 class IterationLoop {
@@ -118,11 +118,11 @@ class IterationLoop {
     Mark start, end;
   };
   struct Stamp {
-    std::int64_t launch = 0;  // behind so many
+    std::int64_t launch = 0;  // number of launches before it
     ClockStamp stamp;
   };
-  // Marks live in a ring. Before it is full, its older half is read, while the queue works at the newer one:
-  // no program waits in its loop, and a queue that ran dry would show the host's time in place of the
+  // Marks live in a ring. Before it is full, its older half is read while the queue works at the newer one: a
+  // benchmark does not wait in its loop, and a queue that ran dry would show the host's time instead of the
   // device's.
   static constexpr std::size_t kMostPending = Queue::kRingSize / 4;
 

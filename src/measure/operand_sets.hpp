@@ -1,4 +1,4 @@
-// One operation on several sets of operands, and the loop that every benchmark begins with.
+// One operation on several sets of operands, and the plain loop that every benchmark begins with.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class RotatingWorkload final : public Workload {
     next_ = (next_ + 1) % sets_.size();
     ++calls_;
   }
-  /// Sets lie in different places, so that launches on them may differ.
+  /// Sets lie in different places, so launches on them may differ.
   std::optional<std::int64_t> calls() const override {
     return sets_.size() > 1 ? std::optional(calls_) : std::nullopt;
   }
@@ -47,28 +47,27 @@ class RotatingWorkload final : public Workload {
   std::int64_t calls_ = 0;
 };
 
-// Operands for launches: the same for all, or a set for each that has left the cache before its turn comes
-// again.
+// Operands are the same for all launches, or each launch has a set that leaves the cache before its next use.
 
-/// How many sets fresh data takes: three times the last-level cache goes by between two launches on one.
-/// Throws UsageError, with the numbers and what to do, where that is more than the memory holds or can be
-/// prepared in reasonable time, or where the size of the cache is not known.
+/// Returns how many sets fresh data needs: three times the last-level cache passes between two launches on
+/// one set. Throws UsageError, with the numbers and a remedy, if these exceed the memory or what can be
+/// prepared in reasonable time, or if the size of the cache is unknown.
 std::size_t sets_for_fresh_data(const DeviceDescription& device, const Operation& operation);
 
 inline constexpr std::size_t kAnyNumberOfLaunches = std::numeric_limits<std::size_t>::max();
-/// One set, or those for fresh data where the options ask for it, but never more than there are launches.
+/// Prepares one set, or those for fresh data if the options ask for it, but never more than launches.
 RotatingWorkload prepare_sets(Device& device, const Operation& operation, const MeasureOptions& options,
                               std::size_t launches);
 
-// How the time of a launch depends on how many there are: the loop that every benchmark begins with.
+// The loop that every benchmark begins with shows how a launch's time depends on the number of launches.
 
-/// For each count of options.iterations the operation is prepared anew, the device rests for kIterationRest,
-/// and so many launches run without a wait between them. An interruption, asked for before each launch, ends
-/// the loop and keeps what there is.
+/// For each count of options.iterations, prepares the operation anew, lets the device rest for
+/// kIterationRest, and makes that many launches without a wait between them. An interruption, checked before
+/// each launch, ends the loop and keeps the results so far.
 std::vector<IterationRun> run_iterations(Session& session, const Operation& operation,
                                          const MeasureOptions& options);
 
-/// Long enough for the SM clock of an idle GPU to leave its maximum where the driver lets it, and for its
+/// Long enough for the SM clock of an idle GPU to leave its maximum if the driver lets it, and for its
 /// temperature to fall by most of what a short load added.
 inline constexpr Nanoseconds kIterationRest = seconds(1);
 

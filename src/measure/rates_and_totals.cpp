@@ -8,8 +8,8 @@
 namespace jitterscope {
 namespace {
 
-// What waits for the device runs eagerly where the rest is saturated. Its time stands beside theirs, and is
-// part of a network's total; a finding says what it is.
+// True if the measurement counts here. Launches that wait for the device run eagerly while others are
+// saturated: their time stands beside the others' and in a network's total; a finding tells.
 bool is_time_under(const Conditions& wanted, const Result& result, const Measurement& measurement) {
   Conditions as_run = wanted;
   if (result.waits_for_device && wanted.queue == QueueMode::saturated) as_run.queue = QueueMode::eager;
@@ -145,7 +145,7 @@ std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time
   const std::optional<double> flops_ceiling = compute_ceiling(result, ceilings);
   std::optional<double> bytes_ceiling = ceilings.bytes_per_second;
   if (bytes_ceiling && *bytes_ceiling <= 0) bytes_ceiling.reset();
-  // Where a ceiling is unknown: below 10 FLOP per byte, memory is the limit of every CPU and GPU made lately.
+  // Used if a ceiling is unknown: below 10 FLOP per byte, memory limits every recent CPU and GPU.
   constexpr double kBalance = 10.0;
   const double balance = flops_ceiling && bytes_ceiling ? *flops_ceiling / *bytes_ceiling : kBalance;
   AchievedRate rate;

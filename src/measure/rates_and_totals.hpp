@@ -1,4 +1,4 @@
-// The times of a network's layers, added up.
+// Totals of a network's layers, and times as rates.
 #pragma once
 
 #include <cstdint>
@@ -9,72 +9,72 @@
 
 namespace jitterscope {
 
-/// Whether the results are those of a network, whose layers are counted.
+/// True if the results are those of a network, whose layers are counted.
 bool is_network(const RunRecord& record);
 
-/// Every kind of conditions in which something was measured, in the order first met.
+/// Returns all conditions in which something was measured, in the order of first appearance.
 std::vector<Conditions> distinct_conditions(const RunRecord& record);
 
-/// The measurement in these conditions, or null. Where launches wait for the device, saturated is also what
-/// had to be run eagerly.
+/// Returns the measurement in these conditions, or null. If launches wait for the device, their eager
+/// measurement also counts as saturated.
 const Measurement* find_measurement(const Result& result, const Conditions& conditions);
 
-/// All calls of a network in one kind of conditions: none of the work between them.
+/// Sum of all calls of a network in the same conditions, without the work between them.
 struct NetworkTotal {
   Conditions conditions;
   Nanoseconds time;
-  /// Half-widths are added, not taken as independent: the clock is common to all layers, and so is the error
-  /// of the instrument's constant, which is added once for each launch (39 us in the 391 of MobileNet V2).
-  /// Nothing where a layer has no interval.
+  /// Half-widths are added, not taken as independent: all layers share the clock and the error of the
+  /// instrument's constant, which is added once for each launch (39 us in the 391 of MobileNet V2). nullopt
+  /// if a layer has no interval.
   std::optional<Nanoseconds> low = {}, high = {};
-  std::int64_t calls = 0, timed_calls = 0;  ///< fewer timed than calls: the total is larger than `time`
+  std::int64_t calls = 0, timed_calls = 0;  ///< if fewer are timed, the true total is larger than `time`
 
   bool is_complete() const { return timed_calls == calls; }
 };
 
-/// In each kind of conditions, in the order of distinct_conditions; empty where nothing was measured.
+/// Returns a total for each of distinct_conditions(), in that order; empty if nothing was measured.
 std::vector<NetworkTotal> network_totals(const RunRecord& record);
 
-/// As one time, with the interval where there is one. No round holds a total: it has as many as can be.
+/// Returns the total with its interval, if any. `rounds` is the largest number, as no round holds a total.
 TimeEstimate estimate_of(const NetworkTotal& total);
 
-/// Of a file of which a part could not be timed: how much the times are of.
+/// The part of a file that could be timed.
 struct TimedPart {
   std::int64_t calls = 0, of_calls = 0;
-  std::optional<double> of_gpu_time;  ///< as it was recorded; nothing where no time was
+  std::optional<double> of_gpu_time;  ///< share of the recorded GPU time; nullopt if none was recorded
 
-  /// Of the recorded GPU time, or of the calls where no time was recorded.
+  /// Returns the share of the recorded GPU time, or of the calls if no time was recorded.
   double share() const;
 };
-/// Nothing where all of it was timed, and where nothing was.
+/// nullopt if all of it was timed, or nothing.
 std::optional<TimedPart> timed_part(const RunRecord& record);
-/// The part where it is less than half: then no sum of these times is one of the file.
+/// Returns the part if it is less than half: then no sum of these times stands for the file.
 std::optional<TimedPart> smaller_timed_part(const RunRecord& record);
 
-/// Of all calls of each entry in the total of these conditions; nothing where it was not measured.
+/// Returns each entry's share of the total in these conditions, all calls; nullopt if it was not measured.
 std::vector<std::optional<double>> shares_of_total(const RunRecord& record, const Conditions& conditions);
 
-// What a time means as a rate, beside the best that this device has shown.
+// The rate that a time gives, compared with the best rate that this device has shown.
 
 struct AchievedRate {
-  double per_second = 0.0;     ///< FLOP/s where bound by compute, else bytes/s
-  bool compute_bound = false;  ///< else by memory: the nearer of the two ceilings
-  /// Of the measured ceiling. Above one where operands stay in a cache, which a copy through memory does not
-  /// show, or where the product that was to be the fastest was not. Nothing where no ceiling was measured, or
-  /// where a simulated GPU does not look at the arithmetic.
+  double per_second = 0.0;     ///< FLOP/s if compute bound, else bytes/s
+  bool compute_bound = false;  ///< else memory bound; by the nearer ceiling
+  /// Share of the measured ceiling. Above 1 if operands stay in a cache, which a copy through memory does not
+  /// show, or if the product that was to be the fastest was not. nullopt if no ceiling was measured, or if a
+  /// simulated GPU does not simulate the arithmetic.
   std::optional<double> ceiling_share = {};
 
-  /// Beyond what the ceiling, itself a measurement, is known to.
+  /// True if it exceeds the ceiling by more than the ceiling's own uncertainty.
   bool is_above_ceiling() const { return ceiling_share && *ceiling_share > 1.05; }
 };
 
-/// FLOP/s where arithmetic is nearer to its ceiling than memory traffic is, else bytes/s. Nothing for an
-/// operation without either, such as a callable.
+/// Returns FLOP/s if arithmetic is nearer to its ceiling than memory traffic, else bytes/s. nullopt for an
+/// operation with neither, such as a callable.
 std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time, const RunRecord& record);
 
-/// A kernel of the user's, or a chain with one, on a simulated GPU: its time is that of moving its buffers.
+/// True for a user's kernel, or a chain with one, on a simulated GPU: its time is that of moving its buffers.
 bool is_only_moved(const Operation& operation, const DeviceDescription& device);
-/// What to say of each time of such a one.
+/// The note for times of such operations.
 inline constexpr const char* kOnlyMoved =
     "A simulated GPU moves a kernel's buffers once, whatever it does with them: its arithmetic, its loops and how "
     "it reads are not looked at, so this is no forecast of its time.";

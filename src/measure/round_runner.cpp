@@ -17,12 +17,10 @@ std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& 
     case Instrument::cupti: return make_trace_timer(work, shape.values, !shape.launches_wait);
     case Instrument::events: break;
   }
-  // An eager round is one group, and so are replays: marks between would slow the host that is timed. Where
-  // eviction stands between launches, the queue is busy with it and the host is ahead anyway. Launches that
-  // wait hold the host's time within themselves; marks between them leave out what it does from one to the
-  // next.
-  const Nanoseconds left(
-      std::abs(calibration.events.value.value()));  // below zero by chance, where it is small
+  // An eager round is one group, and so are replays: marks between launches would slow the host, whose time
+  // counts. If evictions stand between launches, they keep the queue busy and the host ahead anyway. Launches
+  // that wait include the host's time; marks between them leave out what the host does between launches.
+  const Nanoseconds left(std::abs(calibration.events.value.value()));  // may be slightly below zero by chance
   const InstrumentConstant none{Nanoseconds(0), left, calibration.events.grain};
   const bool is_as_launched = mode == QueueMode::graph || (mode == QueueMode::eager && !shape.launches_wait);
   if (is_as_launched && work.cache == CacheState::warm) {
@@ -75,8 +73,8 @@ void RoundRunner::condition() {
   condition(unread);
 }
 
-// Where calls may differ, up to two more launches by chance keep rounds from falling into step with work that
-// recurs: with two untimed and three timed launches, every fifth call of a function was an untimed one.
+// If calls may differ, up to two random launches more keep rounds out of step with work that recurs: with two
+// untimed and three timed launches, every fifth call of a function was an untimed one.
 void RoundRunner::condition(Pending& pending) {
   std::int64_t launches = shape_.conditioning_launches;
   if (asked_.calls()) launches += static_cast<std::int64_t>(lengths_.below(launches > 1 ? 3 : 2));
@@ -89,9 +87,9 @@ void RoundRunner::condition(Pending& pending) {
   }
 }
 
-// A program that waits for its host does not sleep between its calls. Behind a sleep of 35 ms one host
-// launched PyTorch's kernels 15 to 70 % slower for more than 40 calls of 3 ms, where it was 1 to 15 % slower
-// behind a rest awake; on another both were alike (docs/notebook/2026-11-26-a-host-that-sleeps.md).
+// A program that waits for its host does not sleep between its calls. After a sleep of 35 ms one host
+// launched PyTorch's kernels 15 to 70 % slower for more than 40 calls of 3 ms, but only 1 to 15 % slower
+// after a rest awake; on another host both were alike (docs/notebook/2026-11-26-a-host-that-sleeps.md).
 void RoundRunner::rest(Nanoseconds idle) {
   constexpr Nanoseconds kWarmsItsCaches = milliseconds(10);
   if (!shape_.host_is_timed) return work_.device.idle(idle);
@@ -141,25 +139,25 @@ Round RoundRunner::finish_round(const Pending& pending) {
 }
 
 RoundRunner::Pending RoundRunner::run_part(Nanoseconds epoch, Nanoseconds patience) {
-  const GateLimit limited(work_.queue, patience);
-  GateGuard gate(work_.queue);
+  const HoldLimit limited(work_.queue, patience);
+  QueueHold hold(work_.queue);
   const bool is_as_launched = queue_mode_ == QueueMode::eager || replay_;
-  const bool gated = !is_as_launched && timer_->may_be_gated() && !shape_.launches_wait;
-  if (gated) gate.close();
+  const bool is_held = !is_as_launched && timer_->may_be_held() && !shape_.launches_wait;
+  if (is_held) hold.begin();
   Pending pending;
   condition(pending);
-  // The host-side instruments wait for the queue, so what conditions them must be over first.
-  if (!gated) work_.queue.wait();
+  // Instruments on the host wait for the queue, so conditioning must be over first.
+  if (!is_held) work_.queue.wait();
   enqueue_timed(pending, epoch);
-  gate.open();
+  hold.release();
   work_.queue.wait();
   return pending;
 }
 
 namespace {
 
-// Cycles over nanoseconds of all parts. Between two of them the GPU waits for the host, at a clock that is
-// not the launches': a window over that would be wrong by what the limits of power leave an idle chip.
+// Cycles over nanoseconds of all parts. Between parts the GPU waits for the host at another clock, so a
+// window over these pauses would be wrong by what the power limits allow an idle chip.
 class ClockMean {
  public:
   void add(const std::optional<ClockReading>& reading) {
@@ -181,12 +179,12 @@ class ClockMean {
 
 }  // namespace
 
-// A host that was stopped for longer than the gate holds is likely to be stopped again.
+// Doubles the patience after a lost round: a host that stopped for longer than that is likely to stop again.
 RoundRunner::Pending RoundRunner::run_patient_part(Nanoseconds epoch) {
   constexpr Nanoseconds kMostPatience = seconds(10);
   try {
     return run_part(epoch, shape_.patience);
-  } catch (const GateTimeoutError&) {
+  } catch (const HoldTimeoutError&) {
     shape_.patience = std::min(kMostPatience, shape_.patience * 2.0);
     throw;
   }
@@ -202,7 +200,7 @@ void RoundRunner::read_calls(const Pending& pending, const std::vector<Nanosecon
   calls.insert(calls.end(), timed.begin(), timed.end());
 }
 
-Round RoundRunner::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
+Round RoundRunner::run_held_round(Nanoseconds idle, Nanoseconds epoch) {
   if (idle > Nanoseconds(0)) rest(idle);
   Round round;
   ClockMean clock;
@@ -231,7 +229,7 @@ Round RoundRunner::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
 
 namespace {
 
-// Of one among many in a row: a call from here into an interpreter costs 0.3 us, which those share.
+// Returns the time of one launch among many, which share the 0.3 us of a call into an interpreter.
 Nanoseconds time_in_a_row(const TimedWork& work, Nanoseconds launch_time) {
   constexpr int kLaunches = 1000;
   if (launch_time > microseconds(5)) return launch_time;
@@ -242,7 +240,7 @@ Nanoseconds time_in_a_row(const TimedWork& work, Nanoseconds launch_time) {
   return std::min(launch_time, work.queue.elapsed(begin, end) / kLaunches);
 }
 
-// Of a CPU's cache. The first one may take and fill the memory that it sweeps.
+// Returns the time to evict a CPU's cache. The first one may allocate and fill the memory that it sweeps.
 Nanoseconds eviction_time(const TimedWork& work) {
   Nanoseconds time;
   for (int i = 0; i < 2; ++i) {
@@ -250,7 +248,7 @@ Nanoseconds eviction_time(const TimedWork& work) {
     work.queue.set_cache(work.cache, work.workload);
     work.queue.wait();
     time = work.device.host_time() - start;
-    if (time < milliseconds(2)) break;  // 40 of them are no 0.1 s
+    if (time < milliseconds(2)) break;  // 40 of them take less than 0.1 s
   }
   return time;
 }
@@ -262,7 +260,7 @@ bool look_at_host(const TimedWork& work, const RoundShape& shape, LaunchFacts& f
   if (work.cache == CacheState::warm) {
     facts.time_in_a_row = time_in_a_row(work, facts.launch_time);
   } else {
-    // 480 MiB take 50 ms for each launch: 40 of them were a round of 2 s, and 1.5 s the time for all rounds.
+    // Evicting 480 MiB takes 50 ms for each launch: 40 of them fill 2 s, more than the 1.5 s for all rounds.
     facts.eviction = eviction_time(work);
   }
   return true;

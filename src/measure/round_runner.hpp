@@ -1,4 +1,4 @@
-// A workload in one set of conditions, with the timer that suits it.
+// Runs rounds of a workload in one set of conditions, with the timer that suits it.
 #pragma once
 
 #include <memory>
@@ -9,26 +9,27 @@
 
 namespace jitterscope {
 
-/// One cache state under one load: everything needed to run rounds of it.
+/// Everything needed to run rounds in one cache state under one load.
 class RoundRunner {
  public:
   RoundRunner(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
               const Calibration& calibration);
 
-  /// Lets the chip rest. Where the host is timed it does not sleep, and launches for some ms behind it.
+  /// Lets the chip rest. If the host's time counts, the host stays awake and then launches for some ms.
   void rest(Nanoseconds idle);
-  /// Launches without pause for a time, none of them read.
+  /// Launches without pause for this time; none of the launches is read.
   void wake(Nanoseconds duration);
 
-  /// rest, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open ->
-  /// wait -> read. The clock is the mean between the stamps of all parts. Throws GateTimeoutError where a
-  /// launch did not return before the gate gave up, which then is more patient: the round is lost.
-  Round run_gated_round(Nanoseconds idle, Nanoseconds epoch);
+  /// Rests, then for each part: hold the queue -> condition -> stamp -> timed launches -> stamp -> release ->
+  /// wait -> read. The clock is the mean between the stamps of all parts. Throws HoldTimeoutError if the time
+  /// limit released the queue before all launches returned: the round is lost, and the limit doubles, up to
+  /// 10 s.
+  Round run_held_round(Nanoseconds idle, Nanoseconds epoch);
 
   /// A round put on the queue without waiting for it.
   struct Pending {
     ClockStamp before, after;
-    std::vector<Mark> conditioning_marks;  ///< two for each untimed launch, where calls are watched
+    std::vector<Mark> conditioning_marks;  ///< two for each untimed launch, if calls are watched
     std::vector<Mark> marks;
     Mark end;
     Nanoseconds started;
@@ -37,32 +38,32 @@ class RoundRunner {
   Round finish_round(const Pending& pending);
 
   void condition();
-  /// A part of a round that is not read: throws GateTimeoutError where it is not in the queue within the
-  /// patience.
+  /// Runs a part of a round without reading it. Throws HoldTimeoutError if it is not enqueued within
+  /// `patience`.
   void rehearse(Nanoseconds patience) { run_part(Nanoseconds(0), patience); }
-  /// Moves the operands, for the other conditions of the same workload, too. False where they stay.
+  /// Moves the operands, also for other conditions of the same workload. False if they cannot be moved.
   bool place_anew() { return work_.workload.place_anew(); }
-  /// Of the workload that it times: one may have several runners.
+  /// The workload that it times; one may have several runners.
   const Workload* workload() const { return &asked_; }
   const RoundTimer& timer() const { return *timer_; }
   CacheState cache() const { return work_.cache; }
 
  private:
-  /// One closing and opening of the gate; all of it is over on return.
+  /// Holds and releases the queue once; all work is over on return.
   Pending run_part(Nanoseconds epoch, Nanoseconds patience);
   Pending run_patient_part(Nanoseconds epoch);
   std::optional<ClockReading> clock_of(const Pending& pending);
-  /// With a mark around each launch where calls are watched.
+  /// Puts a mark around each launch if calls are watched.
   void condition(Pending& pending);
   bool watches_calls() const;
   void enqueue_timed(Pending& pending, Nanoseconds epoch);
-  /// Adds all calls of a part to `calls`, of which the last ones were `timed`.
+  /// Adds all calls of a part to `calls`; the last ones are `timed`.
   void read_calls(const Pending& pending, const std::vector<Nanoseconds>& timed,
                   std::vector<Nanoseconds>& calls);
 
   const Workload& asked_;
-  /// One launch as a recording, where a graph is timed by its replays: each costs the host what it costs a
-  /// program. Null where a recording holds many launches (slopes), and where nothing is recorded.
+  /// One launch as a recording, if a graph is timed by its replays: each replay costs the host what it costs
+  /// a program. Null if a recording holds many launches (slopes), or if nothing is recorded.
   std::unique_ptr<Workload> replay_;
   TimedWork work_;
   RoundShape shape_;
@@ -71,11 +72,8 @@ class RoundRunner {
   Random lengths_;
 };
 
-// What shapes the rounds of a device that is the host.
-
-/// Times launches in a row, or an eviction, for event rounds of a device that is the host: warm launches are
-/// grouped where they are short, and cold ones are few where evicting takes long. False where neither
-/// matters.
+/// On a device that is the host, times launches in a row, or an eviction, for rounds by events: short warm
+/// launches are then grouped, and cold ones are few if evicting takes long. False if neither matters.
 bool look_at_host(const TimedWork& work, const RoundShape& shape, LaunchFacts& facts);
 
 }  // namespace jitterscope

@@ -29,7 +29,7 @@ class EventTimer final : public RoundTimer {
   }
 
   std::vector<Nanoseconds> read(const std::vector<Mark>& marks) override {
-    // Warm launches share a mark with their neighbour; evicted ones have a pair of their own.
+    // Warm launches share a mark with their neighbour; evicted ones have two marks each.
     const std::size_t step = work_.cache == CacheState::warm ? 1 : 2;
     std::vector<Nanoseconds> times;
     for (std::size_t i = 0; i + 1 < marks.size(); i += step) {
@@ -107,7 +107,7 @@ class HostTimer final : public RoundTimer {
   Instrument instrument() const override { return Instrument::host; }
   InstrumentConstant constant() const override { return {}; }
   std::int64_t launches_per_value() const override { return 1; }
-  bool may_be_gated() const override { return false; }
+  bool may_be_held() const override { return false; }
 
   void enqueue(std::vector<Mark>& /*marks*/) override {
     times_.clear();
@@ -131,25 +131,25 @@ class HostTimer final : public RoundTimer {
 
 class TraceTimer final : public RoundTimer {
  public:
-  TraceTimer(const TimedWork& work, std::int64_t values, bool gated)
-      : work_(work), values_(values), gated_(gated) {}
+  TraceTimer(const TimedWork& work, std::int64_t values, bool is_held)
+      : work_(work), values_(values), held_(is_held) {}
 
   Instrument instrument() const override { return Instrument::cupti; }
   InstrumentConstant constant() const override { return {}; }
   std::int64_t launches_per_value() const override { return 1; }
-  // It closes a gate of its own, since the tracer must outlive the wait.
-  bool may_be_gated() const override { return false; }
+  // It holds the queue itself, since the tracer must outlive the wait.
+  bool may_be_held() const override { return false; }
 
   void enqueue(std::vector<Mark>& /*marks*/) override {
     work_.queue.wait();
     const std::unique_ptr<KernelTracer> tracer = work_.device.trace_kernels();
-    GateGuard gate(work_.queue);
-    if (gated_) gate.close();
+    QueueHold hold(work_.queue);
+    if (held_) hold.begin();
     for (std::int64_t value = 0; value < values_; ++value) {
       work_.queue.set_cache(work_.cache, work_.workload);
       launch_traced(*tracer, work_.queue, work_.workload, static_cast<std::size_t>(value));
     }
-    gate.open();
+    hold.release();
     work_.queue.wait();
     kernels_ = kernels_by_launch(tracer->stop(), static_cast<std::size_t>(values_));
   }
@@ -171,7 +171,7 @@ class TraceTimer final : public RoundTimer {
  private:
   TimedWork work_;
   std::int64_t values_;
-  bool gated_;
+  bool held_;
   std::vector<KernelsOfLaunch> kernels_;
 };
 
@@ -191,8 +191,8 @@ std::unique_ptr<RoundTimer> make_host_timer(const TimedWork& work, std::int64_t 
   return std::make_unique<HostTimer>(work, values);
 }
 
-std::unique_ptr<RoundTimer> make_trace_timer(const TimedWork& work, std::int64_t values, bool gated) {
-  return std::make_unique<TraceTimer>(work, values, gated);
+std::unique_ptr<RoundTimer> make_trace_timer(const TimedWork& work, std::int64_t values, bool is_held) {
+  return std::make_unique<TraceTimer>(work, values, is_held);
 }
 
 }  // namespace jitterscope

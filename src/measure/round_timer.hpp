@@ -1,4 +1,4 @@
-// How the launches of one round are timed. One class for each instrument.
+// Times the launches of one round, with one class for each instrument.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ class RoundTimer {
  public:
   virtual ~RoundTimer() = default;
   virtual Instrument instrument() const = 0;
-  /// What was taken off each value read.
+  /// The constant that was subtracted from each value.
   virtual InstrumentConstant constant() const = 0;
   virtual std::int64_t launches_per_value() const = 0;
-  /// Whether all work is enqueued before any of it is waited for, so that a gate may hold it.
-  virtual bool may_be_gated() const { return true; }
+  /// True if all work is enqueued before any of it is waited for, so that a held queue can take it.
+  virtual bool may_be_held() const { return true; }
   /// Enqueues the timed launches of one round; appends the marks that read() needs.
   virtual void enqueue(std::vector<Mark>& marks) = 0;
-  /// Times per launch of a round that the queue has passed.
+  /// Returns the times per launch of a round that the queue has passed.
   virtual std::vector<Nanoseconds> read(const std::vector<Mark>& marks) = 0;
 };
 
-/// Marks around each launch, or around each group of `group` launches.
+/// Puts marks around each launch, or around each group of `group` launches.
 std::unique_ptr<RoundTimer> make_event_timer(const TimedWork&, std::int64_t values, std::int64_t group,
                                              const InstrumentConstant&);
 
@@ -41,40 +41,38 @@ struct SlopeShape {
   std::int64_t short_launches = 40, long_launches = 120;  ///< launches in the two recordings
   std::int64_t pairs = 1;                                 ///< how often both are replayed in a round
 };
-/// Recordings of two lengths; their difference has no constant but that of one more node. In a cache
-/// state that eviction sets, both recordings evict equally often, and only the long one launches.
+/// Times recordings of two lengths; their difference has no constant but that of one more node. In evicted
+/// cache states both evict equally often, and only the long one launches.
 std::unique_ptr<RoundTimer> make_slope_timer(const TimedWork&, const SlopeShape&, const InstrumentConstant&);
 
-/// The host's clock around launch and wait, each launch on its own.
+/// Reads the host's clock around launch and wait, each launch on its own.
 std::unique_ptr<RoundTimer> make_host_timer(const TimedWork&, std::int64_t values);
 
-/// The kernels of each launch as the device's tracer reports them, first start to last end; `gated`: behind a
-/// gate.
-std::unique_ptr<RoundTimer> make_trace_timer(const TimedWork&, std::int64_t values, bool gated = true);
+/// Times the kernels of each launch by the device's tracer, first start to last end; `is_held`: in a held
+/// queue.
+std::unique_ptr<RoundTimer> make_trace_timer(const TimedWork&, std::int64_t values, bool is_held = true);
 
-// Opens a queue's gate on every way out.
-
-/// Armed before the gate is closed, so that even a close that fails half-way is undone.
-class GateGuard {
+/// Releases a queue on every way out. Armed before it is held, so that it undoes even a begin() that fails.
+class QueueHold {
  public:
-  explicit GateGuard(Queue& queue) : queue_(queue) {}
-  ~GateGuard() { queue_.open_gate(); }
-  GateGuard(const GateGuard&) = delete;
-  GateGuard& operator=(const GateGuard&) = delete;
-  void close() { queue_.close_gate(); }
-  void open() noexcept { queue_.open_gate(); }
+  explicit QueueHold(Queue& queue) : queue_(queue) {}
+  ~QueueHold() { queue_.release(); }
+  QueueHold(const QueueHold&) = delete;
+  QueueHold& operator=(const QueueHold&) = delete;
+  void begin() { queue_.hold(); }
+  void release() noexcept { queue_.release(); }
 
  private:
   Queue& queue_;
 };
 
-/// The time after which the gate opens by itself, while this lives; then the usual one again.
-class GateLimit {
+/// Sets the time after which a held queue is released by itself, for this object's lifetime.
+class HoldLimit {
  public:
-  GateLimit(Queue& queue, Nanoseconds limit) : queue_(queue) { queue_.limit_gate(limit); }
-  ~GateLimit() { queue_.limit_gate(Nanoseconds(0)); }
-  GateLimit(const GateLimit&) = delete;
-  GateLimit& operator=(const GateLimit&) = delete;
+  HoldLimit(Queue& queue, Nanoseconds limit) : queue_(queue) { queue_.limit_hold(limit); }
+  ~HoldLimit() { queue_.limit_hold(Nanoseconds(0)); }
+  HoldLimit(const HoldLimit&) = delete;
+  HoldLimit& operator=(const HoldLimit&) = delete;
 
  private:
   Queue& queue_;

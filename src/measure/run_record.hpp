@@ -1,4 +1,4 @@
-// Everything one call of the tool found out: what output prints and writes.
+// The record of one run: everything that output prints and writes.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace jitterscope {
 
-/// The machine and the moment; properties of the host in the order shown.
+/// The machine and its software; properties of the host in the order shown.
 struct Environment {
   std::string tool_version;
   std::string command_line;
@@ -30,16 +30,16 @@ struct Calibration {
   std::string method;  ///< one sentence: what they were measured against
 };
 
-/// Whether an interval exists: fewer than 6 rounds give none.
+/// True if an interval exists: fewer than 6 rounds give none.
 inline bool has_interval(const TimeEstimate& time) { return std::isfinite(time.precision()); }
 
-/// Whether there is one level to speak of: not so for a sustained load that never settled.
+/// True if the times have one level; false for a sustained load that never settled.
 inline bool has_settled(const Measurement& measurement) {
   return !measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady;
 }
 
-/// Whether "median ± half the interval" says what the interval says. It does not where the interval is wide
-/// (±157 % of a time is none), or where the median lies near one of its ends.
+/// True if "median ± half the interval" describes the interval: not if it is wide (±157 % of a time is no
+/// interval), or if the median lies near one of its ends.
 inline bool reads_as_plus_minus(const TimeEstimate& time) {
   constexpr double kWide = 0.1, kNarrow = 0.01, kLopsided = 0.75;
   const Nanoseconds half = (time.high - time.low) * 0.5, middle = (time.high + time.low) * 0.5;
@@ -47,27 +47,27 @@ inline bool reads_as_plus_minus(const TimeEstimate& time) {
   return time.precision() <= kWide && (time.precision() <= kNarrow || off <= half * kLopsided);
 }
 
-/// Of the printed interval, with what processes differ by.
+/// True for the printed interval, which includes the variation between processes.
 inline bool reached_precision(const Measurement& measurement) {
   return measurement.time.precision() <= measurement.precision_asked;
 }
 
-/// Of what measuring for longer, or in more processes, would change.
+/// True if the part of the interval that longer measuring, or more processes, would narrow is precise.
 inline bool rounds_reached_precision(const Measurement& measurement) {
   const bool one_process = measurement.processes.empty();
   return (one_process ? measurement.repeatability : measurement.time).precision() <=
          measurement.precision_asked;
 }
 
-/// What an error of the instrument's constant is in the time of one launch.
+/// Returns the error of one launch's time that an error of the instrument's constant makes.
 inline Nanoseconds in_one_launch(Nanoseconds error_of_constant, const Measurement& measurement) {
-  // Of a group between two marks the constant is taken off once; that of a recording is one launch's already.
+  // The constant is subtracted once from a group between two marks; a recording's is already for one launch.
   const bool grouped = measurement.instrument == Instrument::events && !measurement.rounds.empty();
   const std::int64_t launches = grouped ? measurement.rounds.front().launches_per_value : 1;
   return error_of_constant / static_cast<double>(launches);
 }
 
-/// By how much the instrument's constant may be off in the time of one launch, for all launches alike.
+/// Returns how far the instrument's constant may be off in the time of one launch, the same for all launches.
 inline Nanoseconds instrument_error(const Measurement& measurement) {
   return in_one_launch(measurement.constant.uncertainty, measurement);
 }
@@ -76,29 +76,29 @@ inline Nanoseconds instrument_error(const Measurement& measurement) {
 struct SequenceCall {
   std::string name;
   std::size_t layer = 0;  ///< index of RunRecord::entries
-  TimeEstimate time;      ///< first kernel's start to last kernel's end; no rounds where it did not run
-  std::vector<LaunchKernel> kernels = {};  ///< where the device was traced
-  std::string failure = {};                ///< empty, or why it was left out
-  std::int64_t unwritten = 0;  ///< operands that it reads, that the network computes, and that no call wrote
+  TimeEstimate time;      ///< first kernel's start to last kernel's end; no rounds if it did not run
+  std::vector<LaunchKernel> kernels = {};  ///< if the device was traced
+  std::string failure = {};                ///< why it was left out; empty if it was not
+  std::int64_t unwritten = 0;  ///< operands that it reads and the network computes, but that no call wrote
 };
-/// Always in bursts: passes are apart, so that they are independent.
+/// The times of a network in sequence, always in bursts: passes are apart, so that they are independent.
 struct SequenceMeasurement {
   std::vector<SequenceCall> calls;  ///< in order
   TimeEstimate iteration;           ///< start of the first call to the end of the last
   std::optional<Hertz> clock;       ///< median over iterations
   Instrument instrument = Instrument::cupti;
-  /// eager: each call is launched when the one before has ended, as where a program's host is the slower one.
+  /// eager: each call is launched after the one before has ended, as if the program's host were slower.
   QueueMode queue = QueueMode::saturated;
   double precision_asked = 0.0;
-  bool is_connected = false;  ///< any call lies in memory of an earlier one
+  bool is_connected = false;  ///< some call reads memory of an earlier one
 };
 
-/// Calls that were timed: fewer than all where some failed, or where the user interrupted.
+/// Returns the number of timed calls: fewer than all if some failed or the user interrupted.
 inline std::int64_t calls_timed(const SequenceMeasurement& sequence) {
   return std::ranges::count_if(sequence.calls, [](const SequenceCall& call) { return call.time.rounds > 0; });
 }
 
-/// Nine calls of ten, and the pass: the tenth may be a few microseconds long, and never as precise.
+/// True if the pass and nine of ten calls are precise: the tenth may be too short ever to be so.
 inline bool reached_precision(const SequenceMeasurement& sequence) {
   const std::int64_t precise = std::ranges::count_if(sequence.calls, [&](const SequenceCall& call) {
     return call.time.rounds > 0 && call.time.precision() <= sequence.precision_asked;
@@ -107,20 +107,20 @@ inline bool reached_precision(const SequenceMeasurement& sequence) {
          10 * precise >= 9 * calls_timed(sequence);
 }
 
-/// A result, and how the network that was asked for uses it.
+/// A result, and how the requested network uses it.
 struct RunEntry {
   Result result = {};
   std::int64_t count = 1;                         ///< how often the network runs it
-  std::vector<std::string> layers = {};           ///< the network's names for it; empty for what was typed
-  std::optional<Nanoseconds> recorded_time = {};  ///< GPU time of one call in the record that was read
+  std::vector<std::string> layers = {};           ///< the network's names for it; empty for typed operations
+  std::optional<Nanoseconds> recorded_time = {};  ///< GPU time of one call in the input record
 };
 
-/// What the user asked for. A run goes on only as it began.
+/// The user's request. A run can only be continued with the same one.
 struct RunAsked {
   std::vector<std::string> targets;  ///< as typed
   std::string only, provider;
   bool verify = false, ceilings = true, in_sequence = false;
-  MeasureOptions options;  ///< but for what it calls
+  MeasureOptions options;  ///< without callbacks
 };
 
 struct RunRecord {
@@ -128,21 +128,19 @@ struct RunRecord {
   DeviceDescription device;
   Calibration calibration;
   Ceilings ceilings;
-  std::string title;        ///< the model or the operation that was asked for
-  std::string device_note;  ///< one sentence: why this device, where the user named none
+  std::string title;        ///< the model or operation that was asked for
+  std::string device_note;  ///< one sentence: why this device, if the user named none
   std::vector<RunEntry> entries;
   std::optional<SequenceMeasurement> sequence;
-  std::vector<UntimedOperator> untimed;          ///< what a record holds but was not timed
-  std::optional<Nanoseconds> recorded_gpu_time;  ///< of all that the record holds
+  std::vector<UntimedOperator> untimed;          ///< operators of the input record that were not timed
+  std::optional<Nanoseconds> recorded_gpu_time;  ///< for everything in the input record
   std::vector<std::string> notes;                ///< sentences about what was read
   std::vector<Finding> findings;                 ///< about the machine, not about one operation
-  std::optional<RunAsked> asked;                 ///< nothing in files of earlier versions
+  std::optional<RunAsked> asked;                 ///< nullopt in files of earlier versions
   bool interrupted = false;
 };
 
-// What a run measured, without how its network uses it.
-
-/// The results of a run's entries, in their order. (No view: clang 14 compiles none of GCC 12's.)
+/// Returns the results of a run's entries, in order. (No view: clang 14 compiles none of GCC 12's.)
 inline std::vector<std::reference_wrapper<const Result>> results_of(const RunRecord& record) {
   std::vector<std::reference_wrapper<const Result>> results;
   for (const RunEntry& entry : record.entries) results.emplace_back(entry.result);
@@ -154,9 +152,7 @@ inline std::vector<std::reference_wrapper<Result>> results_of(RunRecord& record)
   return results;
 }
 
-// Evidence that eviction evicts.
-
-/// Times of one probe copy: after one eviction, after several (as memory never touched), and warm.
+/// Proves that eviction evicts: a probe after one eviction, after several (memory never touched), warm.
 struct CacheProof {
   Nanoseconds evicted_read, untouched_read, cached_read;
   bool proven = false;

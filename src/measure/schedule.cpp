@@ -18,7 +18,7 @@ bool Schedule::run_block(std::vector<BlockVisitor*>& visitors) {
   const Nanoseconds end = device_.host_time() + idle + shared;
   Visit visit{++block_, idle};
   for (BlockVisitor* visitor : visitors) {
-    // An interrupted idle ends early, and is none for those behind it.
+    // An interruption cuts the idle short, so the visitors that share it would have none.
     if (!visit.rests &&
         (!decisions_.shares_idle(device_.host_time(), end) || decisions_.ends_early(options_)))
       break;

@@ -1,4 +1,4 @@
-// The one schedule of what is timed in bursts: operations, ways to time one, a network in sequence.
+// The schedule of everything timed in bursts: operations, timing methods, a network in sequence.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace jitterscope {
 
-/// An idle before a round: of a random length between the shortest and the longest, so that nothing of a
-/// fixed period always meets the same rounds.
+/// Returns a random idle between the shortest and the longest, so that nothing with a fixed period always
+/// meets the same rounds.
 inline Nanoseconds draw_idle(const MeasureOptions& options, Random& random) {
   return Nanoseconds(random.uniform(options.shortest_idle.value(), options.longest_idle.value()));
 }
@@ -27,22 +27,22 @@ inline bool is_interrupted(const MeasureOptions& options) {
 struct Visit {
   std::int64_t block = 0;
   Nanoseconds idle;
-  bool rests = true;  ///< for the idle; false where another visitor did, behind which this one comes
+  bool rests = true;  ///< the visitor idles; false if another has, which this one follows
 };
 
-/// Has its turn in block after block, until it needs no more.
+/// A visitor has one turn in each block until it needs no more.
 class BlockVisitor {
  public:
   virtual ~BlockVisitor() = default;
   virtual bool needs_more() = 0;  ///< asked before each block
   virtual void visit(const Visit& visit) = 0;
-  virtual std::size_t visits() const = 0;  ///< so far: the fewest come first
+  virtual std::size_t visits() const = 0;  ///< number so far: the fewest come first
 };
 
-/// How many visitors come behind one idle.
+/// How many visitors share one idle.
 enum class IdleSharing {
   none,    ///< one
-  by_time  ///< as many as keep the device busy no longer than it rests on average
+  by_time  ///< as many as keep the device busy no longer than a mean idle
 };
 
 class Schedule {
@@ -50,12 +50,12 @@ class Schedule {
   Schedule(Device& device, Decisions& decisions, const MeasureOptions& options, IdleSharing sharing)
       : device_(device), decisions_(decisions), options_(options), sharing_(sharing), random_(options.seed) {}
 
-  /// One block of those that need more; takes the others out. Their order is drawn anew each time, the least
-  /// visited first, so that none always follows the same other. False, and no visit, where none needs more or
-  /// the user interrupts.
+  /// Runs one block of the visitors that need more, and removes the others. Their order is random each time,
+  /// the least visited first, so that none always follows the same other. Returns false, without a visit, if
+  /// none needs more or the user interrupts.
   bool run_block(std::vector<BlockVisitor*>& visitors);
 
-  /// Of which all that is drawn comes, visitors' own orders too.
+  /// The source of all random choices, also of the visitors' orders.
   Random& random() { return random_; }
 
  private:
@@ -67,9 +67,9 @@ class Schedule {
   std::int64_t block_ = -1;
 };
 
-// Options that cannot be measured with, said before anything is launched.
+// Options that cannot work are refused before anything is launched.
 
-/// Of one plain loop.
+/// Limit for one plain loop.
 inline constexpr std::int64_t kMostIterations = 1'000'000;
 
 /// Throws UsageError naming the field and its rule.

@@ -17,8 +17,8 @@ namespace {
 
 // One pass over all calls that were prepared.
 struct Pass {
-  std::vector<Nanoseconds> times;        // of each of them
-  std::vector<KernelsOfLaunch> kernels;  // of each of them, where traced
+  std::vector<Nanoseconds> times;        // one for each call
+  std::vector<KernelsOfLaunch> kernels;  // those of each call, if traced
   Nanoseconds iteration;
   std::optional<Hertz> clock;
 };
@@ -52,7 +52,7 @@ class Sequence {
       throw FailedError(model_.name + ": none of its calls runs on this device");
   }
 
-  // A device that cannot be traced is read by the host's clock.
+  // A device without a tracer is read by the host's clock.
   void look_for_tracer() {
     try {
       session_.device().trace_kernels();
@@ -64,14 +64,14 @@ class Sequence {
   bool is_traced() const { return is_traced_; }
 
   Pass run_once() {
-    launch_all();  // the clock rises, and caches get what a pass before leaves in them
+    launch_all();  // lets the clock rise, and leaves in the caches what a pass leaves
     return is_traced_ ? run_traced() : run_by_host();
   }
 
   const std::vector<std::size_t>& running() const { return running_; }
 
  private:
-  // Numbered for the tracer, if there is one, from `first` on.
+  // Numbers the calls for the tracer, if there is one, from `first` on.
   void launch_all(KernelTracer* tracer = nullptr, std::size_t first = 0) {
     for (std::size_t i = 0; i < running_.size(); ++i) {
       PreparedOperation& call = *prepared_[running_[i]];
@@ -80,8 +80,8 @@ class Sequence {
       } else {
         session_.queue().launch(call);
       }
-      // Kernels take other times on a GPU that waits for its host: cuDNN's init_device_workspace 3.0 µs for
-      // 9.6 behind another kernel, and convolutions of 17 µs up to 3 % more (H200).
+      // Kernels take other times on a GPU that waits for its host: cuDNN's init_device_workspace 3.0 µs
+      // instead of 9.6 after another kernel, and convolutions of 17 µs up to 3 % more (H200).
       if (options_.queue == QueueMode::eager) session_.queue().wait();
     }
   }
@@ -90,7 +90,7 @@ class Sequence {
     Queue& queue = session_.queue();
     queue.wait();
     const std::unique_ptr<KernelTracer> tracer = session_.device().trace_kernels();
-    // The pass before, untimed, keeps a full queue full while the first calls of this one are launched.
+    // This pass, untimed, keeps the queue full while the first calls of the next are launched.
     launch_all(tracer.get());
     const ClockStamp before = queue.stamp_clock();
     launch_all(tracer.get(), running_.size());
@@ -101,7 +101,7 @@ class Sequence {
     return pass;
   }
 
-  // Of the two passes, which must have run the same kernels, the second.
+  // Reads the second of two passes, which must have run the same kernels.
   Pass read(const std::vector<KernelsOfLaunch>& launches) const {
     Pass pass;
     KernelsOfLaunch all;
@@ -158,7 +158,7 @@ class Passes {
   }
   std::int64_t count() const { return std::ssize(iterations_); }
 
-  /// As reached_precision asks for, but by the interval that stopping looks at.
+  /// Asks as reached_precision does, but with the wider interval for stopping.
   bool may_end(double precision) const {
     const auto precise =
         std::ranges::count_if(times_, [&](const auto& times) { return may_stop(times, precision); });
@@ -176,13 +176,13 @@ class Passes {
   }
 
  private:
-  std::vector<std::vector<double>> times_;             // of each call, in nanoseconds
-  std::vector<std::vector<KernelsOfLaunch>> kernels_;  // of each call in each pass
+  std::vector<std::vector<double>> times_;             // for each call, in nanoseconds
+  std::vector<std::vector<KernelsOfLaunch>> kernels_;  // for each call and pass
   std::vector<double> iterations_;
   std::vector<double> clocks_;
 };
 
-// Passes behind an idle each, until they are precise or their time is over.
+// Runs passes, each after an idle, until they are precise or out of time.
 class SequenceTurns final : public BlockVisitor {
  public:
   SequenceTurns(Session& session, Sequence& sequence, const MeasureOptions& options,
@@ -249,7 +249,7 @@ SequenceMeasurement measure_sequence(Session& session, const Model& model, const
 
 namespace {
 
-// Operands as calls count them. An operator of PyTorch tells only what it reads, and not what it writes.
+// Operands numbered as calls do. PyTorch's operators tell only what they read, not what they write.
 struct Operands {
   bool is_aten = false;
   std::vector<Bytes> sizes = {};
@@ -288,7 +288,7 @@ CallSharing sharing_of(const Model& model, const Call& call, const PreparedCalls
       ++sharing.unwritten;
     }
   }
-  // Where its operands are not known, an operator of PyTorch has memory of its own.
+  // If its operands are unknown, a PyTorch operator has memory of its own.
   if (reader.is_aten && sharing.shared.empty())
     sharing.unwritten = std::max<std::int64_t>(1, sharing.unwritten);
   return sharing;

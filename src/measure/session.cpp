@@ -1,15 +1,14 @@
 #include "measure/session.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/burst_and_sustained.hpp"
 #include "measure/estimate.hpp"
 #include "measure/launch_details.hpp"
+#include "measure/loads.hpp"
 #include "measure/machine.hpp"
 #include "measure/round_runner.hpp"
 #include "measure/schedule.hpp"
@@ -19,7 +18,7 @@
 namespace jitterscope {
 namespace {
 
-// An unknown callable may do what cannot be recorded; then short launches are timed by events as well.
+// A callable may do what cannot be recorded: then its short launches are timed by events, too.
 RoundRunner make_runner(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
                         const Calibration& calibration) {
   const bool was_asked_for = options.instrument || options.queue == QueueMode::graph;
@@ -28,7 +27,7 @@ RoundRunner make_runner(const TimedWork& work, RoundShape shape, const MeasureOp
   try {
     return RoundRunner(work, shape, options, calibration);
   } catch (const Error& error) {
-    // Refused (UsageError) by an operator of PyTorch that waits for the GPU or draws random numbers.
+    // UsageError: a PyTorch operator that waits for the GPU or draws random numbers refuses to be recorded.
     work.workload.not_recorded(error.what());
     shape.instrument = Instrument::events;
     return RoundRunner(work, shape, options, calibration);
@@ -36,21 +35,21 @@ RoundRunner make_runner(const TimedWork& work, RoundShape shape, const MeasureOp
 }
 
 bool fits_queue(Queue& queue, RoundRunner& runner) {
-  // What fits is enqueued in a few milliseconds. What does not costs all of the patience, up to nine times
-  // for a trial: with 500 ms, copies of 4 KiB took 12 s of each process of `study pinned` (H200).
+  // A round that fits is enqueued in a few milliseconds. One that does not costs all of the patience, up to
+  // nine times per trial: with 500 ms, copies of 4 KiB took 12 s of each process of `study pinned` (H200).
   constexpr Nanoseconds kPatience = milliseconds(100);
-  if (!queue.limit_gate(kPatience)) return true;
+  if (!queue.limit_hold(kPatience)) return true;
   try {
     runner.rehearse(kPatience);
-  } catch (const GateTimeoutError&) {
+  } catch (const HoldTimeoutError&) {
     return false;
   }
   return true;
 }
 
-// The queue of a GPU holds 1,024 launches, and far fewer of kernels whose parameters are large: recordings of
-// cuDNN's attention, or of its newest engines, fill it before the gate is opened, and the launch then waits
-// for a gate that waits for the launch. Such rounds are put behind several closings.
+// A GPU's queue holds 1,024 launches, and far fewer of kernels with large parameters: recordings of cuDNN's
+// attention, or of its newest engines, fill the held queue, and the launch then waits for a release that
+// waits for the launch. Such rounds are divided over several held queues.
 RoundRunner make_fitting_runner(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
                                 const Calibration& calibration, Decisions& decisions) {
   while (true) {
@@ -69,9 +68,9 @@ struct StartedTrial {
   FirstCall first;
 };
 
-// What waits for its queue can be neither saturated nor, as a rule, recorded: where that was not asked for,
-// it runs as a program launches it.
-MeasureOptions without_gate(MeasureOptions options) {
+// Launches that wait for their queue can be neither saturated nor, as a rule, recorded: unless asked
+// otherwise, they run as a program launches them.
+MeasureOptions without_hold(MeasureOptions options) {
   if (options.queue == QueueMode::saturated) options.queue = QueueMode::eager;
   return options;
 }
@@ -81,7 +80,7 @@ OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, 
   TimedWork work = started.work;
   work.cache = cache;
   const FirstCall& first = started.first;
-  const MeasureOptions options = first.waits_for_queue ? without_gate(asked) : asked;
+  const MeasureOptions options = first.waits_for_queue ? without_hold(asked) : asked;
   LaunchFacts facts{first.launch_time, first.launch_cost, first.waits_for_queue, cache, load};
   RoundShape shape = decisions.shape_rounds(facts, options, calibration);
   if (look_at_host(work, shape, facts)) shape = decisions.shape_rounds(facts, options, calibration);
@@ -103,7 +102,7 @@ OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, 
   return one;
 }
 
-// An eager queue read by recordings would be none, and a graph read by events neither.
+// Recordings would change an eager queue, and events a graph: only a saturated queue allows any instrument.
 bool is_read_freely(const StartedTrial& started) {
   return started.trial->options.queue == QueueMode::saturated;
 }
@@ -134,9 +133,9 @@ bool read_alike(const std::vector<StartedTrial>& group, const MeasuredGroup& mea
   return true;
 }
 
-// The constants of two instruments do not cancel in a ratio: what is compared is read alike, by slopes where
-// one of them needs these and the others can be recorded. Queues that are unlike are not, as each allows one
-// instrument alone.
+// The constants of two instruments do not cancel in a ratio, so trials that are compared use the same one:
+// slopes if one needs them and the others can be recorded. Trials with different queues do not, since each
+// queue allows only one instrument.
 MeasuredGroup start_group(const std::vector<StartedTrial>& group, Load load, const Calibration& calibration,
                           Decisions& decisions) {
   MeasuredGroup measured{start_all(group, load, std::nullopt, calibration, decisions), group.size()};
@@ -145,7 +144,7 @@ MeasuredGroup start_group(const std::vector<StartedTrial>& group, Load load, con
     try {
       measured.measurements = start_all(group, load, instrument, calibration, decisions);
     } catch (const Error&) {
-      // Something cannot be recorded: an operator refuses that (UsageError), the driver ends it
+      // Something cannot be recorded: an operator refuses (UsageError), or the driver ends the recording
       // (FailedError).
     }
   }
@@ -168,7 +167,7 @@ void run(Device& device, Queue& queue, Decisions& decisions, Load load, std::vec
   for (MeasuredGroup& group : groups) {
     std::vector<OpenMeasurement*> order;
     for (OpenMeasurement& one : group.measurements) order.push_back(&one);
-    // What comes second meets a chip that the first has heated: of a pair each process draws who that is.
+    // The second load meets a chip that the first has heated: the order is random in each process.
     if (group.paired_operations > 1) shuffle(order, random);
     for (OpenMeasurement* one : order) {
       measure_sustained(device, queue, decisions, *one, options);
@@ -177,7 +176,7 @@ void run(Device& device, Queue& queue, Decisions& decisions, Load load, std::vec
   }
 }
 
-// The clock does not fall and no energy is counted where the device has no power limit.
+// Without a power limit the clock does not fall and no energy is counted.
 bool may_probe(Device& device, const MeasureOptions& options) {
   const bool only_bursts = options.loads == std::vector{Load::burst};
   return options.load_probe && only_bursts && device.describe().power_limit.has_value();
@@ -192,8 +191,8 @@ LoadProbe probe_load(const StartedTrial& started, const Calibration& calibration
   return load_probe_of(one.measurement);
 }
 
-// Launches that no closed queue held, though the first ones were held, are measured as those that wait. False
-// where they are taken for that already.
+// Treats launches that no held queue could take, though the first ones were held, as those that wait. False
+// if they already are.
 bool take_for_waiting(std::vector<std::vector<StartedTrial>>& groups, const Workload& workload,
                       std::vector<Result>& results) {
   std::size_t number = 0;
@@ -208,7 +207,7 @@ bool take_for_waiting(std::vector<std::vector<StartedTrial>>& groups, const Work
   return any;
 }
 
-// An interruption leaves cache states without a round.
+// Skips cache states that an interruption left without a round.
 void keep(std::vector<MeasuredGroup>& groups, std::vector<Result>& results) {
   std::size_t trial = 0;
   for (MeasuredGroup& group : groups) {
@@ -249,13 +248,14 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
     for (SessionTrial& trial : group) {
       check_options(trial.options);
       if (!trial.options.process_variation) trial.options.process_variation = process_variation_;
-      const FirstCall first = make_first_call(device_, *queue_, trial.workload, calibration_.events.value);
+      FirstCall first = make_first_call(device_, *queue_, trial.workload, calibration_.events.value);
+      first.waits_for_queue = decisions().launches_wait(first.waits_for_queue);
       started.back().push_back(
           {{device_, *queue_, trial.workload, trial.options.caches.front()}, &trial, first});
       Result& result = results.emplace_back();
-      result.subject = Callable{trial.name};  // until who knows better says what it is
+      result.subject = Callable{trial.name};  // replaced by callers that know more
       result.first_call = first.time;
-      // On a CPU a launch is put into a list, and the work itself runs on the host.
+      // On a CPU a launch is only listed, and the work itself runs on the host.
       if (!device_.describe().capabilities.is_host) result.launch_cost = first.launch_cost;
       result.waits_for_device = first.waits_for_queue;
     }
@@ -281,7 +281,7 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
     keep(measured, results);
     if (stop) return results;
   }
-  // After all that is measured: it heats the chip.
+  // The probe follows all measurements, because it heats the chip.
   std::size_t number = 0;
   for (const auto& group : started) {
     for (const StartedTrial& trial : group) {
@@ -295,11 +295,11 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
 
 namespace {
 
-// CUPTI less slope on an H200: up to 0.07 us over spin kernels of 2 to 10 us on 1 to 1,056 blocks, read by
+// CUPTI minus slope on an H200: up to 0.07 us over spin kernels of 2 to 10 us on 1 to 1,056 blocks, read by
 // torch.profiler (docs/evidence/benchmarks.md); one reading of 0.13 us at 1 us.
 constexpr Nanoseconds kSlopeUncertainty = microseconds(0.1);
 constexpr int kRounds = 3;
-// As the rounds that the constant is for (round_shape.cpp): it depends on how many launches one gate holds.
+// As in the rounds that use the constant (decisions.cpp): it depends on the launches per held queue.
 constexpr std::int64_t kValues = 20, kParts = 4;
 
 struct Reading {
@@ -311,15 +311,15 @@ std::vector<double> read_rounds(const TimedWork& work, const RoundShape& shape) 
   RoundRunner runner(work, shape, options, Calibration());
   std::vector<double> times;
   for (int i = 0; i < kRounds; ++i) {
-    for (const Nanoseconds time : runner.run_gated_round(Nanoseconds(0), Nanoseconds(0)).launches) {
+    for (const Nanoseconds time : runner.run_held_round(Nanoseconds(0), Nanoseconds(0)).launches) {
       times.push_back(time.value());
     }
   }
   return times;
 }
 
-// A median of readings that are multiples of the timer's step is one itself, and the same for every kernel; a
-// mean is not. Without the outer tenths no single disturbance moves it.
+// A median of multiples of the timer's step is one itself, and the same for every kernel; a mean is not.
+// Without the outer tenths no single disturbance moves it.
 double mean_without_tails(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto tail = static_cast<std::ptrdiff_t>(values.size() / 10);
@@ -344,7 +344,7 @@ Reading read_by_both(Device& device, Queue& queue, const Operation& operation) {
   return reading;
 }
 
-// Smallest step between readings of neighbouring marks.
+// Returns the smallest step between readings of neighbouring marks.
 Nanoseconds timer_grain(Queue& queue) {
   constexpr int kMarks = 200;
   std::vector<Mark> marks;
@@ -356,15 +356,15 @@ Nanoseconds timer_grain(Queue& queue) {
   std::sort(spans.begin(), spans.end());
   double grain = spans.back();
   for (std::size_t i = 1; i < spans.size(); ++i) {
-    // Readings come as floats of milliseconds: steps under half a nanosecond are rounding.
+    // Readings are floats of milliseconds: steps under half a nanosecond are rounding.
     const double step = spans[i] - spans[i - 1];
     if (step > 0.5) grain = std::min(grain, step);
   }
   return Nanoseconds(grain);
 }
 
-// Mean of the differences with Student's interval: kernels of other lengths and sizes are the sample. No
-// instrument takes less than nothing: a mean below zero is scatter, and would lengthen all times.
+// Returns the mean of the differences with Student's interval; kernels of different lengths and sizes are the
+// sample. No instrument has a negative cost: a mean below zero is scatter, and would lengthen all times.
 InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds grain) {
   const statistics::MeanInterval mean = statistics::mean_interval(differences);
   const Nanoseconds scatter((mean.interval.high - mean.interval.low) / 2);
@@ -402,7 +402,7 @@ Calibration calibrate(Device& device, Queue& queue) {
   calibration.method = "events against slopes of recordings, on " + std::to_string(events_less_slope.size()) +
                        " spin kernels; slopes as they are";
   const bool is_exact =
-      !description.capabilities.marks_on_device;  // the host's clock, read beside the launch
+      !description.capabilities.marks_on_device;  // marks are the host's clock, read beside the launch
   calibration.graph.uncertainty = is_exact ? Nanoseconds(0) : kSlopeUncertainty;
   calibration.graph.grain = grain;
   calibration.events = constant_of(events_less_slope, grain);

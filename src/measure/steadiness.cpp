@@ -9,12 +9,12 @@
 namespace jitterscope {
 namespace {
 
-// The two levels must lie within 0.5 % of each other, and be known to within 1 %. To know them to 0.5 % as
-// well takes 20 s and more under a power cap: a GEMM on an H200 then scatters by 2.1 % from round to round,
-// and its clock states last 50 ms.
+// The two levels must lie within 0.5 % of each other, and be known to within 1 %. Knowing them to 0.5 %, too,
+// takes 20 s and more under a power cap: a GEMM on an H200 then scatters by 2.1 % from round to round, and
+// its clock states last 50 ms.
 constexpr double kMargin = 0.005, kKnownWithin = 0.01;
-// The driver updates its throttle counters in steps of tens of ms; over a quarter of a second of record the
-// rate is known to about 5 points.
+// The driver updates its throttle counters in steps of tens of ms; over a quarter of a second the rate is
+// known to about 5 points.
 constexpr double kThrottleRateMargin = 0.05;
 
 std::vector<double> times_of(std::span<const Round> rounds) {
@@ -36,21 +36,21 @@ bool levels_agree(const std::vector<double>& third, const std::vector<double>& l
   return levels.equivalent && std::abs(levels.shift) <= kMargin;
 }
 
-// Share of host time that the power cap or heat held the clock down; nothing where no sensor tells.
+// Returns the share of host time during which power cap or heat held the clock down; nullopt if unknown.
 std::optional<double> throttle_rate(std::span<const Round> rounds) {
   const auto growth = throttle_growth(rounds);
   if (!growth) return std::nullopt;
   return (growth->power + growth->heat) / growth->span;
 }
 
-// Of the last third against the first: levels that come and go between them are no trend.
+// Returns the change from the first third to the last: levels that come and go between them are no trend.
 double change_between_ends(std::span<const double> times) {
   const std::size_t third = times.size() / 3;
   if (third == 0) return 0.0;
   return statistics::median(times.last(third)) / statistics::median(times.first(third)) - 1.0;
 }
 
-// Quarters by host time, so that slow rounds do not make a quarter longer.
+// Quarters are by host time, so that slow rounds do not make a quarter longer.
 std::size_t first_round_after(std::span<const Round> rounds, double share) {
   const Nanoseconds begin = rounds.front().started;
   const Nanoseconds limit = begin + (rounds.back().started - begin) * share;
@@ -97,11 +97,11 @@ namespace {
 
 // Time constants of GPUs' slow stage are 20 to 90 s (V100s: 60 s to the plateau; Titan X: tens of seconds).
 constexpr Nanoseconds kSlowStage = seconds(40);
-// In the first seconds most of the rise is the fast stage's, which soon ends: carried on for 40 s it would
-// have a copy at 250 W overheat.
+// In the first seconds most of the rise is the fast stage's, which soon ends: extrapolated for 40 s, a copy
+// at 250 W would overheat.
 constexpr Nanoseconds kToSlowdown = seconds(20);
-// Leakage of 0.4 % of the idle power for each degree leaves a capped GEMM that much less clock. A record of
-// 10 s cannot tell it: clock states of 50 ms leave the slope of time on temperature ±0.06 % per degree.
+// Leakage of 0.4 % of the idle power per degree lowers a capped GEMM's clock by as much. A record of 10 s
+// cannot show it: clock states of 50 ms leave the slope of time on temperature ±0.06 % per degree.
 constexpr double kDriftPerDegree = 0.0005;
 constexpr double kLargestDrift = 0.003;
 
@@ -137,10 +137,10 @@ std::optional<ThrottleGrowth> throttle_growth(std::span<const Round> rounds) {
 
 namespace {
 
-// The power that the chip drew before its clock and voltage had answered the load is not that of the load.
+// The power before clock and voltage have answered the load is not that of the load.
 constexpr std::size_t kFirstPart = 5;
 
-// Energy is counted each 100 ms (H200): over less than a second its growth is a step too much or too little.
+// Energy is counted every 100 ms (H200): over less than a second its growth is off by a step.
 std::optional<Watts> mean_power(const std::vector<Round>& rounds) {
   double watts = 0.0;
   int readings = 0;

@@ -14,7 +14,7 @@
 namespace jitterscope {
 namespace {
 
-// Calls in the network's order, each reading what earlier ones wrote. What they share cannot be moved.
+// Runs all calls in the network's order, each reading what earlier ones wrote. Shared memory cannot be moved.
 class PassWorkload final : public Workload {
  public:
   explicit PassWorkload(PreparedCalls calls) : calls_(std::move(calls)) {}

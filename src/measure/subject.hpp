@@ -1,5 +1,5 @@
-// What a trial times: an operation, a network's pass whose calls together are one launch, or a function of a
-// program.
+// The subject of a trial: an operation, a network's pass whose calls together are one launch, or a program's
+// function.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,32 @@ struct PreparedSubject {
   std::unique_ptr<Workload> workload;
   std::string provider = {}, algorithm = {};
   std::optional<Bytes> alignment = {};                  ///< PreparedOperation::operand_alignment
-  bool has_row_strides = false, lies_in_pages = false;  ///< as PreparedOperation says
+  bool has_row_strides = false, lies_in_pages = false;  ///< as in PreparedOperation
 };
 
 class TrialSubject {
  public:
   TrialSubject(const Operation& operation) : what_(operation) {}  // NOLINT(google-explicit-constructor)
-  /// The order of its calls is known.
+  /// The order of the calls must be known.
   explicit TrialSubject(Model pass) : what_(std::move(pass)) {}
   explicit TrialSubject(CallableWork callable) : what_(std::move(callable)) {}
 
-  /// Of a function: where its work goes, as CallableWork says.
+  /// For a function: where its work goes (CallableWork::place).
   void set_place(WorkPlace place) { std::get<CallableWork>(what_).place = place; }
 
-  /// As a result names it.
+  /// Returns the subject as a result names it.
   Subject described() const;
-  /// An operation's text, a network's name and how many calls there are, or a function's name.
+  /// Returns an operation's text, a network's name with its number of calls, or a function's name.
   std::string text() const;
-  /// Null for what is none.
+  /// Null if it is something else.
   const Operation* operation() const { return std::get_if<Operation>(&what_); }
   const CallableWork* callable() const { return std::get_if<CallableWork>(&what_); }
-  /// Kernels and more that one launch is, roughly: calls of the network.
+  /// Returns the approximate number of kernels in one launch: the calls of a network.
   std::int64_t calls() const;
-  /// Of what a launch writes at its end; none where that is not known.
+  /// Returns the size of a launch's final outputs; 0 if unknown.
   Bytes output_bytes() const;
-  /// The engine replaces an operation's own, unless it is empty. Throws as Device::prepare does: a pass is
-  /// whole, or not explained.
+  /// Prepares the subject; a non-empty `engine` replaces an operation's own. Throws as Device::prepare does,
+  /// also if a single call of a pass cannot be prepared.
   PreparedSubject prepare(Device& device, const InputData& data, const std::string& engine) const;
 
  private:

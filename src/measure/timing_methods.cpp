@@ -17,7 +17,7 @@
 #include "measure/schedule.hpp"
 #include "statistics/statistics.hpp"
 
-// What the timing methods work with, and the table of them.
+// The timing methods, what they work with, and what each gets wrong.
 
 namespace jitterscope {
 
@@ -35,16 +35,16 @@ class MethodBench {
   /// Median of the clocks seen so far.
   std::optional<Hertz> clock() const;
 
-  /// The same operation with operands and plan of its own, never launched.
+  /// Prepares the same operation with its own operands and plan, never launched.
   std::unique_ptr<PreparedOperation> prepare_again();
-  /// A few launches, waited for.
+  /// Makes a few launches and waits for them.
   void warm_up();
-  /// The shape that the measuring loop gives a burst of this operation.
+  /// Returns the shape of the rounds of a burst of this operation.
   RoundShape shape(CacheState cache, Instrument instrument) const;
-  /// One gated round; what it needs is made at its first use and kept.
+  /// Times one round in a held queue; what it needs is made at first use and kept.
   Nanoseconds time_round(const std::string& method, CacheState cache, const RoundShape& shape,
                          const Calibration& calibration);
-  /// A recording of launches() launches.
+  /// Returns a recording of launches() launches.
   Recording& graph();
 
  private:
@@ -61,7 +61,7 @@ class MethodBench {
   std::vector<double> clocks_;
 };
 
-/// A way to time an operation, and what there is to say about its result.
+/// A timing method, and the function that describes its result.
 struct Method {
   const char* id;
   const char* name;
@@ -79,7 +79,7 @@ std::vector<double> values_of(const std::vector<Nanoseconds>& times) {
   return values;
 }
 
-// One method in its turns, each behind an idle of its own.
+// Runs one method in its turns, each after an idle of its own.
 class MethodTurns final : public BlockVisitor {
  public:
   MethodTurns(const Method& method, MethodBench& bench, const MethodsRequest& request, MethodReading& reading)
@@ -92,7 +92,7 @@ class MethodTurns final : public BlockVisitor {
   void visit(const Visit& visit) override {
     if (request_.progress) request_.progress(std::ssize(reading_.times) + 1, reading_.name);
     bench_.device().idle(visit.idle);
-    // A signal ends the idle early, and the method would then be timed without it.
+    // A signal ends the idle early; the method would then be timed without it.
     if (is_interrupted(request_.options)) return;
     try {
       reading_.times.push_back(method_.time(bench_));
@@ -129,7 +129,7 @@ MethodComparison begin_comparison(const Session& session, const Operation& opera
   return result;
 }
 
-// True where the user ended it before each method had all its turns.
+// Returns true if the user interrupted before each method had all its turns.
 bool take_turns(Session& session, const std::vector<BlockVisitor*>& turns, const MeasureOptions& options) {
   Schedule schedule(session.device(), session.decisions(), options, IdleSharing::none);
   std::vector<BlockVisitor*> open = turns;
@@ -141,7 +141,7 @@ bool take_turns(Session& session, const std::vector<BlockVisitor*>& turns, const
 std::string choose_reference(const MethodComparison& comparison) {
   constexpr std::string_view kEvents = "events_less_constant";
   for (const std::string_view id : {std::string_view("cupti"), std::string_view("graph_slope"), kEvents}) {
-    // On a CPU marks cost 25 ns: nothing is nearer to the truth than two of them around a launch.
+    // On a CPU marks cost 25 ns: two of them around a launch are the most accurate.
     const bool suits = comparison.launches_return_early || id == kEvents;
     if (suits && find_reading(comparison, id) != nullptr) return std::string(id);
   }
@@ -187,7 +187,7 @@ MethodComparison compare_methods(Session& session, const Operation& operation,
                                  const MethodsRequest& request) {
   MethodBench bench(session, operation, request.options);
   MethodComparison result = begin_comparison(session, operation, bench, request);
-  std::deque<MethodTurns> turns;  // which stay where they are
+  std::deque<MethodTurns> turns;  // a deque keeps its members in place
   std::vector<BlockVisitor*> visitors;
   for (std::size_t i = 0; i < timing_methods().size(); ++i) {
     const Method& method = timing_methods()[i];
@@ -224,7 +224,7 @@ std::vector<Nanoseconds> trace_operation(Device& device, const Operation& operat
   Random random(options.seed);
   std::vector<Nanoseconds> times;
   for (std::int64_t i = 0; i < repetitions; ++i) {
-    times.push_back(runner.run_gated_round(draw_idle(options, random), Nanoseconds(0)).time());
+    times.push_back(runner.run_held_round(draw_idle(options, random), Nanoseconds(0)).time());
   }
   return times;
 }
@@ -279,8 +279,7 @@ Nanoseconds events_empty_queue(MethodBench& bench) {
   return mean(times);
 }
 
-// Ten launches are what a hurried script averages; of an operation so long that ten take over a fifth of a
-// second, fewer.
+// A hurried script averages ten launches; fewer if ten take over a fifth of a second.
 Nanoseconds events_without_warm_up(MethodBench& bench) {
   constexpr Nanoseconds kAffordable = milliseconds(200);
   const double affordable = kAffordable / std::max(bench.first_call().launch_time, Nanoseconds(1));
@@ -314,15 +313,14 @@ Nanoseconds graph_total(MethodBench& bench) {
   Recording& graph = bench.graph();
   Queue& queue = bench.queue();
   bench.warm_up();
-  GateGuard gate(queue);
-  gate.close();
-  // The first replay after an idle takes 15 to 30 us more (H200): that is no part of what this method gets
-  // wrong.
+  QueueHold hold(queue);
+  hold.begin();
+  // The first replay after an idle takes 15 to 30 us more (H200): that is no part of this method's error.
   queue.replay(graph);
   const Mark from = queue.mark();
   queue.replay(graph);
   const Mark to = queue.mark();
-  gate.open();
+  hold.release();
   queue.wait();
   return queue.elapsed(from, to) / static_cast<double>(bench.launches());
 }
@@ -342,8 +340,9 @@ constexpr std::array kMethods = {
            say::events_empty_queue},
     Method{"events_without_warm_up", "events without warm-up, first 10 launches", kWarm,
            events_without_warm_up, say::events_without_warm_up},
-    Method{"events_behind_gate", "events behind a gate", kWarm, events_behind_gate, say::events_behind_gate},
-    Method{"events_less_constant", "events behind a gate, less the constant", kWarm,
+    Method{"events_behind_gate", "events in a held queue", kWarm, events_behind_gate,
+           say::events_behind_gate},
+    Method{"events_less_constant", "events in a held queue, less the constant", kWarm,
            events_less_constant<kWarm>, say::events_less_constant},
     Method{"cold", "the same, cache flushed clean", CacheState::cold, events_less_constant<CacheState::cold>,
            say::cold},
@@ -369,15 +368,15 @@ MethodBench::MethodBench(Session& session, const Operation& operation, const Mea
   launches_ = shape(CacheState::warm, Instrument::host).values;
 }
 
-// Of a first call over 5 ms only two launches follow, and one that something interrupts would make n far too
-// small for all methods.
+// After a first call over 5 ms only two launches follow; an interrupted one would make n far too small for
+// all methods.
 Nanoseconds MethodBench::shortest_launch() {
   const TimedWork work{device(), queue(), *prepared_, CacheState::warm};
   RoundShape several;
   several.values = 10;
   several.launches_wait = first_.waits_for_queue;
   RoundRunner runner(work, several, options_, calibration());
-  const Round round = runner.run_gated_round(Nanoseconds(0), Nanoseconds(0));
+  const Round round = runner.run_held_round(Nanoseconds(0), Nanoseconds(0));
   return std::max(Nanoseconds(1), *std::min_element(round.launches.begin(), round.launches.end()));
 }
 
@@ -398,7 +397,7 @@ void MethodBench::warm_up() {
 RoundShape MethodBench::shape(CacheState cache, Instrument instrument) const {
   MeasureOptions options = options_;
   options.instrument = instrument;
-  Calibration without_grain;  // the host's clock has none that matters, and methods state their own groups
+  Calibration without_grain;  // the host's clock has no relevant grain, and methods set their own groups
   const Calibration& calibration = instrument == Instrument::host ? without_grain : session_.calibration();
   RoundShape shape = shape_round(first_.launch_time, cache, Load::burst, options, calibration);
   shape.launches_wait = first_.waits_for_queue;
@@ -412,7 +411,7 @@ Nanoseconds MethodBench::time_round(const std::string& method, CacheState cache,
     const TimedWork work{device(), queue(), operation(), cache};
     place = runners_.emplace(method, RoundRunner(work, shape, options_, calibration)).first;
   }
-  const Round round = place->second.run_gated_round(Nanoseconds(0), Nanoseconds(0));
+  const Round round = place->second.run_held_round(Nanoseconds(0), Nanoseconds(0));
   if (round.clock) clocks_.push_back(round.clock->value());
   return round.time();
 }
@@ -431,12 +430,12 @@ namespace {
 
 constexpr double kHardlyMatters = 0.01;
 
-// No timer here steps by less than a nanosecond.
+// No timer here has steps of less than a nanosecond.
 std::string size_text(Nanoseconds time) {
   return duration_text(Nanoseconds(std::max(1.0, std::abs(time.value()))));
 }
 
-// Quartiles, not extremes: one repetition that something interrupted must not hide a difference.
+// Uses quartiles, not extremes: one interrupted repetition must not hide a difference.
 bool middle_halves_overlap(const MethodReading& a, const MethodReading& b) {
   const auto quartiles = [](const MethodReading& reading) {
     std::vector<double> times;
@@ -459,7 +458,7 @@ Closeness closeness(const MethodComparison& comparison, const MethodReading& rea
 constexpr const char* kReference = "the reference here: the others are compared with it";
 constexpr const char* kNoReference = "there is no reference to say how far off it is";
 
-// A method that adds `what` to each launch. Below the reference something else is the matter.
+// Describes a method that adds `what` to each launch. Below the reference there must be another cause.
 std::string adds(const MethodComparison& comparison, const MethodReading& reading, const std::string& what) {
   const auto distance = distance_from_reference(comparison, reading);
   if (!distance) return fmt::format("adds {}; {}", what, kNoReference);
@@ -480,7 +479,7 @@ std::string adds(const MethodComparison& comparison, const MethodReading& readin
       change, what);
 }
 
-// A method that should be right, but for its constant.
+// Describes a method that should be right except for its constant.
 std::string corrected(const MethodComparison& comparison, const MethodReading& reading,
                       Nanoseconds uncertainty) {
   const auto distance = distance_from_reference(comparison, reading);
@@ -521,7 +520,7 @@ std::string wall_without_wait(const MethodComparison& comparison, const MethodRe
   const auto distance = distance_from_reference(comparison, reading);
   std::string text =
       fmt::format("reads the host's launch cost, not the kernel: {} each", size_text(reading.time()));
-  // Within a quarter a reader could take the one for the other.
+  // Within a quarter a reader could mistake one for the other.
   if (distance && std::abs(distance->ratio) < 0.25) text += ", which comes near the kernel's time by chance";
   return text;
 }

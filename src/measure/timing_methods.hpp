@@ -1,4 +1,4 @@
-// One operation timed by every method that people use, from naive to right, on one device.
+// Times one operation by every method that people use, from naive to right, on one device.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace jitterscope {
 
-/// What one method read.
+/// The reading of one method.
 struct MethodReading {
   std::string id, name;
   CacheState cache = CacheState::warm;
   std::vector<Nanoseconds> times;  ///< one for each repetition
-  std::string absent;              ///< why there is none, or no further one
+  std::string absent;              ///< why there are none, or no more
   std::string sentence;            ///< what it gets wrong here
 
   Nanoseconds time() const;  ///< median of times
-  double range() const;      ///< largest less smallest, over the median
+  double range() const;      ///< largest minus smallest, over the median
 };
 
 struct MethodComparison {
@@ -29,22 +29,22 @@ struct MethodComparison {
   std::int64_t repetitions = 0;
   Nanoseconds shortest_idle, longest_idle;
   Calibration calibration;
-  bool launches_return_early = true;  ///< before the work is done; a CPU's do not
+  bool launches_return_early = true;  ///< before the work is done; not on a CPU
   Nanoseconds first_call, launch_cost;
-  std::int64_t launches = 0;   ///< that one method times in a repetition
-  std::optional<Hertz> clock;  ///< median over the rounds behind a gate
-  std::string reference;       ///< id of the method that the others are compared with; empty for none
+  std::int64_t launches = 0;   ///< launches that a method times in a repetition
+  std::optional<Hertz> clock;  ///< median over the rounds in a held queue
+  std::string reference;       ///< id of the method that the others are compared with; empty if none
   std::vector<MethodReading> readings;
   bool interrupted = false;
 };
 
-/// The method of that id where it has times, else null.
+/// Returns the method with that id if it has times, else null.
 const MethodReading* find_reading(const MethodComparison& comparison, std::string_view id);
 
-/// How far a warm method is from the reference, which is warm too.
+/// Distance of a warm method from the reference, which is warm, too.
 struct MethodDistance {
   Nanoseconds time;
-  double ratio = 0.0;  ///< of the reference
+  double ratio = 0.0;  ///< over the reference
 };
 std::optional<MethodDistance> distance_from_reference(const MethodComparison& comparison,
                                                       const MethodReading& reading);
@@ -63,20 +63,20 @@ struct MethodsRequest {
   std::function<void(std::int64_t repetition, const std::string& method)> progress;
 };
 
-/// Every method once in each repetition, in a new random order, after a random idle each. A method that
-/// cannot be used on this device or operation says so. Throws where the operation itself cannot be launched.
+/// Runs every method once in each repetition, in a new random order, each after a random idle. Methods that
+/// cannot be used on this device or operation say so. Throws if the operation itself cannot be launched.
 MethodComparison compare_methods(Session& session, const Operation& operation, const MethodsRequest& request);
 
-/// Duration of one repetition's idles, on average.
+/// Returns the mean time of one repetition's idles.
 Nanoseconds idle_in_repetition(const MeasureOptions& options);
 
-/// One time for each repetition by the device's tracer. Everything slows, so call it in a process of its own.
+/// Returns a time per repetition by the device's tracer, which slows all else: call it in its own process.
 std::vector<Nanoseconds> trace_operation(Device& device, const Operation& operation,
                                          const MeasureOptions& options, std::int64_t repetitions);
 
 }  // namespace jitterscope
 
-// What a timing method gets wrong here, from the numbers.
+// These functions say from the numbers what each timing method gets wrong.
 
 namespace jitterscope::method_sentences {
 

@@ -29,12 +29,12 @@ class PreparedTrial {
   const std::string& name() const { return name_; }
   const MeasureOptions& options() const { return options_; }
 
-  /// Whether it can be measured in another way after it failed with this error.
-  virtual bool adapt_to(const Error&) { return false; }
-  /// Whether it has to be measured once more in another way, by what the times showed.
-  virtual bool adapt_to(Session&, const Result&) { return false; }
-  /// Adds to the result what is said beside the times, and what can only be asked after them. `group` holds
-  /// the trials that it is compared with. Returns why it could not be verified, or nothing.
+  /// True if it can be measured in another way after this error.
+  virtual bool can_go_on_after(const Error&) { return false; }
+  /// True if the results show that it must be measured again in another way.
+  virtual bool is_to_be_timed_anew(Session&, const Result&) { return false; }
+  /// Adds to the result everything beside the times, and what can only be asked after them. `group` holds the
+  /// trials that it is compared with. Returns why it could not be verified, or an empty string.
   virtual std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>> group,
                                bool with_verification, Outcome& outcome) = 0;
 
@@ -50,7 +50,7 @@ class OperationTrial final : public PreparedTrial {
       : PreparedTrial(trial),
         operation_(*trial.operation()),
         resolved_(resolve_engine(session, operation_, options_)),
-        // First of all, so that the first loop's first launch is the process's first of this operation.
+        // First of all, so that the loop's first launch is this operation's first in the process.
         iterations_(run_iterations(session, resolved_, options_)),
         began_(session.device().host_time()),
         workload_(prepare_sets(session.device(), resolved_, options_, kAnyNumberOfLaunches)),
@@ -81,13 +81,13 @@ class OperationTrial final : public PreparedTrial {
       result.verification = verify_beside(session, group);
       return {};
     } catch (const std::bad_alloc&) {
-      // Operands, and what they should be, are numbers of 8 bytes on the host.
+      // On the host, operands and expected values are numbers of 8 bytes.
       return "the host has too little memory for its operands and what they should be; take a smaller one";
     }
   }
 
  private:
-  // Of operations that differ in their type alone, the inputs of the finest are those that all stand for.
+  // Returns the same work in the finest data type: its inputs are those that all others stand for.
   PreparedOperation& finest_of(std::span<const std::unique_ptr<PreparedTrial>> group) {
     PreparedOperation* finest = &prepared();
     for (const auto& each : group) {
@@ -127,9 +127,9 @@ class OperationTrial final : public PreparedTrial {
   Nanoseconds prepare_time_;
 };
 
-class CallableTrial final : public PreparedTrial {
+class FunctionTrial final : public PreparedTrial {
  public:
-  CallableTrial(Session& session, const Trial& trial)
+  FunctionTrial(Session& session, const Trial& trial)
       : PreparedTrial(trial),
         launches_early_(real_capabilities(session.device()).launches_return_early),
         workload_(session.device(), *trial.subject.callable()) {
@@ -138,15 +138,15 @@ class CallableTrial final : public PreparedTrial {
 
   Workload& workload() override { return workload_; }
 
-  // Only the recording that was asked for can be done without; whatever else is wrong is wrong again.
-  bool adapt_to(const Error& error) override {
+  // Only a requested recording can be given up; any other error would come again.
+  bool can_go_on_after(const Error& error) override {
     if (error.exit_code() == ExitCode::interrupted || options_.queue != QueueMode::graph) return false;
     options_.queue = QueueMode::saturated;
     workload_.not_recorded(error.what());
     return true;
   }
 
-  bool adapt_to(Session& session, const Result& result) override {
+  bool is_to_be_timed_anew(Session& session, const Result& result) override {
     if (!launches_early_ || is_interrupted(options_)) return false;
     if (leaves_work_elsewhere(session, workload_)) {
       workload_.set_place(WorkPlace::elsewhere);
@@ -170,7 +170,7 @@ class CallableTrial final : public PreparedTrial {
   }
 
  private:
-  // A recording holds something for each launch, and be it empty: that may take a microsecond.
+  // A recording holds something for each launch, even if empty: that may take a microsecond.
   static bool may_have_launched_nothing(const Result& result) {
     const auto is_short = [](const Measurement& measurement) {
       return measurement.time.median < microseconds(2);
@@ -182,33 +182,11 @@ class CallableTrial final : public PreparedTrial {
   CallableWorkload workload_;
 };
 
-// A network's pass: all of its calls are one launch.
-class PassTrial final : public PreparedTrial {
- public:
-  PassTrial(Session& session, const Trial& trial)
-      : PreparedTrial(trial),
-        prepared_(
-            trial.subject.prepare(session.device(), {.kind = options_.data, .seed = options_.seed}, "")) {
-    refuse_loops(options_);
-  }
-
-  Workload& workload() override { return *prepared_.workload; }
-  std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>>, bool,
-                       Outcome& outcome) override {
-    outcome.result.provider = prepared_.provider;
-    add_launch_details(session, *prepared_.workload, options_, outcome.result);
-    return {};
-  }
-
- private:
-  PreparedSubject prepared_;
-};
-
 std::unique_ptr<PreparedTrial> prepare(Session& session, const Trial& trial) {
   check_options(trial.options);
   if (trial.operation() != nullptr) return std::make_unique<OperationTrial>(session, trial);
-  if (trial.subject.callable() != nullptr) return std::make_unique<CallableTrial>(session, trial);
-  return std::make_unique<PassTrial>(session, trial);
+  if (trial.subject.callable() != nullptr) return std::make_unique<FunctionTrial>(session, trial);
+  throw UsageError(trial.subject.text() + ": the calls of a network are timed one by one, or in sequence");
 }
 
 TrialGroup timed_group(const PreparedGroup& prepared) {
@@ -217,44 +195,49 @@ TrialGroup timed_group(const PreparedGroup& prepared) {
   return group;
 }
 
-bool adapt_all(PreparedGroup& group, const Error& error) {
+bool can_go_on_after(const Error& error, PreparedGroup& group) {
   bool any = false;
-  for (const auto& trial : group) any = trial->adapt_to(error) || any;
+  for (const auto& trial : group) any = trial->can_go_on_after(error) || any;
   return any;
 }
 
-bool adapt_all(PreparedGroup& group, Session& session, const std::vector<Result>& results,
-               std::size_t first) {
+bool is_to_be_timed_anew(Session& session, const std::vector<Result>& results, std::size_t first,
+                         PreparedGroup& group) {
   bool any = false;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    any = group[i]->adapt_to(session, results[first + i]) || any;
+    any = group[i]->is_to_be_timed_anew(session, results[first + i]) || any;
   }
   return any;
 }
 
-// All groups at once; again if one has to be measured in another way.
-std::vector<Result> measure_prepared(Session& session, const std::vector<PreparedGroup*>& groups) {
-  const auto measure_all = [&] {
-    std::vector<TrialGroup> timed;
-    for (const PreparedGroup* group : groups) timed.push_back(timed_group(*group));
-    return session.measure(timed);
-  };
-  std::vector<Result> results;
+std::vector<Result> measure_once(Session& session, const std::vector<PreparedGroup*>& groups) {
+  std::vector<TrialGroup> timed;
+  for (const PreparedGroup* group : groups) timed.push_back(timed_group(*group));
+  return session.measure(timed);
+}
+
+// If the groups fail and can go on in another way, they are measured in that way.
+std::vector<Result> measure_all(Session& session, const std::vector<PreparedGroup*>& groups) {
   try {
-    results = measure_all();
+    return measure_once(session, groups);
   } catch (const Error& error) {
     bool any = false;
-    for (PreparedGroup* group : groups) any = adapt_all(*group, error) || any;
+    for (PreparedGroup* group : groups) any = can_go_on_after(error, *group) || any;
     if (!any) throw;
-    results = measure_all();
   }
+  return measure_once(session, groups);
+}
+
+// Measures all groups at once, and again if the times show that one has to be measured in another way.
+std::vector<Result> measure_prepared(Session& session, const std::vector<PreparedGroup*>& groups) {
+  std::vector<Result> results = measure_all(session, groups);
   bool any = false;
   std::size_t first = 0;
   for (PreparedGroup* group : groups) {
-    any = adapt_all(*group, session, results, first) || any;
+    any = is_to_be_timed_anew(session, results, first, *group) || any;
     first += group->size();
   }
-  return any ? measure_all() : results;
+  return any ? measure_all(session, groups) : results;
 }
 
 template <class Step>
@@ -269,12 +252,12 @@ bool succeeds(const Step& step, Outcome& outcome) {
 }
 
 struct GroupInWork {
-  std::size_t first_outcome = 0;          // of the group's trials, which follow each other
-  std::vector<std::size_t> members = {};  // trials of the group that are prepared
-  PreparedGroup prepared = {};            // these
+  std::size_t first_outcome = 0;          // outcome of the group's first trial; the others follow
+  std::vector<std::size_t> members = {};  // indices of its prepared trials
+  PreparedGroup prepared = {};            // the trials themselves
 };
 
-// False if another group's operands may be what is in the way.
+// Returns false if another group's operands may be the obstacle.
 bool prepare_group(Session& session, const std::vector<Trial>& trials, bool others_are_there,
                    GroupInWork& group, std::vector<Outcome>& outcomes) {
   for (std::size_t i = 0; i < trials.size(); ++i) {
@@ -288,8 +271,8 @@ bool prepare_group(Session& session, const std::vector<Trial>& trials, bool othe
   return true;
 }
 
-// Returns the groups that are to be measured alone: those that do not fit beside the others, and all of them
-// if one fails while it is measured, as nobody knows which.
+// Returns the groups that must be measured alone: those that do not fit beside the others, and all of them if
+// measuring fails, since it is unknown which one failed.
 std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std::vector<Trial>>& groups,
                                          const std::vector<std::size_t>& chosen,
                                          const std::vector<std::size_t>& first_outcomes,
@@ -328,7 +311,7 @@ std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std
         outcome.not_verified =
             group.prepared[i]->complete(session, group.prepared, with_verification, outcome);
       };
-      succeeds(say_the_rest, outcome);
+      if (!succeeds(say_the_rest, outcome) && outcome.error->kind() == ErrorKind::interrupted) return alone;
     }
   }
   return alone;
@@ -347,8 +330,8 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
 }
 
 std::size_t measured_at_once(const MeasureOptions& options) {
-  // ResNet-50's 117 operations idle for 68 of 106 s one by one, and for 40 s in threes (H200).
-  // Sustained loads have no idle, and a loop's first launch is to be the process's first.
+  // ResNet-50's 117 operations idle for 68 of 106 s one by one, and for 40 s in threes (H200). Sustained
+  // loads have no idle, and a loop's first launch must be the process's first.
   const bool shares = options.loads == std::vector{Load::burst} && options.iterations.empty();
   return shares ? 3 : 1;
 }
@@ -376,7 +359,8 @@ void measure_in_turn(Session& session, const std::vector<std::vector<Trial>>& gr
                      const std::function<bool(std::size_t group)>& begin,
                      const std::function<void(std::size_t first_group, std::vector<Outcome>)>& done) {
   if (groups.empty()) return;
-  const std::size_t at_once = measured_at_once(groups.front().front().options);
+  const bool is_alone = session.decisions().are_shared();  // the others must be at the same group
+  const std::size_t at_once = is_alone ? 1 : measured_at_once(groups.front().front().options);
   for (std::size_t i = 0; i < groups.size() && begin(i); i += at_once) {
     const auto first = groups.begin() + static_cast<std::ptrdiff_t>(i);
     const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, groups.size() - i));

@@ -29,7 +29,7 @@ double verification_tolerance(DataType dtype) {
 
 namespace {
 
-// How far an error is towards its limit: at most 1 passes; NaN where something was not written.
+// Returns the error as a share of its limit: at most 1 passes; NaN if something was not written.
 double used_up(const Verification& verification) {
   return verification.relative_error == 0.0 ? 0.0 : verification.relative_error / verification.tolerance;
 }
@@ -39,18 +39,18 @@ bool is_poison(DataType dtype, double value) {
   return holds_indices(dtype) ? !(value >= 0.0) : std::isnan(value);
 }
 
-// Statistics are kept in f32 beside f16 tensors, and a logsumexp beside f64 ones: the coarser type counts.
-// Indices have to be exact.
+// The coarser type counts: statistics are f32 beside f16 tensors, and a logsumexp is f32 beside f64 ones.
+// Indices must be exact.
 double tolerance_of(const Operation& operation, const Operand& output) {
   if (holds_indices(output.dtype)) return 0.0;
   const double tolerance =
       std::max(verification_tolerance(operation.dtype()), verification_tolerance(output.dtype));
-  // What one step of a chain rounds, the next one carries on.
+  // Each step of a chain carries on the rounding of the one before.
   const auto* chain = std::get_if<Chain>(&operation.parameters());
   return chain == nullptr ? tolerance : tolerance * static_cast<double>(chain->steps.size());
 }
 
-// Copying, cutting off and choosing keep every number as it is.
+// True for operations that keep every number as it is: copying, clamping, choosing.
 bool is_exact(const Operation& operation) {
   const auto* elementwise = std::get_if<Elementwise>(&operation.parameters());
   if (elementwise != nullptr) {
@@ -63,7 +63,7 @@ bool is_exact(const Operation& operation) {
          (pool != nullptr && pool->kind == PoolKind::max && pool->pass == Pass::forward);
 }
 
-// Whether steps of a chain round what the one reads that writes this output.
+// True if earlier steps of the chain round what this output's step reads.
 bool follows_rounding(const Operation& operation, std::size_t output) {
   const auto* chain = std::get_if<Chain>(&operation.parameters());
   if (chain == nullptr) return false;
@@ -80,7 +80,7 @@ Verification compare(const Operation& operation, std::size_t number, const Opera
   result.total = std::ssize(output);
   result.unwritten = std::count_if(output.begin(), output.end(),
                                    [&](double value) { return is_poison(operand.dtype, value); });
-  // Which of two numbers is larger that rounding makes equal, an index cannot say; only that one is there.
+  // If rounding makes two numbers equal, no index can tell the larger one: only check that it is written.
   if (holds_indices(operand.dtype) && follows_rounding(operation, number)) {
     result.passed = result.unwritten == 0;
     return result;
@@ -98,13 +98,13 @@ Verification compare(const Operation& operation, std::size_t number, const Opera
   return result;
 }
 
-// The inputs are rounded to another type than those of the reference.
+// Widens the tolerance for inputs rounded to another type than the reference's.
 void allow_for(DataType inputs, Verification& verification) {
   verification.tolerance = std::max(verification.tolerance, verification_tolerance(inputs));
   verification.passed = verification.unwritten == 0 && verification.relative_error <= verification.tolerance;
 }
 
-// Counts add up; the error is that of the output nearest to its limit, or furthest past it.
+// Adds up the counts; keeps the error that is nearest to its limit, or furthest past it.
 void add_output(Verification& all, const Verification& one) {
   if (!(used_up(one) <= used_up(all)) && !std::isnan(all.relative_error)) {
     all.relative_error = one.relative_error;
@@ -125,22 +125,22 @@ std::vector<std::vector<double>> inputs_of(PreparedOperation& prepared) {
   return inputs;
 }
 
-// A host that is slow to launch would hide that a step does not wait for the one before it: behind a gate all
-// of a chain is there when its first step starts. Libraries load a kernel at its first launch, which may wait
-// for the GPU and so for the gate: that launch comes before it is closed.
+// A host that is slow to launch would hide that a step does not wait for the one before it: in a held queue
+// all of a chain is there when its first step starts. Libraries load a kernel at its first launch, which may
+// wait for the GPU and so for the release: that launch comes before the queue is held.
 void launch_into_poison(Queue& queue, PreparedOperation& prepared) {
   const bool is_chain = std::holds_alternative<Chain>(prepared.operation().parameters());
-  GateGuard gate(queue);
+  QueueHold hold(queue);
   if (is_chain && !prepared.waits_for_queue()) {
     queue.launch(prepared);
     queue.wait();
     prepared.poison_outputs();
-    gate.close();
+    hold.begin();
   } else {
     prepared.poison_outputs();
   }
   queue.launch(prepared);
-  gate.open();
+  hold.release();
   queue.wait();
 }
 
@@ -173,7 +173,7 @@ Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation
 Verification verify(Queue& queue, PreparedOperation& prepared) { return verify(queue, prepared, prepared); }
 
 Nanoseconds verification_time(const Operation& operation) {
-  // One core of an EPYC, much of it page faults: relu of 49 Mi elements took 1.4 s, a batch norm of as many 2
+  // On one core of an EPYC, mostly page faults: relu of 49 Mi elements took 1.4 s, a batch norm of as many 2
   // s.
   constexpr Nanoseconds kElement(20.0), kMultiplyAdd(8.0);
   if (!has_reference(operation)) return Nanoseconds(0.0);
@@ -190,7 +190,7 @@ Nanoseconds verification_time(const Operation& operation) {
 
 namespace {
 
-// What a kernel leaves in all buffers that it writes, in the order of its arguments.
+// Returns what a kernel leaves in all buffers that it writes, in the order of its arguments.
 std::vector<std::vector<double>> written_by(Device& device, Queue& queue, const CudaKernel& kernel,
                                             const InputData& data) {
   const auto prepared = device.prepare(Operation(kernel), data);
@@ -205,7 +205,7 @@ std::vector<std::vector<double>> written_by(Device& device, Queue& queue, const 
   return written;
 }
 
-// A kernel may leave elements alone: what the reference did not write either is as it should be.
+// A kernel may leave elements unwritten: those that the reference did not write either are right.
 Verification compare_written(DataType dtype, const std::vector<double>& written,
                              const std::vector<double>& expected) {
   Verification result;
@@ -226,7 +226,7 @@ Verification compare_written(DataType dtype, const std::vector<double>& written,
   return result;
 }
 
-// One after the other, so that memory holds the operands of one of them at a time.
+// Runs one after the other, so that memory holds only one kernel's operands at a time.
 std::optional<Verification> compare_kernels(Device& device, Queue& queue, const CudaKernel& kernel,
                                             const CudaKernel& reference, const InputData& data) {
   const std::vector<std::vector<double>> written = written_by(device, queue, kernel, data);
@@ -282,7 +282,7 @@ bool changes_type_alone(const Operation& step) {
   return convert != nullptr && convert->from == convert->to;
 }
 
-// What a chain converts for: the one step of it that is no conversion.
+// Returns the step that a chain of conversions serves, its only other step; else the operation itself.
 const Operation& without_conversions(const Operation& operation) {
   const auto* chain = std::get_if<Chain>(&operation.parameters());
   if (chain == nullptr || chain->lanes > 1) return operation;

@@ -33,7 +33,7 @@ Maps add_block(Layers& layers, const Block& block, const Maps& x) {
   const auto& [name, width, out, stride, bottleneck] = block;
   Maps y;
   if (bottleneck) {
-    // torchvision's: the stride is that of the 3x3 convolution, not of the first 1x1.
+    // As in torchvision, the stride is that of the 3x3 convolution, not of the first 1x1.
     y = rectified(layers, name + ".relu1", normalized(layers, name, 1, x, {width, 1}));
     y = rectified(layers, name + ".relu2", normalized(layers, name, 2, y, {width, 3, stride, 1}));
     y = normalized(layers, name, 3, y, {out, 1});
@@ -79,7 +79,7 @@ Network build_resnet50(const ModelOptions& options) {
 
 namespace {
 
-// Numbers its layers as torch.nn.Sequential does.
+// Numbers layers as torch.nn.Sequential does.
 class Sequence {
  public:
   Sequence(Layers& layers, std::string path, const Maps& x)
@@ -144,7 +144,7 @@ Network build_alexnet(const ModelOptions& options) {
 
 namespace {
 
-// Table 2 of Sandler et al., 2018: expansion, channels, repetitions, stride of the first.
+// Table 2 of Sandler et al., 2018: expansion, channels, repetitions, stride of the first block.
 struct Stage {
   std::int64_t expansion, channels, repetitions, stride;
 };
@@ -190,7 +190,7 @@ namespace {
 
 constexpr std::int64_t kBatch = 4, kUnetSize = 512, kUnetClasses = 2, kLevels = 4, kFirstChannels = 64;
 
-// The module DoubleConv.
+// The U-Net's module DoubleConv.
 Maps two_convolutions(Layers& layers, const std::string& path, const Maps& x, std::int64_t out) {
   Maps y = x;
   for (int i = 0; i < 2; ++i) {

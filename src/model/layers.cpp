@@ -112,7 +112,7 @@ Tensor Layers::layer_norm(const std::string& name, Tensor x, std::int64_t rows, 
 
 Tensor Layers::activation(const std::string& name, Tensor x, ElementwiseKind kind) {
   const Elementwise shape{kind, network_.facts(x).count, types_.other};
-  // torchvision's rectifiers are all in place; backward needs only what they wrote.
+  // torchvision's ReLUs all run in place; backward needs only their output.
   return kind == ElementwiseKind::relu ? network_.add_in_place(name, shape, {x})
                                        : network_.add(name, shape, {x});
 }

@@ -1,4 +1,4 @@
-// The layers that the networks are built of, with PyTorch's names and what each of its modules runs.
+// The layers that the networks are built of, named and executed as PyTorch's modules are.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace jitterscope {
 
-/// Maps of n·c·h·w, in the layout that was asked for.
+/// Maps of n·c·h·w, in the layout that was asked for; n is the batch.
 struct Maps {
   Tensor tensor = 0;
   std::int64_t c = 1, h = 1, w = 1;
@@ -29,18 +29,18 @@ class Layers {
 
   Maps images(std::int64_t channels, std::int64_t size);
   Maps convolution(const std::string& name, const Maps& x, const ConvolutionShape& shape);
-  /// Two by two with stride two, with a bias: doubles the size.
+  /// A transposed convolution of 2x2 with stride 2 and a bias: it doubles height and width.
   Maps doubling_convolution(const std::string& name, const Maps& x, std::int64_t out);
   Maps batch_norm(const std::string& name, const Maps& x);
   Maps activation(const std::string& name, const Maps& x, ElementwiseKind kind);
-  /// torch.nn.ReLU6(inplace=True): backward needs x, so PyTorch copies it first.
+  /// torch.nn.ReLU6(inplace=True). Backward needs x, so PyTorch copies it first.
   Maps relu6_in_place(const std::string& name, const Maps& x);
   Maps max_pool(const std::string& name, const Maps& x, std::int64_t window, std::int64_t stride,
                 std::int64_t pad = 0);
-  /// torch.nn.AdaptiveAvgPool2d: to maps of side·side.
+  /// torch.nn.AdaptiveAvgPool2d, to maps of side·side.
   Maps average_pool_to(const std::string& name, const Maps& x, std::int64_t side);
   Maps add(const std::string& name, const Maps& a, const Maps& b);
-  /// a += b
+  /// Adds in place: a += b.
   Maps add_in_place(const std::string& name, const Maps& a, const Maps& b);
   Tensor flatten(const std::string& name, const Maps& x);
 
@@ -48,11 +48,11 @@ class Layers {
   Tensor layer_norm(const std::string& name, Tensor x, std::int64_t rows, std::int64_t columns);
   Tensor activation(const std::string& name, Tensor x, ElementwiseKind kind);
   Tensor add(const std::string& name, Tensor a, Tensor b);
-  /// x of rows·columns plus the same `columns` numbers in each row, which are a weight unless given.
+  /// Adds the same `columns` numbers to each of the rows of x. The numbers are a weight unless given.
   Tensor add_to_rows(const std::string& name, Tensor x, std::int64_t rows, std::int64_t columns,
                      const std::vector<Tensor>& added = {});
   Tensor dropout(Tensor x);
-  /// The classes of each row, and a loss on them.
+  /// Computes a log softmax over the classes of each row, and a loss on it.
   void cross_entropy(Tensor x, std::int64_t rows, std::int64_t classes);
 
  private:
@@ -64,12 +64,12 @@ class Layers {
   std::int64_t batch_;
 };
 
-/// The value asked for of an axis such as seq or size.
+/// Returns the value that was asked for of an axis such as seq or size.
 std::int64_t axis_or(const ModelOptions& options, const std::string& axis, std::int64_t otherwise);
-/// "convolutions in tf32, all else in f32", for a description.
+/// Returns text for a description, such as "convolutions in tf32, all else in f32".
 std::string precision_text(const ModelOptions& options, bool has_convolutions = true);
 
-// What torchvision's classifiers of images share: 1000 classes, 32 images of 224x224 unless asked otherwise.
+// The parts that torchvision's image classifiers share: 1000 classes; by default 32 images of 224x224.
 
 class Classifier {
  public:
@@ -77,7 +77,7 @@ class Classifier {
 
   Layers& layers() { return layers_; }
   Maps images() { return layers_.images(3, size_); }
-  /// The last layer and the loss.
+  /// Adds the last layer and the loss.
   void classify(const std::string& name, Tensor features, std::int64_t count);
   Network take() { return std::move(network_); }
 

@@ -1,4 +1,4 @@
-// Networks by name: resnet50, or resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop.
+// Builds networks by name: resnet50, or resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop.
 #pragma once
 
 #include <optional>
@@ -14,15 +14,15 @@ namespace jitterscope {
 
 struct ModelDescription {
   std::string name, sentence;
-  std::vector<ParameterHelp> options;  ///< behind a colon
+  std::vector<ParameterHelp> options;  ///< given behind a colon
 };
 std::vector<ModelDescription> named_models();
 
-/// One training step of a network, or the part of it that is asked for. Nothing where no network has this
-/// name. Throws UsageError for an option that the network does not have, or a size that it cannot have.
+/// Returns one training step of a network, or the part of it that is asked for. nullopt if no network has
+/// this name. Throws UsageError for an option that the network does not have, or a size that it cannot have.
 std::optional<Model> named_model(std::string_view name, const ModelOptions& options);
 
-// The networks that are known by name, each with its weights' names and order of torchvision or Hugging Face.
+// The networks, each with the weights' names and order of torchvision or Hugging Face.
 
 Network build_alexnet(const ModelOptions& options);
 Network build_vgg16(const ModelOptions& options);

@@ -34,7 +34,7 @@ Operation checked(const std::string& name, const Operation::Parameters& paramete
   }
 }
 
-// The wanted calls of a graph become those of a model.
+// Writes the wanted calls of a graph into a model.
 class ModelWriter {
  public:
   ModelWriter(const Graph& graph, Model& model) : graph_(graph), model_(model) {}
@@ -56,7 +56,7 @@ class ModelWriter {
   }
 
  private:
-  // A stretch of the memory of a tensor that is no view.
+  // A range in the memory of a tensor that is no view.
   struct Place {
     Tensor memory = 0;
     Bytes begin, size;
@@ -66,7 +66,7 @@ class ModelWriter {
     Bytes begin, size;
   };
 
-  // What is written in place lies in an earlier call's memory, as what is read.
+  // An operand that is written in place lies in an earlier call's memory, as an operand that is read.
   void connect(Call& call, std::size_t operand, const Place& place) {
     const std::size_t here = model_.calls.size();
     std::vector<Owner>& owners = owners_[place.memory];
@@ -103,8 +103,8 @@ class ModelWriter {
   const Graph& graph_;
   Model& model_;
   std::unordered_map<std::string, std::size_t> layers_;
-  std::unordered_map<Tensor, std::vector<Owner>> owners_;  // by the memory; each the first with its part
-  std::set<Tensor> written_;                               // memory that a call has written
+  std::unordered_map<Tensor, std::vector<Owner>> owners_;  // by memory: the first operand to use each part
+  std::set<Tensor> written_;                               // memory that calls have written
   std::set<std::string> names_;
 };
 
@@ -282,7 +282,7 @@ DataType stored_type(DataType type) { return type == DataType::tf32 ? DataType::
 
 namespace {
 
-/// Tensors by the names of the operands that they are.
+/// Tensors by the names of their operands.
 using Named = std::vector<std::pair<std::string, Tensor>>;
 
 class Backward {
@@ -322,8 +322,8 @@ class Backward {
   }
 
   Graph& graph_;
-  std::vector<std::optional<Tensor>> gradients_;  // of forward's tensors
-  std::vector<std::pair<Tensor, Tensor>> given_;  // by the step that is undone: target, gradient
+  std::vector<std::optional<Tensor>> gradients_;  // for each of forward's tensors
+  std::vector<std::pair<Tensor, Tensor>> given_;  // target and gradient, from the step being undone
 };
 
 Named named_tensors(const Step& step) {
@@ -343,7 +343,7 @@ std::optional<Tensor> find(const Named& tensors, std::string_view name) {
   return std::nullopt;
 }
 
-// Reads what is known by its operands' names; gives what it writes.
+// Adds a call that reads the tensors known by operand name. Returns the tensors that it writes.
 std::vector<Tensor> Backward::run_call(std::string name, const Operation& operation, Role role,
                                        const Named& known) {
   GraphCall call{std::move(name), operation, role, {}, {}};
@@ -376,7 +376,7 @@ void Backward::add_up(const std::string& step) {
   given_.clear();
 }
 
-// An output `dx` is the gradient of the forward operand `x`.
+// The output `dx` is the gradient of the forward operand `x`.
 void Backward::give_all(const Operation& backward, const Named& forward, const std::vector<Tensor>& written) {
   auto tensor = written.begin();
   for (const Operand& operand : backward.operands()) {
@@ -405,8 +405,8 @@ void Backward::undo_in_one_call(const Step& step, Shape shape, Tensor dy) {
 }
 
 void Backward::undo_convolution(const Step& step, const Conv2d& conv, Tensor dy) {
-  // A transposed convolution is the data gradient of its mirror image: what it reads is called dy there, and
-  // what its backward pass is given takes the place of x.
+  // A transposed convolution is the data gradient of its mirror image: its input is called dy there, and the
+  // gradient of its output takes the place of x.
   const bool transposed = conv.direction == Direction::dgrad;
   const Named forward = named_tensors(step);
   const Tensor data = step.inputs[0], weight = step.inputs[1];
@@ -424,8 +424,8 @@ void Backward::undo_convolution(const Step& step, const Conv2d& conv, Tensor dy)
   if (wants(weight)) give(weight, gradient(Direction::wgrad, Role::weight_gradient, known));
 }
 
-// As torch/csrc/autograd's mm_mat1_backward and mm_mat2_backward: a gradient is stored as its matrix is, so
-// that of a transposed one is computed transposed. Those of bmm go by the sizes alone (derivatives.yaml).
+// Follows mm_mat1_backward and mm_mat2_backward of torch/csrc/autograd: a gradient is stored as its matrix,
+// so a transposed matrix's is computed transposed. Those of bmm go by the sizes alone (derivatives.yaml).
 void Backward::undo_product(const Step& step, const Matmul& product, Tensor dy) {
   const std::int64_t m = product.m, n = product.n, k = product.k;
   const bool ta = product.transpose_a, tb = product.transpose_b, is_batch = product.batch > 1;
@@ -467,7 +467,7 @@ void Backward::undo_elementwise(const Step& step, const Elementwise& forward, Te
       for (const Tensor input : step.inputs) give(input, dy);
       return;
     case ElementwiseKind::mul:
-      for (const std::size_t side : {1u, 0u}) {  // as MulBackward0: other, then self
+      for (const std::size_t side : {1u, 0u}) {  // in MulBackward0's order: other, then self
         if (!wants(step.inputs[side])) continue;
         const std::string name = step.name + (side == 0 ? ".a" : ".b") + ".backward";
         const Named known = {{"a", dy}, {"b", step.inputs[1 - side]}};

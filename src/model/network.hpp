@@ -1,4 +1,4 @@
-// A network while it is built: tensors, the calls that read and write them, and what backward has to undo.
+// Builds a network: tensors, the calls that read and write them, and the steps that backward has to undo.
 #pragma once
 
 #include <optional>
@@ -12,35 +12,35 @@
 
 namespace jitterscope {
 
-/// What calls read and write: an index into Graph::tensors.
+/// A tensor that calls read and write: an index into Graph::tensors.
 using Tensor = std::size_t;
 
 struct TensorFacts {
   std::int64_t count = 0;
   DataType dtype = DataType::f32;
   bool needs_gradient = false;
-  std::optional<Tensor> view_of = {};  ///< it lies in the memory of another one
-  std::int64_t offset = 0;             ///< elements of that one before it
-  bool is_computed = false;            ///< the network writes it: no data, no weight
+  std::optional<Tensor> view_of = {};  ///< the tensor in whose memory it lies
+  std::int64_t offset = 0;             ///< elements of that tensor before it
+  bool is_computed = false;            ///< the network writes it: it is neither data nor weight
 };
 
-/// Which part of a training step a call belongs to.
+/// The part of a training step that a call belongs to.
 enum class Role { forward, input_gradient, weight_gradient };
 
 struct GraphCall {
   std::string name;  ///< with its suffix: layer1.0.conv1.fprop
   Operation operation;
   Role role = Role::forward;
-  std::vector<Tensor> tensors;  ///< of each operand, as Operation::operands() counts
-  std::string source = {};      ///< what it was made from, as Layer::source
+  std::vector<Tensor> tensors;  ///< one for each operand, in the order of Operation::operands()
+  std::string source = {};      ///< the call's origin, as in Layer::source
 };
 
-/// What backward has to undo, in forward's order.
+/// A forward step that backward has to undo.
 struct Step {
   std::string name;                    ///< the module's path: layer1.0.conv1
-  std::optional<Operation> operation;  ///< none for an operator that is not timed
+  std::optional<Operation> operation;  ///< nullopt for an operator that is not timed
   std::vector<Tensor> inputs, outputs;
-  bool adds_gradients = false;  ///< each output gives a gradient of its own, and they are added
+  bool adds_gradients = false;  ///< the outputs' gradients are added into the input's
 };
 
 struct Untimed {
@@ -52,7 +52,7 @@ struct Graph {
   std::vector<TensorFacts> tensors;
   std::vector<GraphCall> calls;
   std::vector<Step> steps;
-  std::vector<Tensor> losses;  ///< where backward begins
+  std::vector<Tensor> losses;  ///< tensors at which backward begins
   std::vector<Untimed> untimed;
 
   Tensor add_tensor(const TensorFacts& facts) {
@@ -61,55 +61,55 @@ struct Graph {
   }
 };
 
-/// Products have two gradients in two calls (.fprop, .dgrad, .wgrad); all else has .forward and .backward.
+/// Returns the name of a step's call. Convolutions and products have two gradients in two calls (.fprop,
+/// .dgrad, .wgrad); all else has .forward and .backward.
 std::string call_name(const std::string& step, const Operation& forward, Role role);
-/// TF32 is how f32 is multiplied, not how it is stored.
+/// Returns f32 for TF32, else the type itself: TF32 is how f32 is multiplied, not how it is stored.
 DataType stored_type(DataType type);
 
-// A network as it is built: call by call, with what each one reads. Its backward pass follows by itself.
+// Builds a network call by call, with the tensors that each call reads. The backward pass follows by itself.
 
-/// What the layers compute in.
+/// The data types that the layers compute in.
 struct DataTypes {
   DataType convolution = kPytorchConvolutionOfF32, product = kPytorchProductOfF32, other = DataType::f32;
 };
-/// Nothing asked for: as PyTorch does by default, convolutions in TF32 and products in f32. tf32: both in
-/// TF32. Any other: everything in it. Throws UsageError for a type that nothing computes in.
+/// Returns the types for a dtype. If none is asked for, PyTorch's defaults: convolutions in TF32, products in
+/// f32. For tf32, both in TF32; for any other, everything in it. Throws UsageError for an integer type.
 DataTypes data_types_of(const ModelOptions& options);
 
 class Network {
  public:
   Network(std::string name, std::string description);
 
-  /// Data that the network is given: no gradient is computed for it.
+  /// Adds data that the network is given; no gradient is computed for it.
   Tensor input(std::int64_t count, DataType dtype);
-  /// A weight that several calls or an untimed operator use. All others come with the call that reads them.
+  /// Adds a weight that several calls or an untimed operator use. All other weights are added by add().
   Tensor parameter(std::int64_t count, DataType dtype);
 
-  /// Runs a forward pass. `inputs` are those of the first operands; the further ones are its weights. Gives
-  /// what it writes first: y. Throws UsageError that names the call where the shape is impossible.
+  /// Adds a forward call and returns its first output, y. `inputs` are its first operands; further input
+  /// operands become new weights. Throws UsageError that names the call if the shape is impossible.
   Tensor add(const std::string& name, const Operation::Parameters& operation,
              const std::vector<Tensor>& inputs, const std::string& source = {});
 
-  /// The same, but y is written where the first input lies, as by PyTorch's relu_ and add_.
+  /// The same, but y is written into the first input's memory, as by PyTorch's relu_ and add_.
   Tensor add_in_place(const std::string& name, const Operation::Parameters& operation,
                       const std::vector<Tensor>& inputs, const std::string& source = {});
 
-  /// An operator without a kind of operation. It gives one tensor of `count` elements. Empty `backward`: its
-  /// backward pass runs nothing.
+  /// An operator that is not timed. If `backward` is empty, its backward pass runs nothing.
   struct UntimedStep {
     std::string forward, backward, reason;
   };
   Tensor add_untimed(const std::string& name, const UntimedStep& step, const std::vector<Tensor>& inputs,
                      std::int64_t count);
-  /// An operator that is left out: its output is its input.
+  /// Leaves an operator out: its output is its input.
   void skip(const UntimedStep& step);
-  /// Parts of a tensor, without a copy. Backward copies their gradients together.
+  /// Splits a tensor into parts, without a copy. Backward copies the parts' gradients together.
   std::vector<Tensor> split(const std::string& name, Tensor whole, const std::vector<std::int64_t>& counts);
-  /// As many equal parts, each picked by its index: backward adds their gradients, with zeros around each.
+  /// Splits into equal parts, each picked by its index. Backward adds their gradients, each between zeros.
   std::vector<Tensor> unbind(const std::string& name, Tensor whole, std::int64_t parts);
-  /// Rows of a tensor, without a copy. Backward writes its gradient with zeros around it.
+  /// Selects rows of a tensor, without a copy. Backward writes the gradient between zeros.
   Tensor select(const std::string& name, Tensor whole, std::int64_t count);
-  /// Where backward begins: a loss that is not timed reads this tensor and gives its gradient.
+  /// Makes backward begin at this tensor: a loss that is not timed reads it and gives its gradient.
   void loss(const std::string& operator_name, Tensor tensor, const std::string& reason);
   void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
 
@@ -129,8 +129,8 @@ class Network {
 
 // The backward pass of a network, in the order of PyTorch's autograd.
 
-/// Appends the calls of backward. Autograd runs what is ready by falling sequence number, that is the steps
-/// in reverse; two gradients of one tensor are added as soon as the second one is there.
+/// Appends the calls of backward. Autograd runs ready steps by falling sequence number, so in reverse order.
+/// Two gradients of one tensor are added as soon as the second is there.
 void add_backward(Graph& graph);
 
 }  // namespace jitterscope

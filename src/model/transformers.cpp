@@ -20,7 +20,7 @@ class Bert {
     const Tensor words = embedding("word_embeddings", rows_, kBertWords);
     const Tensor types = embedding("token_type_embeddings", rows_, kBertTokenTypes);
     const Tensor both = layers_.add("embeddings.add", words, types);
-    // One row of positions for all of the batch.
+    // The batch shares one row of positions.
     const Tensor positions = embedding("position_embeddings", sequence_, kBertPositions);
     const Tensor all =
         layers_.add_to_rows("embeddings.add_1", both, layers_.batch(), sequence_ * kBertHidden, {positions});
@@ -153,7 +153,7 @@ class Gpt2 {
   }
 
  private:
-  // The module Conv1D: its weight is stored in·out, and addmm reads it as it is.
+  // The module Conv1D: its weight is stored as in·out, and addmm reads it as it is.
   Tensor product(const std::string& name, Tensor x, std::int64_t in, std::int64_t out) {
     Matmul shape{rows_, out, in};
     shape.bias = true;
@@ -164,7 +164,7 @@ class Gpt2 {
   Layers& layers_;
   Network& network_;
   std::int64_t sequence_, rows_;
-  Tensor words_;  // of the embedding and of the head
+  Tensor words_;  // weight that the embedding and the head share
 };
 
 }  // namespace
@@ -203,7 +203,7 @@ class VisionTransformer {
   VisionTransformer(Layers& layers, std::int64_t tokens)
       : layers_(layers), network_(layers.network()), tokens_(tokens), rows_(layers.batch() * tokens) {}
 
-  // The class token goes before the patches.
+  // Puts the class token before the patches.
   Tensor tokens_of(const Maps& patches) {
     const Tensor class_token = network_.parameter(kHidden, layers_.data_types().other);
     const Network::UntimedStep step{"aten::cat", "aten::slice_backward",
@@ -234,8 +234,8 @@ class VisionTransformer {
     return network_.add_untimed(name, step, {x}, network_.facts(x).count);
   }
 
-  // torch.nn.MultiheadAttention with batch_first=True: its input is turned to tokens·batch, so that the
-  // product is of a copy and the bias a kernel of its own.
+  // torch.nn.MultiheadAttention with batch_first=True transposes its input to tokens·batch. So the product
+  // reads a copy, and a separate kernel adds the bias.
   Tensor attention(const std::string& path, Tensor x) {
     Matmul shape{rows_, 3 * kHidden, kHidden};
     shape.transpose_b = true;

@@ -15,12 +15,12 @@ std::string real_text(double value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;  // shortest that reads back
   std::string text(buffer, end);
-  // Otherwise it would be read as an integer, which other schemas take.
+  // Without it the text would be read as an integer, which other schemas take.
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text;
 }
 
-// Bytes outside ASCII as \xNN, so that a line of any string can be printed and stored as JSON.
+// Writes bytes outside ASCII as \xNN, so that any string can be printed on a line and stored as JSON.
 std::string quoted_text(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string result = "\"";
@@ -83,7 +83,7 @@ std::string aten_text(const Aten& operation) {
 
 namespace {
 
-constexpr int kDeepestList = 8;  // PyTorch's schemas nest two
+constexpr int kDeepestList = 8;  // PyTorch's schemas nest two levels
 
 bool is_word_character(char character) {
   return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
@@ -140,7 +140,7 @@ class AtenParser {
     return text_.substr(begin, at_ - begin);
   }
 
-  // `alpha` of `alpha=2`; else nothing is read.
+  // Reads `alpha=` and returns `alpha`; reads nothing if no name is there.
   std::string argument_name() {
     skip_spaces();
     const std::size_t begin = at_;
@@ -297,7 +297,7 @@ Bytes aten_element_size(std::string_view type) {
 
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides(shape.size());
-  // Unsigned: a shape that is impossible is refused elsewhere, and must not overflow here.
+  // Unsigned: an impossible shape is refused elsewhere, and must not overflow here.
   std::uint64_t stride = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = static_cast<std::int64_t>(stride);

@@ -1,5 +1,5 @@
-// The text of PyTorch's operators, as aten::add.Tensor(f32[8,16],f32[8,16]{1,8},alpha=2). Needs no other
-// library, since the plug-in for PyTorch is compiled with it beside the user's PyTorch.
+// Text form of PyTorch's operators: aten::add.Tensor(f32[8,16],f32[8,16]{1,8},alpha=2). It uses no other
+// library, because the plug-in for PyTorch compiles it beside the user's PyTorch.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace jitterscope {
 
-/// It begins with NAMESPACE::, as no other operation does.
+/// True if the text begins with NAMESPACE::, as no other operation does.
 bool is_aten_text(std::string_view text);
 
-/// Values: None, true, 3, 0.5, inf, "text", [1,2], f32[8,16] with strides in braces behind it where it is not
-/// stored densely, f32@cpu[8] where it lies in the host's memory. A number in the place of a tensor is a
-/// scalar there, as where Python adds a number to a tensor. Throws UsageError.
+/// Reads the values None, true, 3, 0.5, inf, "text", [1,2], f32[8,16] (strides follow in braces if it is not
+/// dense) and f32@cpu[8] (in host memory). A number in place of a tensor is a scalar, as when Python adds a
+/// number to a tensor. Throws UsageError.
 Aten parse_aten(std::string_view text);
 std::string aten_text(const Aten& operation);
 
-/// Of an element type, also of one with @cpu; nothing (0) where it is not known.
+/// Returns the size of an element type, with or without @cpu; 0 if the type is unknown.
 Bytes aten_element_size(std::string_view type);
 bool is_aten_host_type(std::string_view type);
-/// Of the tensors among an operator's arguments in their order, from the first element to the last.
+/// Returns the extent, from first to last element, of each tensor among the arguments, in order.
 std::vector<Bytes> tensor_sizes(const Aten& operation);
-/// Row-major strides, which are left out. A dimension of no elements counts as one, as in PyTorch.
+/// Returns the row-major strides, which the text omits. A dimension of size 0 counts as 1, as in PyTorch.
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape);
 
 }  // namespace jitterscope

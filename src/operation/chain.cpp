@@ -11,12 +11,12 @@
 #include "operation/operation.hpp"
 #include "operation/words.hpp"
 
-// Several operations launched as one: what is possible, and what they come to together.
+// Limits of chains and what their steps sum up to.
 
 namespace jitterscope {
 namespace {
 
-// An output that the next step reads is nobody else's.
+// True for an output that the next step reads, and for that step's input: it is no operand of the chain.
 bool is_inner(const Chain& chain, std::size_t step, std::size_t operand,
               const std::vector<Operand>& operands) {
   if (operands[operand].role == OperandRole::input) return operand == 0 && is_linked(chain, step);
@@ -247,8 +247,8 @@ Kind chain() {
 
 namespace {
 
-// Just behind the bracket that closes the first one; npos where none does. Kernels have brackets of their
-// own.
+// Returns the position after the bracket that closes the first one; npos if none does. Kernels contain
+// brackets, too.
 std::size_t bracket_end(std::string_view text) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -260,7 +260,7 @@ std::size_t bracket_end(std::string_view text) {
 
 bool is_decimal(char letter) { return letter >= '0' && letter <= '9'; }
 
-// `*16`, or nothing.
+// Returns the length of a leading `*16`; 0 without one.
 std::size_t times_end(std::string_view text) {
   if (!text.starts_with('*')) return 0;
   const auto end = std::find_if_not(text.begin() + 1, text.end(), is_decimal);
@@ -292,7 +292,7 @@ std::vector<Operation> read_chain_steps(std::string_view text) {
   while (!text.empty()) {
     const std::size_t bracket = text.starts_with('[') ? bracket_end(text) : std::string_view::npos;
     if (bracket == std::string_view::npos) fail_steps(text);
-    // A chain in a chain in a chain would read itself as deep as the text is long.
+    // Refused before it is read: nested chains would recurse as deep as the text is long.
     const std::string_view inner = trimmed(text.substr(1, bracket - 2));
     if (inner.starts_with(kChainKind)) throw UsageError("chain: a step is a chain itself; write its steps");
     const Operation step = Operation::parse(inner);

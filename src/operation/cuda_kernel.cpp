@@ -10,14 +10,14 @@
 #include "operation/kinds.hpp"
 #include "operation/words.hpp"
 
-// A kernel of a CUDA source file: which are possible, and what they read and write.
+// Limits, operands and normal form of a CUDA kernel.
 
 namespace jitterscope {
 namespace {
 
 using Argument = KernelArgument;
 
-constexpr std::size_t kMostArguments = 256;  // of 8 bytes: half of what CUDA's largest kernels take
+constexpr std::size_t kMostArguments = 256;  // with 8 bytes each: half of CUDA's limit
 
 [[noreturn]] void fail_kernel(const std::string& problem) { throw UsageError("cuda: " + problem); }
 
@@ -29,7 +29,7 @@ bool is_name(std::string_view word) {
          std::ranges::all_of(word, is_name_letter);
 }
 
-// Bytes above ASCII must be UTF-8, as results are JSON.
+// Bytes above ASCII must be UTF-8, because results are JSON.
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i++]);
@@ -58,7 +58,7 @@ void check_file(const std::string& file) {
       in_quotes(file)));
 }
 
-// Brackets match, and no comma stands outside of them: the kernel's name is one piece of the text.
+// Brackets must match, and commas must be inside of them, because the kernel's name is one piece of the text.
 void check_kernel_name(std::string_view what, const std::string& name) {
   std::string open;
   bool is_good = !name.empty() && trimmed(name) == name && is_name(name.substr(0, 1));
@@ -76,9 +76,9 @@ void check_kernel_name(std::string_view what, const std::string& name) {
 
 void check_sizes(const CudaKernel& kernel) {
   constexpr std::array<std::int64_t, 3> kLargestGrid = {kLargestDimension, 65535,
-                                                        65535};  // CUDA's, everywhere
+                                                        65535};  // CUDA's limits on every architecture
   constexpr std::int64_t kMostShared = 1 << 20, kMostRegisters = 255;
-  constexpr std::int64_t kMostBlocks = 32;  // on a processor, on every GPU
+  constexpr std::int64_t kMostBlocks = 32;  // for one processor, on every GPU
   constexpr std::int64_t kOldestArchitecture = 20, kNewestArchitecture = 999;
   for (std::size_t i = 0; i < 3; ++i) check_range("cuda", "grid", kernel.grid[i], 1, kLargestGrid[i]);
   check_block(kernel);
@@ -106,7 +106,7 @@ void check_buffer(const Argument& argument) {
     fail_kernel(fmt::format("{}: tf32 is no type of a buffer; write f32", argument.name));
 }
 
-// An integer is kept as an i64, so that of a u64 the upper half cannot be given.
+// Integers are kept as i64, so the upper half of u64 cannot be given.
 void check_integer(const Argument& argument) {
   const NumberTypeWord& type = number_type_word(argument.number_type);
   const bool is_signed = type.word.front() == 'i';
@@ -126,7 +126,7 @@ void check_real(const Argument& argument) {
                       : argument.number_type == bf16 ? kLargestBf16
                       : argument.number_type == f32  ? double{std::numeric_limits<float>::max()}
                                                      : std::numeric_limits<double>::max();
-  if (std::abs(argument.real) <= most) return;  // false of a NaN
+  if (std::abs(argument.real) <= most) return;  // false for a NaN
   fail_kernel(fmt::format("{0}: the number does not fit into {1}; write {0}=f64:…", argument.name,
                           number_type_word(argument.number_type).word));
 }
@@ -195,7 +195,7 @@ void check(const CudaKernel& kernel) {
   check_arguments(kernel);
 }
 
-// Fields that an argument of this kind does not have tell none apart.
+// Clears fields that an argument of this kind does not use, so that they do not matter to equality.
 void normalize(CudaKernel& kernel) {
   if (kernel.reference == "none") kernel.reference.clear();
   for (Argument& argument : kernel.arguments) {
@@ -215,7 +215,7 @@ void normalize(CudaKernel& kernel) {
   }
 }
 
-// What a kernel computes only its author knows.
+// Only its author knows what a kernel computes.
 double flops(const CudaKernel&) { return 0.0; }
 
 std::vector<Operand> operands(const CudaKernel& kernel) {
@@ -284,7 +284,7 @@ std::string real_text_of(double value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;  // shortest that reads back
   std::string text(buffer, end);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";  // else it is an integer
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";  // else it would be an integer
   return text;
 }
 
@@ -302,8 +302,8 @@ std::string argument_text(const Argument& argument) {
   return fmt::format("{}{}[{}]", text, to_string(argument.dtype), argument.count);
 }
 
-// A number of elements or blocks: 1Mi, or of integer arguments and the threads of a block, as n, n*4 or
-// n/block, where a quotient is rounded up. Of the arguments the numbers have been read.
+// Reads a number of elements or blocks: 1Mi, or a product or quotient of integer arguments and the block's
+// threads, such as n, n*4 or n/block (rounded up). The arguments' numbers must have been read.
 class SizeReader {
  public:
   SizeReader(const std::vector<Argument>& arguments, std::optional<std::int64_t> threads)
@@ -329,7 +329,7 @@ class SizeReader {
                   "is no size: write a number as 1Mi, or one of integer arguments, as n, n*4 or n/block" +
                       culprit_in(text));
   }
-  /// The argument that keeps a text from being a size, with its value: "; n is 2.5".
+  /// Returns the argument that keeps a text from being a size, with its value: "; n is 2.5".
   std::string culprit_in(std::string_view text) const {
     for (std::string_view rest = text;;) {
       const std::size_t end = std::min(rest.find_first_of("*/"), rest.size());
@@ -359,7 +359,7 @@ class SizeReader {
   std::optional<std::int64_t> threads_;
 };
 
-// An argument may have an x in its name: of nx/16xny/16 the second x parts the sides.
+// Argument names may contain an x: in nx/16xny/16 the second x separates the sides.
 std::optional<std::vector<std::int64_t>> sides_in(std::string_view text, std::size_t most,
                                                   const SizeReader& sizes) {
   if (const auto size = sizes.find(trimmed(text))) return std::vector{*size};
@@ -397,7 +397,7 @@ std::string sides_text(const std::array<std::int64_t, 3>& sides) {
 
 bool describes_buffer(const NamedValue& entry) { return entry.value.find('[') != std::string::npos; }
 
-// All but its count, which may follow from numbers behind it.
+// Reads everything but the count, which may depend on numbers that follow.
 Argument read_buffer_type(const NamedValue& entry) {
   Argument buffer{.name = entry.name, .kind = Argument::Kind::input};
   std::string_view text = entry.value;
@@ -452,7 +452,7 @@ Argument read_number(const NamedValue& entry) {
   }
   const std::optional<std::int64_t> integer = signed_integer(text);
   const std::optional<double> real = real_number(text);
-  // 1e6 is a whole number here as everywhere; 1.0 has a point, and 1e-3 is none.
+  // 1e6 is a whole number here as everywhere; 1.0 has a point, and 1e-3 is not whole.
   const bool is_real = text.find('.') != std::string_view::npos ? real.has_value() : !integer && real;
   if (!is_typed && is_real) number.number_type = NumberType::f32;
   const bool wants_integer = is_integer(number.number_type);
@@ -549,7 +549,7 @@ CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<Name
     given.push_back(&entry);
     kernel.arguments.push_back(describes_buffer(entry) ? read_buffer_type(entry) : read_number(entry));
   }
-  // What sizes are made of is read, and refused, before they are: numbers, then the block.
+  // Reads and checks the parts of sizes before the sizes: numbers, then the block.
   const std::vector<Argument> arguments = kernel.arguments;
   std::string block, grid;
   reader.read("block", block);

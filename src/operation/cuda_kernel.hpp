@@ -1,4 +1,4 @@
-// Kernels of a user's own: their text, and which of their arguments are operands.
+// A user's own CUDA kernels as operations: their text, checks and operands.
 #pragma once
 
 #include <limits>
@@ -12,19 +12,19 @@ namespace jitterscope {
 
 struct NamedValue;
 
-/// The word before the first colon.
+/// The word before the first colon of a kernel's text.
 inline constexpr std::string_view kCudaKind = "cuda";
 
-/// Where the first piece of a kernel's text ends: at a comma, but none within brackets, as scale<float,4> is
-/// one name.
+/// Returns the end of the first piece of a kernel's text: a comma outside of brackets, since scale<float,4>
+/// is one name.
 std::size_t kernel_piece_end(std::string_view text);
 
-/// Throws UsageError where it is not FILE.cu:KERNEL.
+/// Throws UsageError if the text is not FILE.cu:KERNEL.
 void require_kernel_name(std::string_view text);
-/// `kernel` is FILE.cu:KERNEL; `values` are all the rest in the order written. Throws UsageError.
+/// `kernel` is FILE.cu:KERNEL; `values` are the rest in the order written. Throws UsageError.
 CudaKernel read_cuda_kernel(std::string_view kernel, const std::vector<NamedValue>& values);
 std::string cuda_kernel_text(const CudaKernel& kernel);
-/// Words that are no arguments: grid, block…
+/// The words that are not arguments: grid, block…
 const std::vector<ParameterHelp>& cuda_kernel_parameters();
 inline constexpr const char* kCudaKernelExample =
     "cuda:@saxpy:saxpy,grid=4096,block=256,n=1Mi,a=2.5,x=f32[1Mi],y=inout:f32[1Mi]";
@@ -36,25 +36,25 @@ inline bool is_written(const KernelArgument& argument) {
   return argument.kind == KernelArgument::Kind::output || argument.kind == KernelArgument::Kind::inout;
 }
 inline constexpr std::size_t kNoOperand = std::numeric_limits<std::size_t>::max();
-/// Of each argument, where its buffer stands among operands(), or kNoOperand of a number.
+/// Returns for each argument the index of its buffer in operands(), or kNoOperand for a number.
 std::vector<std::size_t> operand_places(const CudaKernel& kernel);
 
 inline std::int64_t threads_in_block(const CudaKernel& kernel) {
   return kernel.block[0] * kernel.block[1] * kernel.block[2];
 }
-/// CudaKernel::optimize as the compiler does it by itself.
+/// The compiler's default of CudaKernel::optimize.
 inline constexpr std::int64_t kFullOptimization = 3;
-/// On every GPU since Kepler.
+/// The same on every GPU since Kepler.
 inline constexpr std::int64_t kRegistersOfAProcessor = 65536;
 
-/// Throws UsageError for a block that no GPU launches.
+/// Throws UsageError for a block that no GPU can launch.
 void check_block(const CudaKernel& kernel);
 
-/// A type that a kernel takes numbers of: `word`:5.
+/// A type of number arguments, written `word`:5 in text.
 struct NumberTypeWord {
   std::string_view word;
   KernelArgument::NumberType type;
-  std::size_t bytes;  ///< in a launch: 1, 2, 4 or 8
+  std::size_t bytes;  ///< size in a launch: 1, 2, 4 or 8
 };
 inline constexpr NumberTypeWord kNumberTypes[] = {
     {"i8", KernelArgument::NumberType::i8, 1},   {"u8", KernelArgument::NumberType::u8, 1},

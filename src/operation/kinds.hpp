@@ -1,4 +1,5 @@
-// Reads the values of one operation's parameters into its fields.
+// Everything that a kind of operation provides: reading, checking and printing its parameters, operands and
+// FLOPs.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,14 @@ struct NamedValue {
   std::string name, value;
 };
 
-/// Whether a parameter is a number of bytes, by its name.
+/// Returns bytes or a plain count, by the parameter's name.
 Counted counted_by(std::string_view name);
 
-/// A word that may be typed, and the one of the same value that is printed.
+/// A word that may be typed, and the word for the same value that is printed.
 struct KnownWord {
   std::string_view text, printed;
 };
-/// " (did you mean 'f16'?)": the printed word of the nearest one, or all printed words.
+/// Returns " (did you mean 'f16'?)" with the printed form of the nearest word, or else all printed words.
 std::string word_hint(std::string_view text, const std::vector<KnownWord>& words);
 template <class Value>
 std::vector<KnownWord> known_words() {
@@ -36,33 +37,33 @@ std::vector<KnownWord> known_words() {
   return words;
 }
 
-/// A field whose parameter is absent keeps the value it has. Throws UsageError where a value cannot be
-/// read; whether it is possible is checked by the shape.
+/// Reads parameters into fields; a field keeps its value if the parameter is absent. Throws UsageError if a
+/// value cannot be read. Whether the value is possible is checked with the shape.
 class ParameterReader {
  public:
-  /// Throws UsageError for a parameter that is not known or given twice.
+  /// Throws UsageError for a parameter that is unknown or given twice.
   ParameterReader(std::string kind, std::string example, std::vector<NamedValue> values,
                   const std::vector<std::string>& known);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
   void read(std::string_view name, std::int64_t& field) const;
-  /// i64 and i32 are read too, so that the shape can say why it is refused.
+  /// Also reads i64 and i32, so that the shape's check can say why it refuses them.
   void read(std::string_view name, DataType& field) const;
   void read(std::string_view name, std::string& field) const;
-  /// Of the parameter `engine`: `pytorch` is the empty field.
+  /// Reads the parameter `engine`; `pytorch` gives the empty field.
   void read_engine(std::string& field) const;
   template <class Value>
   void read(std::string_view name, Value& field) const {
     read_word(name, field);
   }
-  /// `2`, or `2x1`: height x width.
+  /// Reads `2` or `2x1`: height x width.
   void read_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const;
 
-  /// As read, but throws UsageError where the parameter is absent.
+  /// Like read, but throws UsageError if the parameter is absent.
   void require(std::string_view name, std::int64_t& field) const;
   void require_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const;
-  /// One parameter for both (`hw`), or one each (`h` and `w`).
+  /// Reads one parameter for both (`hw`) or one for each (`h` and `w`).
   void require_both(std::string_view both, std::string_view first, std::int64_t& first_field,
                     std::string_view second, std::int64_t& second_field) const;
 
@@ -93,13 +94,11 @@ void ParameterReader::read_word(std::string_view name, Value& field) const {
   fail_value(name, *text, "is not a known " + std::string(name) + word_hint(*text, known_words<Value>()));
 }
 
-// Writes the normal form of an operation's text.
-
 class ParameterWriter {
  public:
   explicit ParameterWriter(std::string_view kind) : text_(kind) {}
 
-  /// What stands before all parameters.
+  /// Writes the text that precedes all parameters.
   void write_subject(std::string_view subject);
   void write(std::string_view name, std::int64_t value);
   void write(std::string_view name, const std::string& value) { append(name, value); }
@@ -107,20 +106,20 @@ class ParameterWriter {
   void write(std::string_view name, Value value) {
     append(name, printed_word(value));
   }
-  /// Leaves the parameter out where it has its default, to keep the line short.
+  /// Omits the parameter if it has its default, to keep the line short.
   template <class Value>
   void write_unless(Value usual, std::string_view name, Value value) {
     if (value != usual) write(name, value);
   }
-  /// Left out where the field is empty: as PyTorch chooses.
+  /// Omits an empty field, which means PyTorch's choice.
   void write_engine(const std::string& engine) {
     if (!engine.empty()) append("engine", engine);
   }
-  /// `2` or `2x1`.
+  /// Writes `2` or `2x1`.
   void write_pair(std::string_view name, std::int64_t height, std::int64_t width);
-  /// Left out where both sides have the default.
+  /// Omits the parameter if both sides have the default.
   void write_pair_unless(std::int64_t usual, std::string_view name, std::int64_t height, std::int64_t width);
-  /// `hw=56`, or `h=56,w=28`.
+  /// Writes `hw=56`, or `h=56,w=28`.
   void write_both(std::string_view both, std::string_view first, std::int64_t first_value,
                   std::string_view second, std::int64_t second_value);
 
@@ -135,17 +134,16 @@ class ParameterWriter {
 
 }  // namespace jitterscope
 
-// What each kind of operation brings: how its parameters are read, checked and printed, what it computes
-// with.
+// The functions that each kind of operation provides.
 
 namespace jitterscope::kinds {
 
-/// One word before the colon.
+/// One word before the colon of an operation's text.
 struct Kind {
   OperationHelp help;
   Operation::Parameters (*read)(const ParameterReader&);
 };
-/// All, in the order in which they are listed.
+/// Returns all kinds in the order in which they are listed.
 const std::vector<Kind>& all();
 
 Kind conv2d();
@@ -188,7 +186,7 @@ std::string_view name(const OptimizerStep&);
 std::string_view name(const Attention&);
 std::string_view name(const Chain&);
 
-/// Throws UsageError where the shape is impossible. The total of the operands is checked apart.
+/// Throws UsageError if the shape is impossible. The operands' total size is checked separately.
 void check(const Conv2d&);
 void check(const Matmul&);
 void check(const Linear&);
@@ -199,7 +197,7 @@ void check(const Aten&);
 void check(const CudaKernel&);
 void check(const Allocation&);
 
-/// One of all that are equal, so that equal operations print equally.
+/// Brings equal operations to one form, so that they print equally.
 void normalize(Aten&);
 void normalize(CudaKernel&);
 void normalize(Convert&);
@@ -214,7 +212,7 @@ void check(const OptimizerStep&);
 void check(const Attention&);
 void check(const Chain&);
 
-/// In the order of the normal form.
+/// Writes the parameters in the order of the normal form.
 void write(const Conv2d&, ParameterWriter&);
 void write(const Matmul&, ParameterWriter&);
 void write(const Linear&, ParameterWriter&);
@@ -278,32 +276,32 @@ std::vector<Operand> operands(const Chain&);
 
 }  // namespace jitterscope::kinds
 
-// How large an operation may be, so that no later arithmetic on its shape can overflow.
+// Limits of an operation's size, so that no later arithmetic on its shape can overflow.
 
 namespace jitterscope {
 
 /// Libraries take dimensions as 32-bit numbers.
 inline constexpr std::int64_t kLargestDimension = (std::int64_t{1} << 31) - 1;
-/// Of bytes and count.
+/// Largest value of the parameters bytes and count.
 inline constexpr std::int64_t kLargestCount = std::int64_t{1} << 40;
 /// 64 TiB: beyond any device's memory.
 inline constexpr std::int64_t kLargestOperandBytes = std::int64_t{1} << 46;
 
-/// Throws UsageError "conv2d: n=0 is impossible: …" where value is outside.
+/// Throws UsageError "conv2d: n=0 is impossible: …" if value is outside of the range.
 void check_range(std::string_view kind, std::string_view name, std::int64_t value, std::int64_t lowest,
                  std::int64_t highest);
 
-/// Throws UsageError for pass=inference of a kind that computes then what it does in forward.
+/// Throws UsageError for pass=inference of a kind that computes the same as in forward.
 void check_pass(std::string_view kind, Pass pass);
 
 /// Throws UsageError for a data type that holds indices.
 void check_computes_in(std::string_view kind, std::string_view name, DataType dtype);
 
-/// The product of numbers that are not negative; past 2^50 it stays there, which is too large for an
-/// operand and leaves room to sum and to multiply by the element size.
+/// Product of numbers that are not negative, limited to 2^50: too large for an operand, but it leaves room to
+/// sum and to multiply by the element size.
 std::int64_t limited_product(std::initializer_list<std::int64_t> factors);
 
-/// Throws UsageError where the operands together pass kLargestOperandBytes.
+/// Throws UsageError if the operands together exceed kLargestOperandBytes.
 void check_operand_bytes(std::string_view kind, const std::vector<Operand>& operands);
 
 }  // namespace jitterscope

@@ -9,7 +9,7 @@
 namespace jitterscope {
 namespace {
 
-// The extent of a filter with gaps between its elements.
+// Returns the extent of a filter with gaps between its elements.
 std::int64_t spread(std::int64_t filter, std::int64_t dilation) { return dilation * (filter - 1) + 1; }
 
 std::int64_t out_size(std::int64_t in, std::int64_t filter, std::int64_t stride, std::int64_t pad,
@@ -105,8 +105,8 @@ void write(const Conv2d& conv, ParameterWriter& writer) {
   writer.write_engine(conv.engine);
 }
 
-// The same in all three directions: each pairs every output with every weight once. Terms that fall on
-// padding count too, as in every vendor's tables.
+// The same in all three directions, since each pairs every output with every weight once. Terms on padding
+// count, too, as in every vendor's tables.
 double flops(const Conv2d& conv) {
   const double outputs = static_cast<double>(conv.n) * static_cast<double>(conv.k) *
                          static_cast<double>(conv.out_h()) * static_cast<double>(conv.out_w());
@@ -121,7 +121,7 @@ std::vector<Operand> operands(const Conv2d& conv) {
   const std::int64_t y = limited_product({conv.n, conv.k, conv.out_h(), conv.out_w()});
   using enum OperandRole;
   Operand weight{"w", input, conv.dtype, w};
-  // Of the forward pass in either direction: both read the same weight.
+  // The forward pass's fan-in in fprop and dgrad, because both read the same weight.
   weight.fan_in = limited_product({conv.c / conv.groups, conv.r, conv.s});
   switch (conv.direction) {
     case Direction::fprop: return {{"x", input, conv.dtype, x}, weight, {"y", output, conv.dtype, y}};
@@ -197,7 +197,7 @@ OperationHelp pool2d_help(const std::string& kind, const std::string& summary) {
            {"pass", "forward or backward", "forward"}}};
 }
 
-// As PyTorch requires, so that no window lies wholly on padding.
+// PyTorch requires this, so that no window lies wholly on padding.
 void check_side(std::string_view kind, std::int64_t size, std::int64_t window, std::int64_t pad) {
   if (pad > window / 2) {
     throw UsageError(
@@ -254,9 +254,9 @@ void write(const Pool2d& pool, ParameterWriter& writer) {
   writer.write_unless(Pass::forward, "pass", pool.pass);
 }
 
-// A comparison or an addition for each element of each window, those on padding too; the average's division
-// stands for its first addition. Backward: each window's gradient is added where it belongs, which of max is
-// one place.
+// A comparison or an addition for each element of each window, including padding; the average's division
+// replaces its first addition. Backward adds each window's gradient to its elements; for max that is one
+// element.
 double flops(const Pool2d& pool) {
   const double outputs = static_cast<double>(pool.n) * static_cast<double>(pool.c) *
                          static_cast<double>(pool.out_h()) * static_cast<double>(pool.out_w());
@@ -329,9 +329,9 @@ void write(const BatchNorm& norm, ParameterWriter& writer) {
   writer.write_unless(DataType::f32, "weights", norm.weights);
 }
 
-// Per element of x; what is done once for a channel is left out. Forward: mean 1, variance 3, scaling and
-// shifting 4. Inference: scaling and shifting. Backward: normalizing x again 2, the sums of dy and of
-// dy times it 3, dx from them 4.
+// Operations for each element of x, without those done once for a channel. Forward: mean 1, variance 3,
+// scaling and shifting 4. Inference: scaling and shifting 4. Backward: normalizing x again 2, the sums of dy
+// and of dy times x 3, dx from them 4.
 double flops(const BatchNorm& norm) {
   const double elements = static_cast<double>(norm.n) * static_cast<double>(norm.c) *
                           static_cast<double>(norm.h) * static_cast<double>(norm.w);
@@ -424,7 +424,6 @@ void write(const BiasAdd& bias, ParameterWriter& writer) {
   writer.write("layout", bias.layout);
 }
 
-// One addition per element.
 double flops(const BiasAdd& bias) { return static_cast<double>(elements(bias)); }
 
 std::vector<Operand> operands(const BiasAdd& bias) {

@@ -12,7 +12,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-// What is counted as one: an addition, multiplication, division, comparison, exponential, erf and tanh; a
+// An addition, multiplication, division, comparison, exponential, erf or tanh counts as one operation; a
 // change of sign is free. The kernels' real instructions for the last three differ between devices.
 struct Facts {
   std::string_view name, summary;
@@ -21,7 +21,7 @@ struct Facts {
 };
 
 const Facts& facts(ElementwiseKind kind) {
-  // By ElementwiseKind.
+  // Indexed by ElementwiseKind.
   static const std::array<Facts, 15> all = {{
       {"fill", "writes ones, y = 1", {}, 0},
       {"add", "element by element, y = a + b", {"a", "b"}, 1},
@@ -157,8 +157,8 @@ void write(const OptimizerStep& step, ParameterWriter& writer) {
   writer.write("dtype", step.dtype);
 }
 
-// Per parameter; the corrections are made once. sgd: the step 2. momentum: its decay and sum 2 more. adam:
-// mean 3, square 4, denominator 3, step 3. adamw: its decay 1 more.
+// Operations for each parameter; the bias corrections are made once. sgd: the step 2. momentum: decay and sum
+// 2 more. adam: mean 3, square 4, denominator 3, step 3. adamw: decay 1 more.
 double flops(const OptimizerStep& step) {
   const auto count = static_cast<double>(step.count);
   switch (step.kind) {
@@ -266,7 +266,7 @@ Kind copy() {
 namespace jitterscope {
 
 DataType coarser_type(DataType one, DataType other) {
-  // By digits: bf16 has 8, f16 and tf32 11, f32 24, f64 53.
+  // Digits: bf16 has 8, f16 and tf32 11, f32 24, f64 53.
   for (const DataType type : {DataType::bf16, DataType::f16, DataType::tf32, DataType::f32}) {
     if (one == type || other == type) return type;
   }
@@ -279,7 +279,7 @@ bool moves_elements(const Convert& convert) {
 
 std::int64_t source_index(const Convert& convert, std::int64_t index) {
   if (!moves_elements(convert)) return index;
-  // Each image is a matrix, c·(h·w) in NCHW, which is transposed.
+  // Each image is a matrix, c·(h·w) in NCHW, and is transposed.
   const std::int64_t area = convert.h * convert.w, image = convert.c * area;
   const std::int64_t columns = convert.to == Layout::nchw ? area : convert.c, rows = image / columns;
   const std::int64_t place = index % image;
@@ -295,7 +295,7 @@ std::int64_t target_index(const Convert& convert, std::int64_t index) {
 namespace kinds {
 namespace {
 
-// A type that is stored as another one.
+// Returns the type in which a type is stored.
 DataType stored_type(DataType type) { return type == DataType::tf32 ? DataType::f32 : type; }
 
 void read_images(const ParameterReader& reader, Convert& convert) {
@@ -336,7 +336,7 @@ std::int64_t elements(const Convert& convert) {
 
 std::string_view name(const Convert&) { return "convert"; }
 
-// Without another layout images are nothing but their elements.
+// If the layout stays, only the number of elements counts.
 void normalize(Convert& convert) {
   if (convert.from != convert.to) return;
   const bool is_possible = std::min({convert.n, convert.c, convert.h, convert.w}) > 0;
@@ -501,8 +501,8 @@ Operation::Parameters read_spin(const ParameterReader& reader) {
 std::string_view name(const Spin&) { return "spin"; }
 
 void check(const Spin& spin) {
-  constexpr std::int64_t kLargestBlock = 1024;  // CUDA's, on every architecture
-  // Zero is an empty kernel: the shortest launch there is.
+  constexpr std::int64_t kLargestBlock = 1024;  // CUDA's limit on every architecture
+  // Zero is an empty kernel: the shortest possible launch.
   check_range("spin", amount_name(spin), spin.amount, 0, kLargestDimension);
   check_range("spin", "blocks", spin.blocks, 1, kLargestDimension);
   check_range("spin", "threads", spin.threads, 1, kLargestBlock);

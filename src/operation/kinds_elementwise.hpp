@@ -1,4 +1,4 @@
-// Conversions between layouts and data types: which elements go where, and which type loses digits.
+// Index maps of layout conversions, and the precision order of data types.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,15 @@
 
 namespace jitterscope {
 
-/// The one with fewer digits.
+/// Returns the type with fewer digits.
 DataType coarser_type(DataType one, DataType other);
 
-/// Whether elements change their order: not where a layout stays, or where all of it is the same in both.
+/// True if the order of elements changes: false if the layout stays, or if both layouts order this shape
+/// alike.
 bool moves_elements(const Convert&);
-/// The place in x of the element that stands at `index` of y, each in its dense order.
+/// Returns the index in x of the element at `index` in y, each in its dense order.
 std::int64_t source_index(const Convert&, std::int64_t index);
-/// The same back: the place in y of what stands at `index` of x.
+/// The inverse: returns the index in y of the element at `index` in x.
 std::int64_t target_index(const Convert&, std::int64_t index);
 
 }  // namespace jitterscope

@@ -150,7 +150,7 @@ Operation::Parameters read_attention(const ParameterReader& reader) {
   reader.require("heads", attention.heads);
   if (reader.has("kv_heads")) {
     reader.require("kv_heads", attention.kv_heads);
-    // Zero, which in the field is "not given", is a mistake where it was typed.
+    // In the field zero means "not given"; typed by a user it is a mistake.
     check_range("attention", "kv_heads", attention.kv_heads, 1, kLargestDimension);
   }
   reader.require("queries", attention.queries);
@@ -164,7 +164,7 @@ Operation::Parameters read_attention(const ParameterReader& reader) {
   return attention;
 }
 
-// Of a query and a key that it sees, in one head.
+// Returns the number of pairs of a query and a key that it sees, in one head.
 double pairs(const Attention& attention) {
   const auto queries = static_cast<double>(attention.queries), keys = static_cast<double>(attention.keys);
   if (!attention.causal) return queries * keys;
@@ -205,8 +205,8 @@ void write(const Attention& attention, ParameterWriter& writer) {
   writer.write_unless(Pass::forward, "pass", attention.pass);
 }
 
-// As FlashAttention's authors count: the products alone, two forward and five backward, of the pairs of
-// query and key that are seen.
+// Counted like FlashAttention's authors: only the products (two forward, five backward) of the pairs of query
+// and key that are seen.
 double flops(const Attention& attention) {
   const double products = attention.pass == Pass::backward ? 5.0 : 2.0;
   return products * 2.0 * static_cast<double>(attention.batch) * static_cast<double>(attention.heads) *
@@ -285,9 +285,9 @@ void write(const LayerNorm& norm, ParameterWriter& writer) {
   writer.write_unless(Pass::forward, "pass", norm.pass);
 }
 
-// Per element of x; what is done once for a row is left out. Forward: mean 1, variance 3, scaling and
-// shifting 4. Backward: normalizing x again 2, dy by the weight 1, sums along the row 3, dweight and dbias
-// 3, dx 4.
+// Operations for each element of x, without those done once for a row. Forward: mean 1, variance 3, scaling
+// and shifting 4. Backward: normalizing x again 2, dy times the weight 1, sums along the row 3, dweight and
+// dbias 3, dx 4.
 double flops(const LayerNorm& norm) {
   const double elements = static_cast<double>(norm.rows) * static_cast<double>(norm.columns);
   return (norm.pass == Pass::backward ? 13.0 : 8.0) * elements;
@@ -366,8 +366,8 @@ void write(const Softmax& softmax, ParameterWriter& writer) {
   writer.write_unless(Pass::forward, "pass", softmax.pass);
 }
 
-// Per element. Forward: maximum, its subtraction, exponential, sum, and the division (or the subtraction of
-// the logarithm). Backward: the sum along the row 2 (1 and an exponential), dx 2.
+// Operations for each element. Forward: maximum, its subtraction, exponential, sum, and the division (or the
+// subtraction of the logarithm). Backward: the sum along the row 2 (log_softmax: 1 and an exponential), dx 2.
 double flops(const Softmax& softmax) {
   const double elements = static_cast<double>(softmax.rows) * static_cast<double>(softmax.columns);
   return (softmax.pass == Pass::backward ? 4.0 : 5.0) * elements;

@@ -10,7 +10,7 @@
 namespace jitterscope {
 namespace {
 
-// libstdc++ blames a parenthesis for all that it does not expect, a * at the beginning too.
+// libstdc++ reports a parenthesis error for anything unexpected, such as a * at the beginning.
 bool repeats_nothing(const std::string& pattern) {
   constexpr std::string_view kRepeats = "*+?", kBegins = "(|^";
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -55,7 +55,7 @@ void keep_names(Layer& layer, const LayerPattern& pattern) {
     layer.recorded_time = *layer.recorded_time * (static_cast<double>(layer.count()) / before);
 }
 
-// Nothing where a part of it is unknown.
+// Returns nullopt if a layer's time is unknown; untimed operators without a time count as 0.
 std::optional<Nanoseconds> recorded_time(const Model& model) {
   Nanoseconds sum;
   for (const Layer& layer : model.layers) {
@@ -84,7 +84,7 @@ void keep_layers(Model& model, const LayerPattern& pattern) {
   std::vector<std::size_t> new_layer;
   std::size_t kept = 0;
   for (const Layer& layer : model.layers) new_layer.push_back(layer.names.empty() ? kGone : kept++);
-  // Of equal layers some may stay: their calls are told apart by their names.
+  // Some of several equal layers may stay: their calls are distinguished by name.
   std::vector<Call> calls = std::move(model.calls);
   std::vector<std::size_t> layer_of_call;
   for (std::size_t i = 0; i < calls.size(); ++i) {

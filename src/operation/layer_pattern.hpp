@@ -1,4 +1,4 @@
-// --only: some of a model's layers, chosen by a regular expression.
+// Implements --only: selects layers of a model by a regular expression.
 #pragma once
 
 #include <regex>
@@ -9,10 +9,10 @@
 
 namespace jitterscope {
 
-/// An ECMAScript regular expression that is searched for anywhere in a text.
+/// An ECMAScript regular expression, searched for anywhere in a text.
 class LayerPattern {
  public:
-  /// Throws UsageError that says in plain words what is wrong with the pattern.
+  /// Throws UsageError that explains in plain words what is wrong with the pattern.
   explicit LayerPattern(const std::string& pattern);
 
   const std::string& text() const { return text_; }
@@ -23,12 +23,12 @@ class LayerPattern {
   std::regex regex_;
 };
 
-/// Leaves out the layers in whose names and operation nothing is found, with their calls, and what is not
-/// timed by the same rule. The recorded GPU time is then that of what is left. Layers may be none afterwards.
+/// Removes layers (with their calls) and untimed operators if the pattern is found neither in their names nor
+/// in their operation. The recorded GPU time becomes that of the rest. No layer may remain.
 void keep_layers(Model& model, const LayerPattern& pattern);
 
-/// Leaves out calls; `new_layer` says of each call which layer it runs now, or kGone. What they read of a
-/// call that is gone counts as unwritten.
+/// Removes calls. `new_layer` gives the new layer of each call, or kGone. Inputs from removed calls count as
+/// unwritten.
 inline constexpr std::size_t kGone = static_cast<std::size_t>(-1);
 std::vector<Call> kept_calls(std::vector<Call> calls, const std::vector<std::size_t>& new_layer);
 

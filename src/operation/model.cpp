@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kSchemaHint = "docs/model.schema.json describes the file";
 
-// One value of the file, with where it stands, so that each problem names its field.
+// One value of the file and its JSON pointer, so that each problem names its field.
 class Field {
  public:
   Field(const Json& value, std::string file, std::string pointer)
@@ -76,7 +76,7 @@ class Field {
   std::string file_, pointer_;
 };
 
-// The library's sentence without its number and place; the tokens that it quotes may be long or binary.
+// Returns the library's sentence without its number and place. Tokens that it quotes may be long or binary.
 std::string reason_of(const Json::exception& error) {
   constexpr std::size_t kLongestReason = 200;
   const std::string_view message = error.what();
@@ -91,12 +91,12 @@ Json parse_json(std::string_view text, const std::string& file) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    // `byte` counts from one and is that of the offending character, which may be a line's end.
+    // `byte` counts from 1 and is that of the offending character, which may be a line's end.
     const std::size_t before = std::min(std::max<std::size_t>(error.byte, 1) - 1, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(before), '\n');
     throw UsageError(fmt::format("{}: line {}: not valid JSON: {}", file, line, reason_of(error)));
   } catch (const Json::exception& error) {
-    // A number past the largest double, which the library reports without its place.
+    // A number above the largest double: the library reports it without its place.
     throw UsageError(fmt::format("{}: not a model: {}", file, reason_of(error)));
   }
 }
@@ -146,7 +146,7 @@ Model read_model(std::string_view json_text, std::string_view file_name) {
 }
 
 Model load_model(const std::filesystem::path& file) {
-  // ResNet-50 takes 15 KB; a file of this size is something else, and would fill the memory.
+  // ResNet-50 takes 15 KB. A larger file than this is not a model, and would fill the memory.
   constexpr std::uintmax_t kLargestFile = 16u << 20;
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(file, error);
@@ -205,7 +205,7 @@ void read_option(ModelOptions& options, std::string_view target, std::string_vie
 
 ModelOptions parse_model_options(std::string_view text, std::string_view target) {
   ModelOptions options;
-  std::string_view last;  // the name before
+  std::string_view last;  // the previous name
   while (!trimmed(text).empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view piece = trimmed(text.substr(0, comma));

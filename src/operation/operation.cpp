@@ -120,8 +120,8 @@ Operation Operation::with_dtype(DataType type) const {
 
 namespace {
 
-// Where the filter's steps leave gaps, the positions between them are not read: of a 1x1 filter with stride
-// 2, three of four.
+// A filter whose stride exceeds its size does not read all positions: a 1x1 filter with stride 2 skips three
+// of four.
 Bytes read_of_x(const Conv2d& conv) {
   const std::int64_t rows = std::min(conv.h, conv.out_h() * conv.r);
   const std::int64_t columns = std::min(conv.w, conv.out_w() * conv.s);
@@ -153,7 +153,7 @@ std::vector<Bytes> operand_traffic(const Operation& operation) {
   const auto* conv = std::get_if<Conv2d>(&operation.parameters());
   if (conv != nullptr && conv->direction != Direction::dgrad) traffic[0] = read_of_x(*conv);
   if (const auto* embedding = std::get_if<Embedding>(&operation.parameters())) {
-    // Random indices repeat: of 8192 into 50257 rows 8 % do, which is not taken off, as nobody knows which.
+    // Random indices repeat: 8 % of 8192 into 50257 rows. It is not subtracted, as nobody knows which.
     const std::int64_t rows = std::min(embedding->count, embedding->rows);
     const Bytes row(embedding->columns * element_size(embedding->dtype).value());
     if (embedding->pass == Pass::forward) traffic[1] = Bytes(rows * row.value());
@@ -216,7 +216,7 @@ std::string_view value_of(std::string_view fields, std::string_view name) {
   return {};
 }
 
-// The name of a value without the prefix of its enumeration; empty where it says nothing.
+// Returns a value's name without the prefix of its enumeration; empty if it says nothing.
 std::string_view chosen(std::string_view value, std::string_view prefix) {
   if (value.starts_with(prefix)) value.remove_prefix(prefix.size());
   for (const std::string_view nothing : {"UNDEFINED", "AUTO", "NONE", "0"}) {
@@ -225,7 +225,7 @@ std::string_view chosen(std::string_view value, std::string_view prefix) {
   return value;
 }
 
-// As cublasLtReductionScheme_t counts.
+// Numbers of cublasLtReductionScheme_t.
 std::string_view scheme_number(std::string_view name) {
   if (name == "INPLACE") return "1";
   if (name == "COMPUTE_TYPE") return "2";

@@ -1,4 +1,4 @@
-// How much of each operand moves between the processor and the device's memory, and how large all are.
+// Memory traffic and size of an operation's operands, and its engine.
 #pragma once
 
 #include <string>
@@ -9,27 +9,27 @@
 
 namespace jitterscope {
 
-/// At least, in the order of operands(): each is read or written once, but for what lies on the host's side
-/// of a copy, for the rows of a table that no index names, for what lies between a strided filter's
-/// steps, and for a kernel's inout, which is both. What a fused chain hands on within a launch is no operand.
+/// Returns the least traffic of each operand with the device's memory, in the order of operands(): each is
+/// read or written once. Not counted: the host side of a copy, table rows that no index names, positions that
+/// a strided filter skips, and data passed within a fused chain's launch. A kernel's inout counts twice.
 std::vector<Bytes> operand_traffic(const Operation&);
 
-/// Of all operands, each whole, whether or not all of it moves.
+/// Returns the size of all operands, including parts that do not move.
 Bytes operand_memory(const Operation&);
 
-// The engine that an operation asks for.
+// Engines by name.
 
-/// The operation with this engine; an operation without engines stays as it is.
+/// Returns the operation with this engine; an operation that has no engines stays as it is.
 Operation with_engine(const Operation& operation, const std::string& engine);
-/// Empty where the operation names none.
+/// Returns "" if the operation names none.
 std::string engine_of(const Operation& operation);
 
-// What cuBLASLt logs of an algorithm, as the tag of an engine.
+// Engines of cuBLASLt from its log.
 
-/// Of `algoId=55 tile=MATMUL_TILE_64x128 numSplitsK=4 …`, what stands within algo=[…]:
-/// algo55_tile=64x128_splitk=4. In the log's words, without those that leave a choice to cuBLASLt (AUTO, 0,
-/// one split); reduction schemes are numbers, as their names hold a `_`, which parts a tag. Empty where there
-/// is no algoId. Nothing else is checked.
+/// Turns cuBLASLt's log of an algorithm, `algoId=55 tile=MATMUL_TILE_64x128 numSplitsK=4 …` (the text within
+/// algo=[…]), into an engine's tag: algo55_tile=64x128_splitk=4. Words that leave a choice to cuBLASLt (AUTO,
+/// 0, one split) are left out. Reduction schemes are numbers, because their names contain `_`, which
+/// separates a tag's parts. Returns "" without an algoId. Nothing else is checked.
 std::string cublaslt_tag(std::string_view algorithm);
 
 }  // namespace jitterscope

@@ -31,7 +31,7 @@ std::string parameters_of(const OperationHelp& help) {
   return fmt::format(", which takes {}, as in {}", joined(names), help.example);
 }
 
-// A plan's tag has `=` in it: of engine=autotune,ConvFwd_eng38_k2=1 the second piece is a value too.
+// Plan tags contain `=`: the second piece of engine=autotune,ConvFwd_eng38_k2=1 is a value, too.
 bool continues_engines(const OperationText& operation, std::string_view name) {
   if (operation.parameters.empty() || operation.parameters.back().name != "engine") return false;
   const auto& known = operation.kind->help.parameters;
@@ -83,7 +83,7 @@ OperationText split_operation(std::string_view text) {
     if (kind == kCudaKind) require_kernel_name(operation.subject);
     rest = trimmed(rest.substr(end));
     if (rest.empty()) return operation;
-    if (!rest.starts_with(',')) read_chain_steps(rest);  // which says what is no step
+    if (!rest.starts_with(',')) read_chain_steps(rest);  // throws, as it is no step
     rest.remove_prefix(1);
   }
   while (true) {
@@ -94,7 +94,7 @@ OperationText split_operation(std::string_view text) {
   }
 }
 
-// A path may have two dots, and has slashes.
+// A path may contain two dots, but then it has slashes.
 bool is_range(std::string_view value) {
   return value.find("..") != std::string_view::npos && value.find('/') == std::string_view::npos;
 }
@@ -128,7 +128,7 @@ Operation Operation::parse(std::string_view text) {
   return make_operation(operation, std::move(values));
 }
 
-// Lists and ranges of parameters, expanded to the product of all.
+// Sweeps: lists and ranges of parameters, expanded to their product.
 
 namespace {
 
@@ -144,7 +144,7 @@ struct Range {
   bool multiply = false;
 };
 
-// `1..64*2` or `1..9+2`; nothing where it is not one.
+// Reads `1..64*2` or `1..9+2`; returns nullopt for anything else.
 std::optional<Range> read_range(std::string_view text, Counted counted) {
   const std::size_t dots = text.find("..");
   const std::size_t sign = text.find_first_of("*+", dots);
@@ -173,7 +173,7 @@ void expand_range(const std::string& kind, const Range& range, std::vector<std::
   while (true) {
     values.push_back(std::to_string(value));
     if (values.size() > kMostOperations) fail_too_many(kind);
-    // Compared so that neither the product nor the sum can overflow.
+    // Compared in this way so that neither the product nor the sum can overflow.
     const bool ends = range.multiply ? value > range.last / range.step : value > range.last - range.step;
     if (ends) return;
     value = range.multiply ? value * range.step : value + range.step;
@@ -202,7 +202,7 @@ std::string text_of(const OperationText& operation, const std::vector<NamedValue
 }  // namespace
 
 std::vector<Operation> parse_sweep(std::string_view text) {
-  if (is_aten_text(text)) return {Operation(parse_aten(text))};  // its commas part arguments, not values
+  if (is_aten_text(text)) return {Operation(parse_aten(text))};  // its commas separate arguments, not values
   const OperationText operation = split_operation(text);
   const std::string& kind = operation.kind->help.kind;
   std::vector<std::vector<std::string>> lists;
@@ -217,7 +217,7 @@ std::vector<Operation> parse_sweep(std::string_view text) {
   for (std::size_t index = 0; index < total; ++index) {
     std::vector<NamedValue> values(lists.size());
     std::size_t rest = index;
-    // From the back: the parameter written last changes fastest.
+    // Backwards, so that the parameter written last changes fastest.
     for (std::size_t i = lists.size(); i-- > 0; rest /= lists[i].size()) {
       values[i] = {operation.parameters[i].name, lists[i][rest % lists[i].size()]};
     }

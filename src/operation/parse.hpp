@@ -1,4 +1,4 @@
-// The text of operations, taken apart but not yet understood.
+// Splits the text of operations into kind, subject and parameters.
 #pragma once
 
 #include <cstddef>
@@ -12,33 +12,33 @@ namespace jitterscope {
 
 struct ParameterValues {
   std::string name;
-  std::vector<std::string> values;  ///< as written; more than one for a list, and ranges not expanded
+  std::vector<std::string> values;  ///< as written; more than one for a list; ranges are not expanded
 };
 struct OperationText {
   const kinds::Kind* kind = nullptr;
-  std::string subject = {};  ///< before the parameters: FILE.cu:KERNEL of cuda, the steps of a chain
+  std::string subject = {};  ///< text before the parameters: cuda's FILE.cu:KERNEL, or a chain's steps
   std::vector<ParameterValues> parameters;
 };
 
-/// For a word that is no kind: the nearest one, its parameters and an example, or all kinds.
+/// Returns a hint for an unknown kind: the nearest one, its parameters and an example, or else all kinds.
 std::string kind_hint(std::string_view word);
 
-/// `KIND:name=value,name=value`, `cuda:FILE.cu:KERNEL,name=value` or `chain:[STEP][STEP],name=value`; a piece
-/// without `=` continues the list of values before it. Throws UsageError for an unknown kind, or where there
-/// is no name.
+/// Splits `KIND:name=value,name=value`, `cuda:FILE.cu:KERNEL,name=value` or `chain:[STEP][STEP],name=value`;
+/// a piece without `=` continues the value list before it. Throws UsageError for an unknown kind or a missing
+/// name.
 OperationText split_operation(std::string_view text);
 
 bool is_range(std::string_view value);
 
-/// With these values in place of those of the text.
+/// Makes the operation with these values instead of the text's.
 Operation make_operation(const OperationText& text, std::vector<NamedValue> values);
 
-// Where the pieces of an operation's text end.
+// Ends of pieces in an operation's text.
 
-/// What is behind `KIND:` begins with that which is no parameter: FILE.cu:KERNEL, or a chain's steps. Where
-/// it ends; 0 where there is none.
+/// Returns the end of the subject (FILE.cu:KERNEL, or a chain's steps) in the text after `KIND:`; 0 if there
+/// is none.
 std::size_t subject_end(std::string_view kind, std::string_view text);
-/// Where the parameter ends that the text begins with: at a comma, or with the text.
+/// Returns the end of the text's first parameter: a comma, or the end of the text.
 std::size_t parameter_end(std::string_view kind, std::string_view text);
 
 }  // namespace jitterscope

@@ -19,7 +19,7 @@ bool is_depthwise(const Conv2d& conv) {
   return conv.groups > 1 && conv.groups == conv.c && conv.k % conv.c == 0;
 }
 
-// check_cudnn_depthwise_workload_with_filter.
+// The same as PyTorch's check_cudnn_depthwise_workload_with_filter.
 bool is_measured_faster(const Conv2d& conv) {
   if (conv.h == 1 && conv.stride_w == 1) return true;
   const bool known_filter = conv.r == conv.s && (conv.s == 1 || conv.s == 3 || conv.s == 5);
@@ -73,7 +73,7 @@ std::string type_name(DataType dtype) {
   return std::string(to_string(dtype == DataType::tf32 ? DataType::f32 : dtype));
 }
 
-/// As PyTorch numbers them.
+/// Returns PyTorch's number of the type.
 std::int64_t scalar_type(DataType dtype) {
   switch (dtype) {
     case DataType::f16: return 5;
@@ -96,7 +96,7 @@ AtenArgument boolean(bool value) {
   return argument;
 }
 
-/// Arguments one after the other. A layer's outputs follow each other as the operator's do.
+/// Builds an operator call argument by argument. A layer's outputs are in the operator's order.
 class OperatorCall {
  public:
   OperatorCall(std::string name, const Operation& layer) : layer_(layer.operands()) {
@@ -104,7 +104,7 @@ class OperatorCall {
     places_.assign(layer_.size(), kUnknownOperand);
   }
 
-  /// A tensor with memory of its own, which is no operand of the layer.
+  /// A tensor with memory of its own that is not an operand of the layer.
   OperatorCall& tensor(DataType dtype, const Shape& shape, const Shape& strides = {}) {
     AtenArgument argument;
     argument.kind = Kind::tensor;
@@ -133,7 +133,7 @@ class OperatorCall {
     for (const std::int64_t number : numbers) argument.elements.push_back(jitterscope::integer(number));
     return add(std::move(argument));
   }
-  /// Which gradients are wanted: three, all of them.
+  /// A list of three `true`: all gradients are wanted.
   OperatorCall& all_gradients() {
     AtenArgument argument;
     argument.kind = Kind::list;
@@ -169,12 +169,12 @@ struct Images {
         strides{layout == Layout::nhwc ? Shape{h * w * c, 1, w * c, c} : dense_strides(shape)} {}
 };
 
-/// An operator and the numbers behind its tensors.
+/// An operator and the numbers that follow its tensors.
 struct ElementwiseOperator {
   const char* name;
   std::vector<std::int64_t> numbers = {};
 };
-// By ElementwiseKind. A fill stands in for nothing.
+// Indexed by ElementwiseKind; fill has no operator.
 const ElementwiseOperator kElementwise[] = {{nullptr},
                                             {"aten::add.Tensor", {1}},
                                             {"aten::mul.Tensor"},
@@ -225,7 +225,7 @@ std::optional<LayerAten> convert(const LayerNorm& shape) {
   }
   OperatorCall call("aten::native_layer_norm_backward", layer);
   call.operand(0, matrix).operand(1, matrix).list(row).operand(2, statistics).operand(3, statistics);
-  // The bias, of which only the size counts, is none of the layer's operands.
+  // Only the bias's size counts; it is not one of the layer's operands.
   return call.operand(4, row).tensor(shape.dtype, row).all_gradients().finish();
 }
 
@@ -301,8 +301,8 @@ LayerAten max_pool(const Pool2d& pool, const Images& x, const Images& y) {
   return call.finish();
 }
 
-// Over whole planes as AdaptiveAvgPool2d(1), by which networks have it: a mean, and each element's share of
-// the gradient. That one's layout is NCHW whatever the planes' is.
+// A pool over whole planes is run as AdaptiveAvgPool2d(1), which networks use for it: a mean, and backward
+// each element's share of the gradient. The latter's layout is NCHW whatever the planes' layout.
 LayerAten average_pool(const Pool2d& pool, const Images& x, const Images& y) {
   if (pool.pass != Pass::backward) {
     if (is_whole_plane(pool)) {
@@ -346,7 +346,7 @@ std::optional<LayerAten> aten_of_layer(const Operation& layer) {
   return std::visit([](const auto& shape) { return convert(shape); }, layer.parameters());
 }
 
-// Operators of PyTorch: which are possible, and their normal form.
+// Operators of PyTorch: checks and normal form.
 
 namespace {
 
@@ -393,7 +393,7 @@ void check_tensor(const Aten& aten, const AtenArgument& tensor) {
   constexpr std::int64_t kMostElements = kLargestOperandBytes / 16;
   const std::vector<std::int64_t> dense = dense_strides(tensor.shape);
   const auto& strides = tensor.strides.empty() ? dense : tensor.strides;
-  std::int64_t extent = 1, count = 1;  // the last element's place, and how many there are with those expanded
+  std::int64_t extent = 1, count = 1;  // the last element's position; number of elements, with expanded ones
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
     count = limited_product({count, std::max<std::int64_t>(1, tensor.shape[i])});
     extent += limited_product({std::max<std::int64_t>(0, tensor.shape[i] - 1), strides[i]});
@@ -428,7 +428,7 @@ void check_argument_names(const Aten& aten) {
   }
 }
 
-// Each element once, also of a tensor that is expanded with strides of zero.
+// Counts each element once, also in a tensor that is expanded with strides of zero.
 std::int64_t stored_bytes(const AtenArgument& argument) {
   std::int64_t total = 0;
   for (const AtenArgument& element : argument.elements) {

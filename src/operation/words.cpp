@@ -3,7 +3,7 @@
 namespace jitterscope {
 namespace {
 
-// Of those that an operation can compute in. The further names are those of PyTorch and NumPy.
+// The types that an operation can compute in. Further names are those of PyTorch and NumPy.
 constexpr Word<DataType> kDataTypes[] = {
     {"f64", DataType::f64},     {"f32", DataType::f32},    {"tf32", DataType::tf32},
     {"f16", DataType::f16},     {"bf16", DataType::bf16},  {"fp64", DataType::f64},

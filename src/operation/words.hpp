@@ -1,4 +1,4 @@
-// The words of parameter values: which are read, and which one is printed.
+// The words of parameter values: those that are read, and the one that is printed.
 #pragma once
 
 #include <span>
@@ -16,11 +16,11 @@ struct Word {
   Value value;
 };
 
-/// The words of an enumeration. The first one of each value is the one that is printed.
+/// Returns the words of an enumeration. The first word of each value is the one that is printed.
 template <class Value>
 std::span<const Word<Value>> words_of();
 
-/// The data types that hold indices: no words to be offered, as no operation computes in them.
+/// Returns the index types. They are not offered to users, because no operation computes in them.
 std::span<const Word<DataType>> index_words();
 
 template <>
@@ -58,14 +58,14 @@ std::string_view printed_word(Value value) {
   return "?";
 }
 
-/// Cut after `longest` bytes, and bytes that are not printable ASCII replaced, so that a damaged file gives
-/// a readable message.
+/// Returns at most `longest` bytes of the text, with all but printable ASCII replaced, so that a damaged file
+/// gives a readable message.
 std::string printable(std::string_view text, std::size_t longest);
 
-/// A word of the input for a message.
+/// Returns a word of the input, quoted for a message.
 std::string in_quotes(std::string_view text);
 
-/// Without the spaces and tabs at both ends.
+/// Returns the text without leading and trailing spaces and tabs.
 std::string_view trimmed(std::string_view text);
 
 }  // namespace jitterscope

@@ -31,7 +31,7 @@ std::string estimate_text(const TimeEstimate& estimate) {
 
 namespace {
 
-// "+1131.2 %" is harder to read than "12.3 times".
+// True from 3 times on: "12.3 times" is easier to read than "+1131.2 %".
 bool is_factor(const RatioEstimate& ratio) { return ratio.ratio >= 3.0; }
 
 int decimals_of(const RatioEstimate& ratio) {
@@ -57,14 +57,14 @@ std::string change_with_interval(const RatioEstimate& ratio) {
 }
 
 std::string change_of(const RatioEstimate& ratio) {
-  // A half-width beyond all of what is known reads as a number with an error, which it is not.
+  // A half-width larger than the value itself would read as a number with an error, which it is not.
   const bool is_unknown = ratio.high - ratio.low > 2.0;
   if (is_unknown && !is_factor(ratio))
     return fmt::format("{:.1f} to {:.1f} times", std::max(0.0, ratio.low), ratio.high);
   const int decimals = decimals_of(ratio);
   const double half = (ratio.high - ratio.low) / 2.0;
-  // An interval of logarithms lies to both sides of its middle alike only where it is narrow: "-22 ± 20 %"
-  // for -40 to +1 % would exclude none.
+  // The interval comes from logarithms and is symmetric only if narrow: "-22 ± 20 %" for -40 to +1 % would
+  // wrongly exclude 0.
   constexpr double kLopsided = 0.1;
   if (!is_factor(ratio) && half > kLopsided * ratio.ratio) {
     return fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals));
@@ -147,14 +147,14 @@ struct Parts {
 
 Parts split(std::string_view text) {
   const std::size_t colon = text.find(':');
-  // A callable's name may hold anything; it has no parameters, and PyTorch's operators have no keys.
+  // A callable's name may hold anything, and has no parameters. PyTorch's operators have no keys.
   const bool is_pytorch_operator = text.substr(std::min(colon, text.size())).starts_with("::");
   if (colon == std::string_view::npos || text.find('=', colon) == std::string_view::npos ||
       is_pytorch_operator) {
     return {std::string(text), {}};
   }
-  // A user's kernel is what is timed: it stands with its file, and commas within its brackets part nothing.
-  // A chain stands with its steps.
+  // A user's kernel stays whole with its file, because the commas in its brackets separate nothing. A chain
+  // stays whole with its steps.
   const std::string_view kind = text.substr(0, colon);
   const std::size_t subject = subject_end(kind, text.substr(colon + 1));
   const std::size_t head = subject > 0 ? colon + 1 + subject : colon;
@@ -169,8 +169,8 @@ Parts split(std::string_view text) {
   return parts;
 }
 
-// Keys whose value is the same wherever their kind occurs, at least twice, and not in a single kind among
-// others: those are no more common than its name.
+// Returns keys that occur at least twice, with one value, in every operation of their kinds. Excludes keys of
+// a single kind among others: the kind's name says as much.
 std::set<std::string> common_keys(const std::vector<Parts>& operations) {
   std::map<std::string, std::int64_t> rows_of_kind;
   std::map<std::string, std::set<std::string>> kinds, values;
@@ -209,7 +209,7 @@ std::string label(const Parts& parts, const std::set<std::string>& common) {
     }
   }
   if (pairs.empty()) return words;
-  // A table may cut what is long, and steps are.
+  // A table may cut a long label, so a chain's long steps come last.
   if (words.starts_with(kChainSteps)) return joined(pairs, ",") + ' ' + words.substr(kChainSteps.size() - 1);
   return words + ' ' + joined(pairs, ",");
 }
@@ -284,7 +284,7 @@ ConditionLabels label_conditions(const RunRecord& record) {
     std::string label = fmt::format("{} {}", to_string(conditions.cache), to_string(conditions.load));
     if (data_differs) label += fmt::format(" {}", data_word(conditions));
     if (queue_differs) label += fmt::format(" {}", to_string(conditions.queue));
-    // Other times than those on the same data: said even where all are, as a label may be quoted alone.
+    // Times on fresh data differ: always named, because a label may be quoted alone.
     if (conditions.fresh_data) label += " fresh";
     result.labels.push_back(label);
   }

@@ -1,4 +1,4 @@
-// A measured time with its interval, for people.
+// Formats times, changes, rates, counters and names as cells of tables and parts of sentences.
 #pragma once
 
 #include <span>
@@ -13,65 +13,65 @@
 
 namespace jitterscope {
 
-/// "3.312 µs ± 0.1 %", "25 µs (25–104 µs)" where the interval is wide or lopsided, or "3.31 µs, no interval
-/// (3 rounds)".
+/// Returns "3.312 µs ± 0.1 %", "25 µs (25–104 µs)" if the interval is wide or lopsided, or "3.31 µs, no
+/// interval (3 rounds)".
 std::string estimate_text(const TimeEstimate& estimate);
 
-// Ratios of times as people read them: as a change in percent, and far from one as a factor.
+// Below: ratios of times, as a change in percent or, far from 1, as a factor.
 
-/// "-2.21 % (-2.37 to -2.05 %)", "12.3 times (12.1 to 12.5)".
+/// Returns "-2.21 % (-2.37 to -2.05 %)" or "12.3 times (12.1 to 12.5)".
 std::string change_with_interval(const RatioEstimate& ratio);
-/// "-2.21 ± 0.16 %", "12.3 ± 0.2 times"; "0.0 to 11.1 times" where the interval says no more.
+/// Returns "-2.21 ± 0.16 %" or "12.3 ± 0.2 times"; "0.0 to 11.1 times" if the interval is too wide.
 std::string change_of(const RatioEstimate& ratio);
 
-// Rates in words, and their shares of a ceiling.
+// Below: rates, and their shares of a ceiling.
 
-/// In place of a share: a copy through memory is no ceiling for operands that stay in a cache.
+/// Shown instead of a share: the ceiling is a copy through memory, which does not limit operands in a cache.
 inline constexpr std::string_view kInCache = "in cache";
-/// In place of a share: what was to be the fastest was not.
+/// Shown instead of a share: the work was faster than the measured ceiling.
 inline constexpr std::string_view kAboveCeiling = "above";
-/// For below a table with these words in its column of shares; empty where it has none.
+/// Explains these words below a table whose column of shares has them; empty if it has none.
 std::string ceiling_words_explained(std::span<const std::string> shares);
 
-/// "795 TFLOP/s" or "4.31 TB/s".
+/// Returns "795 TFLOP/s" or "4.31 TB/s".
 std::string rate_text(const AchievedRate& rate);
-/// "79 %" of the measured ceiling, kInCache or kAboveCeiling; empty where none was measured.
+/// Returns "79 %" of the measured ceiling, kInCache or kAboveCeiling; empty if no ceiling was measured.
 std::string share_text(const AchievedRate& rate);
 
-// Hardware counters of a launch as cells of a table and parts of sentences.
+// Below: hardware counters of a launch.
 
-/// "1.2 MiB"; empty where there is no value.
+/// Returns "1.2 MiB"; empty if there is no value.
 std::string counted_bytes_text(const CounterReading& reading, CounterQuantity quantity);
-/// "93 %"; empty where there is no value.
+/// Returns "93 %"; empty if there is no value.
 std::string counted_share_text(const CounterReading& reading, CounterQuantity quantity);
-/// "102 %": all that memory moved over the least that it must, below 100 % where the cache keeps some; empty
-/// where that was not counted or nothing must move.
+/// Returns "102 %": the bytes that memory moved over `least`, the bytes that must move. Below 100 % if the
+/// cache keeps some. Empty if not counted or if `least` is 0.
 std::string moved_share_text(const CounterReading& reading, Bytes least);
-/// "long_scoreboard 41 %, barrier 12 %": what warps wait for most; empty where that was not counted.
+/// Returns why warps stall most: "long_scoreboard 41 %, barrier 12 %"; empty if not counted.
 std::string stalls_text(const CounterReading& reading, std::size_t most = 3);
 
-// Operations named by what sets them apart.
+// Below: operations named by the parameters in which they differ.
 
 struct OperationLabels {
   std::vector<std::string> labels;  ///< one for each operation: "conv2d dgrad c=64,hw=56,k=64,rs=3"
-  std::string common;  ///< what was left out where it occurs: "n=32,dtype=f16"; empty where nothing was
+  std::string common;               ///< parameters that all labels omit: "n=32,dtype=f16"; may be empty
 };
 
-/// Takes operations in normal form. A parameter is left out where every operation of the kinds that have it
-/// has the same value, and these kinds are two at least, or all. Values that explain themselves (dtype,
-/// layout, direction) stand without their key.
+/// Takes operations in normal form. A label omits a parameter that has the same value in all operations of
+/// the kinds that have it, if these kinds are at least two or all. Values that explain themselves (dtype,
+/// layout, direction) have no key.
 OperationLabels label_operations(std::span<const std::string> operations);
 
-// The conditions of a run as column headings.
+// Below: the conditions of a run as column headings.
 
 struct ConditionLabels {
   std::vector<Conditions> conditions;  ///< in the order first measured
-  /// "cold burst"; data and queue only where they differ, fresh where it is.
+  /// "cold burst"; with data and queue only if they differ, with "fresh" if each launch takes fresh data
   std::vector<std::string> labels;
 };
 ConditionLabels label_conditions(const RunRecord& record);
 
-/// What the words mean, for the words that occur: "warm: operands as the last launch left them; …".
+/// Explains the words that occur: "warm: operands as the last launch left them; …".
 std::string explain_conditions(const ConditionLabels& labels);
 
 }  // namespace jitterscope

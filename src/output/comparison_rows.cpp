@@ -80,7 +80,7 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
   if (has_amounts(record)) columns.push_back(rates);
   const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
   if (std::ranges::any_of(moved.cells, is_known)) columns.push_back(moved);
-  // Details have them in a table of their own, which no width makes them leave.
+  // Details show the clocks in a table of their own, where no width makes them disappear.
   if (!page.details) columns.push_back(clocks);
   const bool are_comparable = !has_unlike_amounts(record);
   if (are_comparable) columns.push_back(changes);
@@ -97,7 +97,7 @@ std::vector<const Comparison*> rows_of_layers(const ComparisonRecord& record) {
   for (const Comparison& comparison : record.comparisons) {
     if (comparison.failure.empty()) rows.push_back(&comparison);
   }
-  // What was typed stays in its order: a sweep is read from its smallest to its largest.
+  // Typed operations keep their order: a sweep is read from its smallest to its largest.
   if (!record.totals.empty()) {
     std::ranges::stable_sort(rows, std::greater(), [](const Comparison* row) { return weight_of(*row); });
   }
@@ -156,7 +156,7 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
 
 namespace {
 
-// The same item under the same conditions, by another alternative; null where it has no time.
+// Returns the same item under the same conditions by another alternative; null if it has no time.
 const Comparison* beside(const ComparisonRecord& record, const Comparison& item, std::size_t alternative) {
   const auto found = std::ranges::find_if(record.comparisons, [&](const Comparison& other) {
     return other.alternative == alternative && other.failure.empty() &&
@@ -170,7 +170,7 @@ Nanoseconds time_of_all(const Comparison& comparison) {
   return comparison.first.time.median * static_cast<double>(comparison.count);
 }
 
-// Of few processes the ratios have an interval, and the sums none.
+// With few processes the ratios have an interval, but the sums have none.
 std::string total_text(const TimeEstimate& sum) {
   return has_interval(sum) ? estimate_text(sum) : time_text(sum.median);
 }
@@ -250,7 +250,7 @@ std::string clock_or_absent(const std::optional<Hertz>& clock) {
   return clock ? clock_text(*clock) : std::string(kAbsent);
 }
 
-// What was typed makes no network.
+// Typed operations form no network.
 std::string label_of(const ComparisonRecord& record, const TotalComparison& total) {
   if (record.comparisons.front().layers.empty()) return "all together";
   return is_whole(record, total) ? "all layers" : "layers in common";
@@ -267,7 +267,7 @@ class DetailsTable {
   void add(const TotalComparison& total, const std::string& label) {
     add_keys(label, fmt::format("{} {}", to_string(total.cache), to_string(total.load)), total.alternative);
     add_clocks(total.first_clock, total.second_clock, total.cycles);
-    // A sum has no blocks, and no launch.
+    // A sum has no blocks and no launch.
     moved_before_.cells.emplace_back(kAbsent);
     moved_.cells.emplace_back(kAbsent);
     at_once_before_.cells.emplace_back(kAbsent);
@@ -280,7 +280,7 @@ class DetailsTable {
     add_keys(label, cache_and_load(comparison.first.conditions), comparison.alternative);
     add_clocks(comparison.first.clock, comparison.second.clock,
                is_wrong(comparison) ? std::nullopt : comparison.cycles);
-    // Of processes with one block each nothing is known within them.
+    // If each process has one block, the deviation within a process is unknown.
     const bool has_spread = comparison.processes > 1 && comparison.within > 0.0;
     moved_before_.cells.push_back(moved_text(comparison.first));
     moved_.cells.push_back(moved_text(comparison.second));
@@ -357,7 +357,6 @@ std::string condition_of(const ComparisonRecord& record, const Comparison& compa
   return has_several_conditions(record) ? cache_and_load(comparison.first.conditions) : std::string();
 }
 
-// A long name there would leave no room for the names of the rows.
 std::string against(const std::string& first) {
   constexpr std::size_t kLongest = 16;
   return first.size() <= kLongest ? "against " + first : "against the first";
@@ -387,7 +386,6 @@ std::string amount_text(const ComparedSide& side) {
   return std::string(kAbsent);
 }
 
-// By all of memory in one launch.
 std::string moved_text(const ComparedSide& side) {
   const auto moved = side.counters ? moved_bytes(side.counters->reading) : std::nullopt;
   return moved ? bytes_text(*moved) : std::string(kAbsent);
@@ -405,7 +403,6 @@ std::string operands_text(const ComparedSide& side) {
   return operation == nullptr ? std::string(kAbsent) : bytes_text(operation->bytes());
 }
 
-// Of its results against a float64 reference.
 std::string error_text(const ComparedSide& side) {
   if (!side.verification) return std::string(kAbsent);
   const Verification& found = *side.verification;
@@ -430,7 +427,6 @@ bool has_errors(const ComparisonRecord& record) {
   });
 }
 
-// A layer's first name; operations that were typed by what sets them apart.
 std::vector<std::string> row_labels(const std::vector<const Comparison*>& rows) {
   std::vector<std::string> operations;
   for (const Comparison* row : rows) operations.push_back(to_string(row->first.subject));
@@ -441,13 +437,11 @@ std::vector<std::string> row_labels(const std::vector<const Comparison*>& rows) 
   return labels;
 }
 
-// Of as much work as one launch of the first does.
 std::string same_work_text(const ComparisonRecord& record, const ComparedSide& side,
                            std::size_t alternative) {
   return time_text(side.time.median / work_of(record, alternative), side.time.precision());
 }
 
-// Of all that an alternative computed.
 std::string largest_error_text(const ComparisonRecord& record, std::size_t alternative) {
   const ComparedSide* worst = nullptr;
   for (const Comparison& comparison : record.comparisons) {

@@ -16,7 +16,7 @@ namespace {
 
 using statistics::EffectVerdict;
 
-// Longer ones stand in a legend, and a letter in the table.
+// If a label is longer, the table shows a letter and a legend shows the label.
 constexpr std::size_t kLongestLabel = 24, kLongestHeading = 8;
 
 std::string letter(std::size_t alternative) {
@@ -24,7 +24,7 @@ std::string letter(std::size_t alternative) {
   return alternative < 26 ? text : text + std::to_string(alternative / 26);
 }
 
-// What each alternative is called in sentences and tables.
+// Returns the alternatives' names in sentences and tables.
 std::vector<std::string> alternative_names(const ComparisonRecord& record, bool are_headings) {
   const std::size_t longest = are_headings ? kLongestHeading : kLongestLabel;
   const bool all_short = std::ranges::all_of(
@@ -36,7 +36,7 @@ std::vector<std::string> alternative_names(const ComparisonRecord& record, bool 
   return names;
 }
 
-// Each in one line, as it was typed.
+// Explains each letter in one line, with the alternative as it was typed.
 std::string legend(const ComparisonRecord& record, const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -46,7 +46,7 @@ std::string legend(const ComparisonRecord& record, const std::vector<std::string
   return text;
 }
 
-// So that they need to be named but once.
+// True if the conditions need to be named only once.
 bool all_share_conditions(const ComparisonRecord& record) {
   return !has_several_conditions(record) &&
          std::ranges::all_of(record.comparisons, [](const Comparison& each) {
@@ -73,7 +73,7 @@ std::string device_line(const ComparisonRecord& record, std::size_t width) {
 std::string study_answers(const ComparedStudy& study, std::size_t width) {
   std::string text = wrapped(one_line(study.question), width) + '\n';
   for (const std::string& answer : study.answers) {
-    // Lines of code are printed as they are, so that they can be pasted.
+    // Lines of code are not wrapped, so that they can be pasted.
     std::istringstream lines(answer);
     for (std::string line; std::getline(lines, line);)
       text += line.starts_with("    ") ? one_line(line) + '\n' : wrapped(one_line(line), width);
@@ -81,7 +81,7 @@ std::string study_answers(const ComparedStudy& study, std::size_t width) {
   return text + '\n';
 }
 
-// What --verify found; errors stand in the table.
+// Returns the wrong results that --verify found; the table has the errors.
 std::vector<std::string> wrong_sentences(const ComparisonRecord& record,
                                          const std::vector<std::string>& names) {
   std::vector<std::string> sentences;
@@ -129,7 +129,7 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
   sentences.insert(sentences.end(), record.notes.begin(), record.notes.end());
   const bool is_measured = record.processes_asked > 0;
   const bool one_item = record.comparisons.size() == 1 && record.comparisons.front().failure.empty();
-  // Of processes with one block each nothing is known within them.
+  // If each process has one block, the deviation within a process is unknown.
   const bool has_spread =
       one_item && record.comparisons.front().processes > 1 && record.comparisons.front().within > 0.0;
   if (is_measured && has_spread) {
@@ -179,7 +179,7 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
   return text;
 }
 
-// Of a study an answer has no number for each arm: those of all together stand first.
+// A study's answer has no number for each arm, so the totals come first.
 std::string rows(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
   if (!has_several_items(record)) return alternatives_table(record, names, page);
   if (!record.study) return layers_table(record, names, page);
@@ -235,7 +235,7 @@ std::string verdict_words(EffectVerdict verdict, const std::string& first, const
   return {};
 }
 
-// What would decide an undecided comparison, or total.
+// Says what would decide an undecided comparison or total.
 template <class Compared>
 std::string needed_words(const ComparisonRecord& record, const Compared& compared, double resolution,
                          Instrument instrument) {
@@ -250,7 +250,7 @@ std::string needed_words(const ComparisonRecord& record, const Compared& compare
                 : std::string("; a thousand processes would not decide");
 }
 
-// Of a comparison or a total.
+// Makes the headline of a comparison or a total.
 template <class Compared>
 std::string sentence(const std::string& subject, const ComparisonRecord& record, const Compared& compared,
                      double resolution, Instrument instrument, const std::vector<std::string>& names) {
@@ -286,14 +286,14 @@ std::string left_out_part(const LeftOutLayers& left, const std::vector<std::stri
   return fmt::format("{} of {} layers of {}", left.layers, left.of, names[left.alternative]);
 }
 
-// "**245 of 403 layers of B are left out**"; empty where none is.
+// Returns "**245 of 403 layers of B are left out**"; empty if none is.
 std::string left_out_words(const ComparisonRecord& record, const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   for (const LeftOutLayers& left : record.left_out) parts.push_back(left_out_part(left, names));
   return left_out_words(parts);
 }
 
-// What a total lacks, with the layers that have no time.
+// Also names the layers that have no time.
 std::string left_out_words(const ComparisonRecord& record, const TotalComparison& total,
                            const std::vector<std::string>& names) {
   std::vector<std::string> parts;
@@ -308,7 +308,7 @@ std::string left_out_words(const ComparisonRecord& record, const TotalComparison
   return left_out_words(parts);
 }
 
-// Times of what both have, and no verdict: it would be taken for one on the networks.
+// Gives the times of the common layers without a verdict, which would be taken for one on the networks.
 std::string partial_headline(const ComparisonRecord& record, const TotalComparison& total,
                              const std::string& conditions, const std::vector<std::string>& names) {
   std::int64_t layers = 0;
@@ -325,7 +325,7 @@ std::string partial_headline(const ComparisonRecord& record, const TotalComparis
       counts_of_verdicts(record, total.alternative));
 }
 
-// " All layers: 1.2 ms for 1.4 ms; by layer 3 faster, 1 same.", or " All 12 calls: 0.6 ms for 0.7 ms."
+// Returns " All layers: 1.2 ms for 1.4 ms; by layer 3 faster, 1 same." or " All 12 calls: 0.6 ms for 0.7 ms."
 std::string whole_words(const ComparisonRecord& record, const TotalComparison& total) {
   std::vector<const Comparison*> own;
   for (const Comparison& each : record.comparisons) {
@@ -382,14 +382,14 @@ std::string comparison_headlines(const ComparisonRecord& record, const std::vect
 
 namespace {
 
-// "conv1"; "conv1 and 11 more"; empty for what is of the machine.
+// Returns "conv1" or "conv1 and 11 more"; empty if the difference concerns the machine.
 std::string place_of(const RecordDifference& difference) {
   if (difference.of.empty()) return {};
   const std::string first = one_line(difference.of.front());
   return difference.of.size() == 1 ? first : fmt::format("{} and {} more", first, difference.of.size() - 1);
 }
 
-// Of a cause that differs in each layer by another number the first few say what it is like.
+// Lists only the first 3 differences of a cause that differs in each layer by another number.
 std::string lines_of_cause(const std::vector<const RecordDifference*>& cause, std::size_t compared,
                            std::size_t width) {
   constexpr std::size_t kShown = 3;
@@ -411,7 +411,7 @@ std::string lines_of_cause(const std::vector<const RecordDifference*>& cause, st
   return text + wrapped(fmt::format("- {}: {} more", one_line(cause.front()->name), others), width, 2);
 }
 
-// Other work explains a time better than any circumstance.
+// Different work explains a time better than any circumstance.
 std::string explanation_of(const std::vector<std::string>& causes, std::size_t other_work,
                            std::size_t compared) {
   const std::string may = joined(causes, causes.size() > 2 ? ", " : " or ");
@@ -436,7 +436,7 @@ std::string record_differences_section(const ComparisonRecord& record, std::size
   for (const RecordDifference& each : record.differences) {
     if (std::ranges::find(names, each.name) == names.end()) names.push_back(each.name);
   }
-  std::vector<std::string> compared;  // layers, or operations
+  std::vector<std::string> compared;  // layers or operations
   for (const Comparison& each : record.comparisons) {
     std::string name = each.layers.empty() ? to_string(each.first.subject) : each.layers.front();
     if (std::ranges::find(compared, name) == compared.end()) compared.push_back(std::move(name));
@@ -451,7 +451,7 @@ std::string record_differences_section(const ComparisonRecord& record, std::size
     text += lines_of_cause(cause, compared.size(), width);
     const bool may_explain = std::ranges::any_of(cause, &RecordDifference::may_explain);
     if (name == kOperationDifference) {
-      // Records of before say it without the layers.
+      // Older records do not list the layers.
       for (const RecordDifference* each : cause) other_work += std::max<std::size_t>(1, each->of.size());
     } else if (may_explain) {
       causes.push_back(one_line(name));

@@ -1,4 +1,4 @@
-// What a comparison found, for people: the verdict first.
+// Prints the result of a comparison, with the verdict first.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 
 namespace jitterscope {
 
-/// Layers of a network, or several pairs of operations: then each has a row, else each alternative.
+/// True for layers of a network or several pairs of operations: items have rows. Otherwise alternatives do.
 bool has_several_items(const ComparisonRecord& record);
 
 std::string comparison_table(const ComparisonRecord& record, const Page& page);
 
-// What a comparison found, in sentences.
+// Below: the result in sentences.
 
-/// A verdict for each alternative and kind of conditions; of networks on their totals, and none where layers
-/// are left out.
+/// Returns a verdict for each alternative and set of conditions. For networks the verdict is on their totals;
+/// there is none if layers are left out.
 std::string comparison_headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
                                  std::size_t width);
 
-// In what the records of a comparison differ, beside their times.
+// Below: differences between the records themselves, beside their times.
 
-/// Cause by cause, and what may explain a time; empty where nothing differs.
+/// Lists the differences by cause, and says which may explain a time; empty if nothing differs.
 std::string record_differences_section(const ComparisonRecord& record, std::size_t width);
 
 }  // namespace jitterscope

@@ -24,17 +24,17 @@ FailedError writing_failed(const std::string& path, int error) {
   return FailedError(fmt::format("writing '{}' failed: {}", path, std::strerror(error)));
 }
 
-// Names of descriptors that are open already: a redirected file behind one must be continued, not replaced.
+// True for names of open descriptors: a redirected file behind one must be continued, not replaced.
 bool names_descriptor(const std::string& path) {
   return path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
 }
 
-// A file beside the target, on the same file system, so that renaming replaces the target in one step.
+// A file in the target's folder, and so on its file system, so that renaming replaces the target in one step.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target)
       : name_(fmt::format("{}.{}.partial", target, ::getpid())) {
-    ::unlink(name_.c_str());  // of a killed process that had the same number
+    ::unlink(name_.c_str());  // left by a killed process with this number
     descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0) error_ = errno;
   }
@@ -48,7 +48,7 @@ class TemporaryFile {
   int descriptor() const { return descriptor_; }
   int error() const { return error_; }
 
-  // A replaced file's permissions are its owner's choice.
+  // Keeps a replaced file's permissions, which its owner chose.
   bool keep_mode_of(const std::string& target) const {
     struct stat status {};
     return ::stat(target.c_str(), &status) != 0 || ::fchmod(descriptor_, status.st_mode & 0777) == 0;
@@ -101,10 +101,10 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
     owns_stream_ = true;
     return;
   }
-  // Renaming would replace a file that its owner has protected.
+  // Renaming would replace even a file that its owner has protected.
   if (exists && ::access(path_.c_str(), W_OK) != 0) throw cannot_write(path_, std::strerror(errno));
   target_ = resolved(path_);
-  // Tried and removed at once, so that a killed run leaves nothing behind.
+  // Tries to write and removes the trial at once, so that a killed run leaves nothing behind.
   const TemporaryFile trial(target_);
   if (trial.descriptor() >= 0) return;
   const std::string folder = std::filesystem::path(target_).parent_path().string();
@@ -124,7 +124,7 @@ void OutputFile::save(std::string_view text) {
 
 void OutputFile::commit(std::string_view text) {
   if (!is_stream()) return replace(text);
-  std::fflush(stdout);  // what was printed before comes first
+  std::fflush(stdout);  // keeps the order with text printed before
   write_whole(stream_, text, path_);
 }
 
@@ -150,7 +150,7 @@ void keep_error(bool arrived) {
 
 }  // namespace
 
-// A buffer that is flushed when the process ends has nobody left to tell.
+// Flushes at once: nobody could report an error of the flush when the process ends.
 void print_result(std::string_view text) {
   errno = 0;
   const bool taken = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
@@ -158,7 +158,7 @@ void print_result(std::string_view text) {
 }
 
 void check_standard_output() {
-  print_result("");  // flushes; no data is a null pointer, which fwrite may not be given
+  print_result("");  // flushes; fwrite may not be given a null pointer, which data() of an empty view may be
   if (first_error == 0 || first_error == EPIPE) return;
   throw FailedError(
       fmt::format("standard output cannot be written ({}): what was printed there is lost, in part or whole; "

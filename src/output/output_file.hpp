@@ -1,4 +1,4 @@
-// Results on disk: never a partial file under the final name.
+// Writes results to disk without leaving a partial file under the final name, and to standard output.
 #pragma once
 
 #include <string>
@@ -6,23 +6,23 @@
 
 namespace jitterscope {
 
-/// A place for one document. Regular files are replaced whole, by renaming; "-", pipes and devices are
-/// written once, when all is known.
+/// Destination for one document. A regular file is replaced whole, by renaming. "-", pipes and devices are
+/// written once, when the document is complete.
 class OutputFile {
  public:
-  /// Made before measuring: throws UsageError, naming path and reason, where nothing can be written.
+  /// Made before measuring. Throws UsageError, with path and reason, if nothing can be written.
   explicit OutputFile(std::string path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// The document so far, so that a crash loses nothing; a stream gets nothing yet. Throws FailedError
-  /// where writing fails; the last whole document then stays.
+  /// Saves the document so far, so that a crash loses nothing. A stream gets nothing yet. Throws FailedError
+  /// if writing fails; the last whole document then stays.
   void save(std::string_view text);
-  /// The document as it is to stay.
+  /// Writes the final document. Throws FailedError.
   void commit(std::string_view text);
   bool is_stream() const { return stream_ >= 0; }
-  /// Of a file, with links resolved, so that a link stays a link.
+  /// The file's path with links resolved, so that replacing the file keeps a link.
   const std::string& target() const { return target_; }
 
  private:
@@ -34,17 +34,17 @@ class OutputFile {
   bool owns_stream_ = false;
 };
 
-/// All of the text, to a descriptor that is open. Throws FailedError that names the path.
+/// Writes all of the text to an open descriptor. Throws FailedError, with the path.
 void write_whole(int descriptor, std::string_view text, const std::string& path);
 
-// What a command prints as its result.
+// Below: standard output.
 
-/// Prints at once. A failure is kept for check_standard_output(): what else there is to write, such as the
-/// files of --json, is written first.
+/// Prints at once. Keeps a failure for check_standard_output(), so that other output, such as the files of
+/// --json, is written first.
 void print_result(std::string_view text);
 
-/// Throws FailedError where anything that was printed did not arrive. A reader that wanted no more of it
-/// (`| head`) is no failure.
+/// Throws FailedError if anything printed was lost. It is no failure if the reader closed the pipe (`|
+/// head`).
 void check_standard_output();
 
 }  // namespace jitterscope

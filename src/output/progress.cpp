@@ -22,7 +22,7 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// Rewriting needs a terminal that understands it; build logs keep every line that is rewritten.
+// False for a terminal that cannot rewrite a line, and for build logs, which keep every rewritten line.
 bool can_rewrite(std::FILE* stream) {
   const char* terminal = std::getenv("TERM");
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
@@ -30,7 +30,7 @@ bool can_rewrite(std::FILE* stream) {
 }
 
 std::string state_text(const Progress& progress, std::int64_t calls) {
-  if (progress.rounds == 0) return {};  // a preparation: it has no conditions yet
+  if (progress.rounds == 0) return {};  // a preparation has no conditions yet
   std::string text =
       fmt::format("{} {}", to_string(progress.conditions.cache), to_string(progress.conditions.load));
   if (progress.median.value() > 0) {
@@ -63,7 +63,7 @@ bool ProgressLine::due(Nanoseconds pause) {
   return true;
 }
 
-// The last column stays free: some terminals begin a new line when it is filled.
+// Leaves the last column free: some terminals begin a new line when it is filled.
 std::size_t ProgressLine::width() const { return terminal_width(stream_).value_or(kPageWidth) - 1; }
 
 void ProgressLine::show(const Progress& progress, PlanPosition position) {

@@ -1,4 +1,4 @@
-// What a person sees while measuring, on stderr.
+// Shows progress on stderr while measuring.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace jitterscope {
 
-/// Which operation of the plan, counted from 1.
+/// Position of an operation in the plan, counted from 1.
 struct PlanPosition {
   std::size_t number = 1, total = 1;
-  std::int64_t calls = 1;  ///< of the operation, in what is timed
+  std::int64_t calls = 1;  ///< number of calls of the operation in the timed work
 };
 
-/// "[3/35] conv2d:n=32,… warm burst 127.9 µs ± 0.8 %, 1716 MHz, 2.1 s left", at most `width` columns: the
-/// operation gives way first. Where it is called more than once, "4× 127.9 µs": that is the time of one call.
+/// Returns "[3/35] conv2d:n=32,… warm burst 127.9 µs ± 0.8 %, 1716 MHz, 2.1 s left" in at most `width`
+/// columns, with the operation cut first. With several calls, "4× 127.9 µs": the time of one call.
 std::string progress_line(const Progress& progress, PlanPosition position, std::size_t width);
 
-/// On a terminal one line that is rewritten in place, at most 10 times a second. Elsewhere, and where TERM is
-/// dumb or CI is set, a plain line when an operation begins, at most one each 10 seconds.
+/// On a terminal, rewrites one line in place, at most 10 times a second. Elsewhere, or if TERM is dumb or CI
+/// is set, prints a plain line when an operation begins, at most one every 10 seconds.
 class ProgressLine {
  public:
   ProgressLine(std::FILE* stream, std::function<Nanoseconds()> now);
@@ -32,10 +32,10 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const Progress& progress, PlanPosition position);
-  /// Any text in place of an operation; as a plain line every 10 seconds, since it may stay at one position
-  /// for long.
+  /// Shows any text instead of an operation. The plain line is printed every 10 seconds, because one position
+  /// may take long.
   void show(const std::string& text, PlanPosition position);
-  /// Takes the line away: before anything else is printed, and at the end.
+  /// Removes the live line: before other output, and at the end.
   void clear();
 
  private:
@@ -47,7 +47,7 @@ class ProgressLine {
   std::FILE* stream_;
   std::function<Nanoseconds()> now_;
   bool live_;
-  bool shown_ = false;  ///< a live line stands on the terminal
+  bool shown_ = false;  ///< the terminal shows a live line
   std::size_t last_number_ = 0;
   std::optional<Nanoseconds> last_time_;
 };

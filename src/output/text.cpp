@@ -32,7 +32,7 @@ std::optional<std::size_t> terminal_width(std::FILE* stream) {
 }
 
 std::size_t page_width() {
-  // Narrower, no table has room beside its numbers; wider, the end of a line is not found from its beginning.
+  // Below 60, no table has room beside its numbers; above 200, readers lose the line between its ends.
   constexpr std::size_t kNarrowest = 60, kWidest = 200;
   std::optional<std::size_t> width = terminal_width(stdout);
   if (!width) width = columns_variable();
@@ -46,7 +46,7 @@ constexpr std::string_view kEllipsis = "…";
 struct Range {
   char32_t first, last;
 };
-// The blocks of UAX #11 and of combining marks that names may hold; wcwidth would depend on the locale.
+// Blocks of UAX #11 and combining marks that names may hold; wcwidth would depend on the locale.
 constexpr std::array<Range, 5> kZeroWidth = {
     {{0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}}};
 constexpr std::array<Range, 8> kDoubleWidth = {{{0x1100, 0x115f},
@@ -166,9 +166,9 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
 
 namespace {
 
-constexpr std::size_t kNarrowest = 3;  // "---" is the shortest delimiter that every Markdown reader takes
+constexpr std::size_t kNarrowest = 3;  // "---" is the shortest delimiter that every Markdown reader accepts
 
-// Escaping the backslash too keeps "\|" in a name from being read as an escaped bar.
+// Escapes backslashes too: otherwise "\|" in a name would be read as an escaped bar.
 std::string escaped(const std::string& cell) {
   std::string text;
   for (const char c : one_line(cell)) {
@@ -194,7 +194,7 @@ std::string delimiter(const TableColumn& column, std::size_t width) {
   return column.align == Align::left ? std::string(width, '-') : std::string(width - 1, '-') + ':';
 }
 
-// Widest of the left-aligned columns that can still be shortened; null where none can.
+// Returns the widest left-aligned column that can still be shortened; null if there is none.
 TableColumn* widest_name(std::vector<TableColumn>& columns) {
   constexpr std::size_t kShortest = 12;
   TableColumn* widest = nullptr;

@@ -73,7 +73,7 @@ void Cache::release(Buffer buffer) {
   free_.push_back(buffer);
 }
 
-/// All lines of a buffer; how many of them were modified.
+/// Removes a buffer's lines; returns the modified bytes.
 std::int64_t Cache::remove(Buffer buffer) {
   Lines& lines = lines_[buffer];
   const std::int64_t modified = lines.modified;
@@ -109,13 +109,13 @@ Cache::Lines& Cache::oldest() {
   })];
 }
 
-/// Evicts from the least recently used buffers; what was modified and must be written.
+/// Evicts the least recently used buffers; returns the modified bytes, which must be written.
 std::int64_t Cache::evict(std::int64_t bytes) {
   std::int64_t written = 0;
   while (bytes > 0 && !in_cache_.empty()) {
     Lines& lines = oldest();
     const std::int64_t out = std::min(bytes, lines.resident);
-    // Which of a partly modified buffer's lines are modified is not known: evenly spread.
+    // It is not known which lines are modified: taken as evenly spread.
     const auto modified =
         out == lines.resident
             ? lines.modified
@@ -131,7 +131,7 @@ std::int64_t Cache::evict(std::int64_t bytes) {
   return written;
 }
 
-/// What can leave before a line of this buffer has to: the free room, and buffers used longer ago.
+/// Returns the room before a line of this buffer must leave: free room and buffers used longer ago.
 std::int64_t Cache::room_before(const Lines& lines) const {
   std::int64_t room = capacity_ - used_;
   for (const Buffer other : in_cache_) {
@@ -147,7 +147,7 @@ void Cache::sweep(const Access& access, Traffic& traffic) {
       lines.size > 0 ? std::min(access.bytes.value(), lines.size) : access.bytes.value();
   std::int64_t hits = std::min(bytes, lines.resident), written = 0;
   if (hits < bytes && bytes - hits > room_before(lines)) {
-    // The first misses push out the very lines that come next, so that none is there when it is needed.
+    // The first misses push out the lines that come next, so that no line is there when it is needed.
     hits = 0;
     written += remove(access.buffer);
   }
@@ -207,7 +207,7 @@ OtherProcess::Share OtherProcess::share_at(Nanoseconds time) {
 
 namespace {
 
-// A normal deviate has no bound, a kernel's time has.
+// A normal deviate has no bound, but a kernel's time has.
 constexpr double kSmallestFactor = 0.5;
 
 }  // namespace
@@ -220,7 +220,7 @@ LaunchNoise::LaunchNoise(const Parameters& parameters, std::uint64_t seed)
       random_(stream_of(seed, Mechanism::noise)),
       spike_random_(stream_of(seed, Mechanism::spikes)),
       innovation_(noise_.sd * std::sqrt(1.0 - noise_.correlation * noise_.correlation)) {
-  correlated_ = noise_.sd * next_normal();  // from the start as later on
+  correlated_ = noise_.sd * next_normal();  // the first value has the stationary distribution
   if (parameters.has(Mechanism::process_effect)) {
     lasting_ *= 1.0 + noise_.process_sd * stream_of(seed, Mechanism::process_effect).normal();
   }
@@ -246,7 +246,7 @@ double LaunchNoise::draw(Nanoseconds now) {
   return factor;
 }
 
-/// Box-Muller gives two at a time; the second is kept, since this is the dearest part of a launch.
+/// Box-Muller gives two at a time; the second is kept, as this is a launch's most costly part.
 double LaunchNoise::next_normal() {
   if (has_spare_) {
     has_spare_ = false;

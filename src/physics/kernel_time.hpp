@@ -1,4 +1,4 @@
-// The L2 cache: how much of each buffer it holds, and how much of that is modified.
+// The parts of a kernel's time: L2 cache, compute and memory at a clock, other processes, noise.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace jitterscope::physics {
 
-/// Least recently used first out, by buffers: each is swept from its beginning, so that what is left of a
-/// buffer is its end, and a sweep of more than fits evicts what it is about to need.
+/// Evicts the least recently used buffer first. Each access sweeps a buffer from its beginning: its end stays
+/// in the cache, and a sweep of more than fits evicts the lines that it needs next.
 class Cache {
  public:
   explicit Cache(const Parameters& parameters);
@@ -38,32 +38,30 @@ class Cache {
 
   std::int64_t capacity_;
   bool hits_always_, writes_back_;
-  std::vector<Lines> lines_;      ///< by buffer; the first holds what fill() brought
+  std::vector<Lines> lines_;      ///< by buffer; the first is for fill()
   std::vector<Buffer> free_;      ///< released numbers
   std::vector<Buffer> in_cache_;  ///< buffers with resident lines
   std::int64_t used_ = 0;
   std::uint64_t uses_ = 0;
 };
 
-// How long a kernel takes at a clock.
-
-/// A kernel when the cache has answered: a function of the clock alone.
+/// A kernel's demand once its cache hits are known: its time then depends on the clock alone.
 struct Load {
   Cycles compute;
   Nanoseconds fixed, memory;
-  Bytes traffic;  ///< of DRAM
+  Bytes traffic;  ///< to and from DRAM
   double activity = 0;
-  double overlap = 1;  ///< the exponent of shared_time
+  double overlap = 1;  ///< p in shared_time
   bool operator==(const Load&) const = default;
 };
 
-/// (compute^p + memory^p)^(1/p): what follows the clock and memory, without load.fixed.
+/// (compute^p + memory^p)^(1/p): the time that depends on clock and memory, without load.fixed.
 Nanoseconds shared_time(const Load& load, Hertz clock);
 
-/// Once per kernel, however much it moves.
+/// Once per kernel, however many bytes it moves.
 Nanoseconds memory_latency(const Memory& memory, const Traffic& traffic);
 
-/// Of all accesses of a kernel, with nobody else on the GPU. `hot` takes the tax of refreshing hot DRAM.
+/// Time of all accesses of a kernel alone on the GPU. `hot`: DRAM pays the refresh tax.
 Nanoseconds memory_time(const Memory& memory, const Traffic& traffic, bool hot);
 
 // Another process on the same GPU.
@@ -73,8 +71,8 @@ class OtherProcess {
   OtherProcess(const Parameters& parameters, std::uint64_t seed);
 
   struct Share {
-    bool ours = true;        ///< false: the GPU belongs to the other now
-    double bandwidth = 1.0;  ///< what is left of it
+    bool ours = true;        ///< false while the other process has the GPU
+    double bandwidth = 1.0;  ///< share left to us
     Nanoseconds until;       ///< when this may change
   };
   Share share_at(Nanoseconds time);
@@ -88,16 +86,16 @@ class OtherProcess {
   Contention contention_;
   Random random_;
   bool starts_active_ = false;
-  std::vector<Nanoseconds> ends_;  ///< of the intervals in turn active and not
-  std::size_t last_ = 0;           ///< the interval asked for last: time moves on slowly
+  std::vector<Nanoseconds> ends_;  ///< ends of the intervals, in turn active and inactive
+  std::size_t last_ = 0;           ///< interval asked for last; time moves on in small steps
 };
 
-// What makes two launches of the same kernel differ, at the same clock and with the same cache.
+// Variation between launches of the same kernel at the same clock and with the same cache.
 
 class LaunchNoise {
  public:
   LaunchNoise(const Parameters& parameters, std::uint64_t seed);
-  /// The factor on the time of a kernel that starts now; draws anew for each.
+  /// Returns the factor on the time of a kernel that starts now; draws anew each time.
   double draw(Nanoseconds now);
 
  private:
@@ -109,18 +107,16 @@ class LaunchNoise {
   bool varies_, spikes_, drifts_;
   double lasting_ = 1.0;  ///< process and device effects
   Random random_, spike_random_;
-  double innovation_;  ///< keeps the variance at sd²
+  double innovation_;  ///< sd of the new part, which keeps the variance at sd²
   double correlated_ = 0.0, spare_normal_ = 0.0;
   bool has_spare_ = false;
 };
 
-// One stream of random numbers for each mechanism.
-
-/// Streams that belong to no single mechanism; they follow the mechanisms' numbers.
+/// Streams of no single mechanism; their numbers follow the mechanisms'.
 enum class OtherStream : std::uint64_t { sensors = kMechanisms, synchronize };
 
 inline Random numbered_stream(std::uint64_t seed, std::uint64_t number) {
-  // The seed is scrambled first: neighbouring seeds and numbers would else give streams shifted by one.
+  // The seed is scrambled first, else neighbouring seeds and numbers would give streams shifted by one.
   return Random(Random(seed).next() ^ Random(~number).next());
 }
 inline Random stream_of(std::uint64_t seed, Mechanism mechanism) {

@@ -10,11 +10,11 @@
 #include "physics/kernel_time.hpp"
 #include "physics/power_and_clocks.hpp"
 
-// What the driver's sensors say: late and averaged.
+// The driver's sensors: late and averaged.
 
 namespace jitterscope::physics {
 
-/// What was true at a moment.
+/// The true values at a moment.
 struct Sample {
   Nanoseconds time;
   Joules energy;
@@ -42,7 +42,7 @@ class SensorReader {
   std::deque<Sample> samples_;
 };
 
-// All mechanisms of one GPU, and the time they have reached.
+// All mechanisms of one GPU, and the time that they have reached.
 
 struct Machine::State {
   State(const Parameters& all, std::uint64_t seed);
@@ -54,7 +54,6 @@ struct Machine::State {
   void rest_until(Nanoseconds time);
   void hold_clock(std::optional<Hertz> clock);
   Hertz clock() const;
-  /// What is true now.
   Sample sample() const;
 
   Parameters parameters;
@@ -85,15 +84,15 @@ struct Machine::State {
   PowerCap power_cap_;
   ThermalSlowdown slowdown_;
   LaunchNoise noise_;
-  Watts idle_power_;  ///< of this control period
+  Watts idle_power_;  ///< during this control period
   Temperature temperature_;
   PowerAverage average_;
   Celsius first_temperature_;
 
   int held_, requested_ = 1,
-             running_ = 1;  ///< clocks: the user's limit, the governor's wish, the last kernel's
+             running_ = 1;  ///< clock indices: the user's limit, the governor's choice, the last kernel's
   Nanoseconds idle_from_, settled_to_, next_control_;
-  Joules energy_, unsettled_;  ///< until settled_to_; of loads since then
+  Joules energy_, unsettled_;  ///< until settled_to_; from loads since then
   Nanoseconds throttled_power_, throttled_thermal_;
 };
 
@@ -140,11 +139,11 @@ bool Machine::other_process_is_active(Nanoseconds time) const {
 namespace {
 
 constexpr Nanoseconds kNever(std::numeric_limits<double>::infinity());
-// At rest a stage's leakage follows its cooling in pieces of this share of its time constant: 0.1 °C.
+// At rest, leakage is updated after this share of the time constant: steps of 0.1 °C.
 constexpr double kRestPiece = 1.0 / 16;
 constexpr Celsius kCooled(0.01);
 
-/// The idle power that its own heat settles at; leakage makes it a fixed point, three turns reach 1e-6 W.
+/// Idle power at the temperature that it causes (a fixed point, by leakage); three turns reach 1e-6 W.
 Watts settled_idle_power(const PowerModel& power, const Thermal& thermal) {
   Watts idle = power.idle(thermal.ambient);
   for (int turn = 0; turn < 3; ++turn) idle = power.idle(Temperature(thermal, idle).value());
@@ -191,7 +190,7 @@ Hertz Machine::State::clock() const {
   return clocks.frequency(now > idle_from_ ? wandering_.lowered(requested_) : running_);
 }
 
-/// Without the mechanism, leakage stays as it was when the GPU was at rest.
+/// Without the thermal mechanism, leakage stays as it was at the start.
 Celsius Machine::State::leaking_temperature() const {
   return parameters.has(Mechanism::thermal) ? temperature_.value() : first_temperature_;
 }
@@ -267,7 +266,7 @@ void Machine::State::rest_until(Nanoseconds time) {
 double Machine::State::factor_of(const KernelWork& work) {
   if (work.helper) return 1.0;
   const double factor = noise_.draw(now);
-  // What reads and writes nothing waits for a clock, as a spin does: nothing disturbs that.
+  // A kernel without accesses waits for a clock, as a spin does: nothing disturbs that.
   return work.accesses.empty() ? 1.0 : factor * work.placement;
 }
 
@@ -312,7 +311,7 @@ void Machine::State::advance_running(const OperatingPoint& point, Nanoseconds un
   cycles += cycles_in(time, clocks.frequency(point.index));
   unsettled_ += Joules(point.power.value() * to_seconds(time));
   running_ = point.index;
-  // Where the peak limit holds the clock down, those two do not.
+  // While the peak limit holds the clock down, power cap and slowdown do not.
   const bool peak_limited = point.index < wandering_.lowered(requested_);
   wandering_.spend(dwelt);
   if (peak_limited) return;
@@ -344,7 +343,7 @@ Execution Machine::State::run(const KernelWork& work, Nanoseconds earliest) {
     }
     if (share.ours) left = std::max(0.0, left - (change - now) / whole);
     const bool at_control = change == next_control_;
-    // All of the dwell: late in a long simulation a sum of times rounds, and a rest of it might never pass.
+    // Spends the whole dwell: late in a long simulation times round, and a rest of it might never pass.
     advance_running(point, change, change == wanders ? dwell : change - now);
     if (at_control) control(Nanoseconds(0));
   }
@@ -354,10 +353,10 @@ Execution Machine::State::run(const KernelWork& work, Nanoseconds earliest) {
 
 namespace {
 
-// The host may ask about a time before what the GPU's queue already ran to.
+// The host may ask about a time that the GPU's queue has already passed.
 constexpr Nanoseconds kQueueAhead = seconds(2);
 
-/// The last multiple of the update period.
+/// Returns the last multiple of the update period.
 Nanoseconds updated(Nanoseconds time, Nanoseconds period) {
   return period > Nanoseconds(0) ? period * std::floor(time / period) : time;
 }
@@ -377,7 +376,7 @@ SensorReader::SensorReader(const Parameters& parameters, std::uint64_t seed)
 
 void SensorReader::record(const Sample& sample) {
   samples_.push_back(sample);
-  // The second one must be old enough too: the first is one end of its interval.
+  // The second one must be too old as well: the first is one end of its interval.
   while (samples_.size() > 2 && samples_[1].time < sample.time - kept_) samples_.pop_front();
 }
 
@@ -427,12 +426,12 @@ MachineSensors SensorReader::read(Nanoseconds time, const Sample& newest) {
   return read;
 }
 
-// A host call: log-normal, and now and then far longer.
+// Host calls: log-normal, and now and then far longer.
 
 namespace {
 
 constexpr double kTailShape = 1.5;
-// [50–5000 µs] says that the longest delays seen are a hundred times the usual ones.
+// [50–5000 µs]: the longest delays seen are a hundred times the usual ones.
 constexpr double kLongestTail = 100.0;
 
 }  // namespace
@@ -456,8 +455,6 @@ Nanoseconds HostCosts::draw(Random& random, Nanoseconds median) const {
   }
   return cost;
 }
-
-// Timers count in steps and jitter; what a mark takes on the queue is the device's affair.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// A GPU in virtual time: everything that decides how long a kernel takes, and the truth of how long it took.
+// A GPU in virtual time: decides how long a kernel takes, and knows the true time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace jitterscope::physics {
 
-/// An allocation, as the cache knows it.
+/// An allocation's number in the cache.
 using Buffer = std::uint32_t;
 
 struct Access {
@@ -22,26 +22,26 @@ struct Access {
   bool writes = false;
 };
 
-/// What one kernel asks of the GPU.
+/// One kernel's demand on the GPU.
 struct KernelWork {
-  Cycles compute;     ///< at full rate on all processors, memory aside
-  Nanoseconds fixed;  ///< follows neither the clock nor memory (spin, launch of blocks)
+  Cycles compute;     ///< at full rate on all processors, without memory
+  Nanoseconds fixed;  ///< independent of clock and memory (spin, launch of blocks)
   std::vector<Access> accesses;
-  Nanoseconds stalls;    ///< follows the share of the reads that miss the cache
-  double overlap = 0;    ///< of compute and memory; 0: the preset's
-  double activity = 0;   ///< dynamic power while it computes, 1 is the preset's full rate; data included
+  Nanoseconds stalls;    ///< if all reads miss the cache
+  double overlap = 0;    ///< exponent for compute and memory; 0: the preset's
+  double activity = 0;   ///< dynamic power while it computes, with the data's; 1 is the preset's full rate
   double placement = 1;  ///< factor drawn when the operands were allocated
-  bool helper = false;   ///< gate, stamp, eviction: exact, no noise
-  /// Its time by how long it takes alone: below 1 for what shares a time with others that run beside it.
+  bool helper = false;   ///< hold, stamp, eviction: exact, no noise
+  /// Its time relative to its time alone; below 1 if it overlaps with others.
   double stretch = 1;
 };
 
-/// What the L2 cache is asked for, and what of it goes to DRAM.
+/// Bytes asked of the L2 cache, and those that go to DRAM.
 struct Traffic {
   Bytes accessed, read_misses, write_backs;
 };
 
-/// One kernel as it really ran: the truth that instruments only estimate.
+/// One kernel as it really ran: the true times, which instruments only estimate.
 struct Execution {
   Nanoseconds start, end;
   Cycles cycles;
@@ -49,12 +49,12 @@ struct Execution {
   Nanoseconds time() const { return end - start; }
 };
 
-/// How long a kernel would take alone, by what is known before it runs.
+/// A kernel's time alone, by the state before it runs.
 struct Forecast {
-  Nanoseconds time, transfer;  ///< of it at most: what caches and DRAM need to move its bytes
+  Nanoseconds time, transfer;  ///< transfer: time of caches and DRAM to move its bytes, at most
 };
 
-/// What the sensors say: late, averaged, or withheld (nothing).
+/// Readings of the sensors: late, averaged, or nullopt if withheld.
 struct MachineSensors {
   std::optional<Hertz> clock;
   std::optional<Watts> power;
@@ -64,8 +64,8 @@ struct MachineSensors {
   std::vector<std::string> clock_reasons;  ///< idle, power_cap, thermal
 };
 
-/// One GPU of a process. Deterministic: the same parameters, seed and calls give the same times.
-/// Time only moves forward; all calls take times at or after the last.
+/// One GPU of a process. Deterministic: the same parameters, seed and calls give the same times. Time only
+/// moves forward; all calls take times at or after the last.
 class Machine {
  public:
   Machine(const Parameters& parameters, std::uint64_t seed);
@@ -76,24 +76,24 @@ class Machine {
 
   Buffer allocate(Bytes size);
   void release(Buffer buffer);
-  /// Factors that are drawn from now on follow from this number.
+  /// Later placement factors follow from this number.
   void choose_placements(std::uint64_t number);
-  /// A placement factor for operands allocated now.
+  /// Draws a factor for operands allocated now.
   double draw_placement();
 
-  /// When the GPU has nothing to do any more.
+  /// When the GPU has finished its work.
   Nanoseconds free_at() const;
   /// Runs a kernel at `earliest` or when the GPU is free, whichever is later; idles until then.
   Execution run(const KernelWork& work, Nanoseconds earliest);
-  /// Of kernels one after the other, without noise, at the clock and with the cache as they are now.
+  /// Forecasts kernels one after the other, without noise, at the present clock and cache.
   std::vector<Forecast> forecast(const std::vector<KernelWork>& works) const;
-  /// Nothing runs until `time`: the clock falls, the GPU cools.
+  /// Rests until `time`: the clock falls, the GPU cools.
   void rest_until(Nanoseconds time);
   /// Other lines fill the cache: clean ones, or modified ones that must be written back later. Takes no time;
   /// the queue runs the kernel that does it.
   void fill_cache(bool with_modified_lines);
 
-  /// The clock does not rise above it; nothing: the maximum of the GPU again.
+  /// Limits the clock; nullopt restores the GPU's maximum.
   void hold_clock(std::optional<Hertz> clock);
 
   /// Clock and cycle counter at free_at().
@@ -107,12 +107,12 @@ class Machine {
   std::unique_ptr<State> state_;
 };
 
-/// The host's side: what its calls cost, from streams of their own.
+/// The host's time for its calls, from random streams of its own.
 class HostCosts {
  public:
   HostCosts(const Parameters& parameters, std::uint64_t seed);
-  Nanoseconds launch();       ///< of one launch call
-  Nanoseconds synchronize();  ///< of one wait, beyond the work waited for
+  Nanoseconds launch();
+  Nanoseconds synchronize();  ///< beyond the work waited for
 
  private:
   Nanoseconds draw(Random& random, Nanoseconds median) const;
@@ -122,13 +122,13 @@ class HostCosts {
   Random launches_, waits_;
 };
 
-/// What timers make of true times: jitter and grain. What a mark takes on the queue, the queue runs.
+/// Turns true times into readings, with jitter and grain. The queue runs the time that a mark takes.
 class Timers {
  public:
   Timers(const Parameters& parameters, std::uint64_t seed);
-  /// A mark's reading of a true time on the GPU.
+  /// A mark's reading at a true time on the GPU.
   Nanoseconds read_mark(Nanoseconds truth);
-  /// A clock stamp's nanoseconds for a true time.
+  /// A clock stamp's nanoseconds at a true time.
   Nanoseconds read_stamp(Nanoseconds truth);
 
  private:

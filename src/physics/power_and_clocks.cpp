@@ -80,7 +80,7 @@ ClockTable::ClockTable(const Parameters& parameters) : step_(parameters.governor
 }
 
 int ClockTable::at_most(Hertz frequency) const {
-  // A clock that is a multiple of the step but for rounding counts as that multiple.
+  // A multiple of the step except for rounding counts as that multiple.
   const int index = static_cast<int>(std::floor(frequency.value() / step_ + 1e-9));
   return std::clamp(index, 1, top());
 }
@@ -111,7 +111,7 @@ void IdleRamp::control(Nanoseconds now, Nanoseconds idle_for) {
   const double low = governor_.idle_clock.value(), high = governor_.maximum_clock.value();
   const double left =
       governor_.ramp_time > Nanoseconds(0) ? std::exp(-((now - rise_from_) / governor_.ramp_time)) : 0.0;
-  // Within half a step of the maximum the exponential is done; it would never reach it.
+  // Within half a step of the maximum the rise is done: an exponential never reaches it.
   limit_ = clocks_.at_most(Hertz(high - (high - low) * left + governor_.step.value() / 2));
   if (limit_ == clocks_.top()) phase_ = Phase::high;
 }
@@ -126,7 +126,7 @@ WanderingClock::WanderingClock(const Parameters& parameters, std::uint64_t seed)
   if (on_) draw_level();
 }
 
-// As if it had wandered for ever: a low level with the share of time that it has.
+// As if it had wandered for ever: low with that level's share of the time.
 void WanderingClock::draw_level() {
   low_ = random_.uniform() < states_.mean_dwell_low / (states_.mean_dwell_low + states_.mean_dwell_high);
   draw_dwell();
@@ -170,7 +170,7 @@ void PowerCap::control(Nanoseconds now, Watts average, int running) {
   if (average > cap_) {
     if (above_since_ < Nanoseconds(0)) above_since_ = now;
     if (!acts() && now - above_since_ < onset_) return;
-    // From where the clock really is, else a clock held low by the peak limit would not fall for long.
+    // From the clock that really ran, else one held low by the peak limit would not fall for long.
     limit_ = std::max(1, std::min(limit_, running) - 1);
     return;
   }

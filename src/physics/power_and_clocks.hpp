@@ -1,4 +1,4 @@
-// The clocks that a GPU can have, and the dynamic power at each.
+// A simulated GPU's power and temperature, and the limits on its clock.
 #pragma once
 
 #include <vector>
@@ -27,19 +27,17 @@ class ClockTable {
   std::vector<double> power_share_;
 };
 
-// Which clock the GPU asks for: rising with work and falling without it, and wandering by itself.
-
-/// The clock falls when nothing ran for long, and rises again after a delay.
+/// Lowers the clock after a long idle, and raises it again after a delay.
 class IdleRamp {
  public:
   IdleRamp(const Parameters& parameters, const ClockTable& clocks);
 
   void start_work(Nanoseconds now);
-  /// At a multiple of the control period; `idle_for` is zero while work runs.
+  /// Called at a multiple of the control period. `idle_for` is zero while work runs.
   void control(Nanoseconds now, Nanoseconds idle_for);
   int limit() const { return limit_; }
   bool is_idle() const { return phase_ == Phase::idle; }
-  /// Nothing changes at the next control period, but for falling after the timeout.
+  /// True if the next control period changes nothing but falling after the timeout.
   bool rests() const { return phase_ != Phase::rising; }
   Nanoseconds timeout() const { return governor_.idle_timeout; }
 
@@ -53,15 +51,15 @@ class IdleRamp {
   Nanoseconds rise_from_;
 };
 
-/// Two neighbouring levels, each kept for a random busy time.
+/// A clock with two neighbouring levels, each kept for a random busy time.
 class WanderingClock {
  public:
   WanderingClock(const Parameters& parameters, std::uint64_t seed);
 
   Nanoseconds busy_time_left() const { return left_; }
-  /// Work begins after an idle of this length.
+  /// Call when work begins after an idle of this length.
   void wake(Nanoseconds idle_for);
-  /// Work ran for `time`, at most busy_time_left().
+  /// Call after work ran for `time`, at most busy_time_left().
   void spend(Nanoseconds time);
   int lowered(int index) const;
   bool is_low() const { return low_; }
@@ -77,9 +75,7 @@ class WanderingClock {
   Nanoseconds left_;
 };
 
-// What the GPU draws, and the limit that acts at once.
-
-/// How a load runs: at which clock, for how long beside its fixed time, and what it draws beyond idle.
+/// How a load runs: its clock index, its time without the fixed part, and its power above idle.
 struct OperatingPoint {
   int index = 0;
   Nanoseconds shared;
@@ -90,9 +86,9 @@ class PowerModel {
  public:
   PowerModel(const Parameters& parameters, const ClockTable& clocks);
 
-  /// What flows with no work.
+  /// Power without work.
   Watts idle(Celsius temperature) const;
-  /// At `highest` or, where the peak limit asks for it, the highest clock at which the load stays below it.
+  /// Returns the point at `highest`, or at the highest clock at which the load stays below the peak limit.
   const OperatingPoint& run(const Load& load, int highest, const WanderingClock& wandering, Watts idle_power);
 
  private:
@@ -122,10 +118,8 @@ class PowerAverage {
   Watts value_;
 };
 
-// The slow power limit.
-
-/// Watches the moving average once per control period: above the cap for long enough, it takes the clock down
-/// a step each period, and up again as soon as the average would stay below the cap some steps higher.
+/// Checks the moving average once per control period. Above the cap for long enough, it lowers the clock by a
+/// step each period; it raises it again when the average would stay below the cap some steps higher.
 class PowerCap {
  public:
   PowerCap(const Parameters& parameters, const ClockTable& clocks);
@@ -135,7 +129,7 @@ class PowerCap {
   /// The highest clock that it allows.
   int limit() const { return limit_; }
   bool acts() const { return limit_ < clocks_.top(); }
-  /// Nothing will change as long as the power falls.
+  /// True if nothing changes as long as the power falls.
   bool rests(Watts average) const { return !on_ || (!acts() && average <= cap_); }
 
  private:
@@ -148,15 +142,13 @@ class PowerCap {
   Nanoseconds above_since_{-1};
 };
 
-// Temperature, and what the GPU does about too much of it.
-
 /// Two stages that each approach P · resistance with a time constant of their own.
 class Temperature {
  public:
   Temperature(const Thermal& thermal, Watts start);
   void advance(Watts power, Nanoseconds time);
   Celsius value() const { return Celsius(thermal_.ambient.value() + fast_ + slow_); }
-  /// Where it goes while the power stays.
+  /// The temperature at a constant power, in the end.
   Celsius steady(Watts power) const;
 
  private:
@@ -164,7 +156,7 @@ class Temperature {
   double fast_, slow_;  ///< °C above ambient
 };
 
-/// A step down each control period above the slowdown temperature, up again a degree below it.
+/// Lowers the clock a step per control period above the slowdown temperature; raises it a degree below.
 class ThermalSlowdown {
  public:
   ThermalSlowdown(const Parameters& parameters, const ClockTable& clocks);

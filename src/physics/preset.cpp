@@ -30,7 +30,7 @@ std::string shown(const toml::node& node) {
   return node.is_array() ? "a list" : node.is_table() ? "a table" : "a date or time";
 }
 
-/// Fails for a word that is not known.
+/// Throws if the word is unknown.
 void require_known(const toml::key& word, const std::vector<std::string>& known, const std::string& file,
                    const std::string& problem) {
   if (std::find(known.begin(), known.end(), word.str()) != known.end()) return;
@@ -55,7 +55,7 @@ void refuse_unknown(const toml::table& document, const std::vector<Key>& keys, c
   }
 }
 
-/// Sets what the document says; where it names no base, it must say all.
+/// Sets the document's values; without a base it must set all.
 void read_keys(const toml::table& document, const std::string& file, Parameters& parameters) {
   const bool is_complete = !document.contains("base");
   const std::vector<Key> keys = preset_keys(parameters);
@@ -95,7 +95,7 @@ std::string text_of_preset(const fs::path& file) {
   return std::move(text);
 }
 
-/// Beside the file that names it, else where shipped presets are.
+/// Beside the file that names it, else among the shipped presets.
 fs::path file_of(std::string_view name, const fs::path& beside) {
   const bool is_path = name.find('/') != std::string_view::npos || name.ends_with(".toml");
   if (is_path) return beside.parent_path() / name;
@@ -106,7 +106,7 @@ fs::path file_of(std::string_view name, const fs::path& beside) {
   throw UsageError(fmt::format("there is no preset '{}'{}", name, suggestion(name, preset_names())));
 }
 
-using Chain = std::vector<fs::path>;  ///< files that are being read, each the base of the one before
+using Chain = std::vector<fs::path>;  ///< files being read, each the base of the one before
 
 Parameters parse(std::string_view text, const fs::path& file, Chain& chain);
 

@@ -1,4 +1,4 @@
-// Presets: TOML files, one table for each struct of parameters.hpp, every key with its unit in its name.
+// Reads presets: TOML files with a table for each struct of parameters.hpp, and the unit in each key's name.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@
 
 namespace jitterscope::physics {
 
-/// Reads a preset file. Throws UsageError that says file, line, key and what was expected; an unknown key is
-/// an error that names the nearest.
+/// Reads a preset file. Throws UsageError with file, line, key and the expected value; for an unknown key,
+/// with the nearest.
 Parameters read_preset(const std::filesystem::path& file);
-/// A shipped name, or a path (anything with '/' or ending in .toml).
+/// Takes a shipped name, or a path (with '/' or ending in .toml).
 Parameters find_preset(std::string_view name_or_path);
 std::vector<std::string> preset_names();
-/// As read_preset, of a text that is in no file.
+/// As read_preset, for a text; `file` is for messages.
 Parameters parse_preset(std::string_view text, const std::string& file);
 
 }  // namespace jitterscope::physics

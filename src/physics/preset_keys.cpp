@@ -12,7 +12,7 @@
 namespace jitterscope::physics {
 namespace {
 
-/// What a number may be.
+/// The limits of a number.
 struct Range {
   double lowest, highest;
   std::string_view words;
@@ -29,7 +29,7 @@ constexpr Range kExponent{1, 100, "an exponent from 1 (one after the other) to 1
 constexpr Range kClock{1, 1e5, "a clock in MHz from 1 to 100000"};
 constexpr Range kCelsius{-50, 200, "a temperature in °C from -50 to 200"};
 constexpr Range kSeconds{0.01, 1e6, "a time of at least 0.01 s"};
-// A GPU's clock wandering, sliced or controlled faster than this would be simulated step by step for hours.
+// Clock changes, slices or control steps below this would make a simulation take hours.
 constexpr Range kPeriod{0.01, 1e6, "a time of at least 0.01 ms"};
 constexpr Range kPeriodOrNone{0, 1e6, "a time in ms, or 0 for none"};
 
@@ -251,7 +251,7 @@ namespace {
 
 bool is_multiple(Hertz clock, Hertz step) { return std::abs(clock / step - std::round(clock / step)) < 1e-6; }
 
-// A GPU that changes faster would be simulated step by step for hours.
+// Faster changes would make a simulation take hours.
 bool is_too_short(Nanoseconds time) { return time < microseconds(10); }
 
 /// A data type in which the GPU computes nothing, or empty.
@@ -310,7 +310,7 @@ std::string contradiction(const Parameters& p) {
 
 namespace {
 
-/// [word], the only kind of table that a preset has.
+/// True for [word], a preset's only kind of table.
 bool is_table_header(std::string_view code) {
   const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   const auto close = std::find_if_not(code.begin() + 1, code.end(), is_word);
@@ -318,7 +318,7 @@ bool is_table_header(std::string_view code) {
          std::all_of(close + 1, code.end(), [](char c) { return c == ' ' || c == '\t'; });
 }
 
-/// What is wrong with a line, or empty. A text over several lines would hide what is a comment.
+/// The problem with a line, or empty. A text over several lines could hide what is a comment.
 std::string_view problem_of(std::string_view line) {
   std::size_t code_end = line.size();
   char quote = 0;

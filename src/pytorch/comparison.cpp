@@ -12,8 +12,8 @@
 namespace jitterscope {
 namespace {
 
-// What PyTorch calls a library for, which can be called here as well. Which of its attentions PyTorch took,
-// only the operator's name tells.
+// True if PyTorch calls a library for the layer that can be called here, too. Only the operator's name tells
+// which of its attentions PyTorch took.
 bool is_library_call(const Layer& layer) {
   const Operation::Parameters& parameters = layer.operation.parameters();
   if (std::holds_alternative<Attention>(parameters))
@@ -23,7 +23,7 @@ bool is_library_call(const Layer& layer) {
   return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters);
 }
 
-// By an operator's name, with its overload or without.
+// Returns the library that an operator calls, named with its overload or without; empty if none.
 std::string_view library_called(std::string_view name) {
   if (name.find("cudnn") != std::string_view::npos) return "cuDNN";
   constexpr std::string_view kProducts[] = {
@@ -34,7 +34,7 @@ std::string_view library_called(std::string_view name) {
   return std::ranges::find(kProducts, name) != std::end(kProducts) ? "cuBLAS" : "";
 }
 
-// An operator that has an operation of its own came as PyTorch's where its tensors lie in another way.
+// An operator with a native operation is recorded as PyTorch's own if its tensors lie in another way.
 std::string reason_not_compared(const Operation& operation) {
   const auto* aten = std::get_if<Aten>(&operation.parameters());
   const std::string_view library = aten == nullptr ? "" : library_called(aten->name);

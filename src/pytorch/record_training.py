@@ -31,7 +31,7 @@ def read_arguments():
 
 
 def without_dropout(torch, network):
-    # A mask that changes from step to step would be drawn; the layers around it stay the same.
+    # Dropout would draw a new mask in each step; the layers around it stay the same without it.
     for module in network.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -63,7 +63,7 @@ def segmentation(torch, options):
 def bert(torch, options):
     import transformers
 
-    # The dropout of attention is a number of the configuration, not a module.
+    # Attention's dropout is a number of the configuration, not a module.
     configuration = transformers.BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     network = transformers.BertModel(configuration)
     words = torch.randint(30522, (options.batch, 128), device=options.device)
@@ -110,14 +110,14 @@ def select_gpu(torch, device):
     number = torch.device(device).index or 0
     if number >= torch.cuda.device_count():
         sys.exit(f"PyTorch sees no {device}: torch.cuda.device_count() is {torch.cuda.device_count()}")
-    # Workspaces and libraries' handles are those of the current device.
+    # Workspaces and library handles belong to the current device.
     torch.cuda.set_device(number)
 
 
 def main():
     options = read_arguments()
     options.batch = options.batch or BATCHES.get(options.model, 32)
-    # Before torch is imported, by unet.py too: its libraries read their environment when they are loaded.
+    # Set before torch is imported, also by unet.py: its libraries read the environment when they are loaded.
     os.environ["CUDNN_FRONTEND_LOG_INFO"] = "1"
     os.environ["CUDNN_FRONTEND_LOG_FILE"] = str(options.output / "frontend.log")
     import torch

@@ -64,7 +64,7 @@ void require_known_model(const std::string& name) {
                                name, suggestion(name, known)));
 }
 
-// What jitterscope's networks have and the script does not.
+// Throws UsageError for options of jitterscope's networks that the script does not have.
 void require_known_options(const std::string& name, const ModelOptions& options) {
   const std::vector<std::string> known = {"batch", "dtype", "layout"};
   if (!options.axes.empty()) {
@@ -81,7 +81,7 @@ void require_known_options(const std::string& name, const ModelOptions& options)
   }
 }
 
-constexpr int kUsageStatus = 2;  // of record_training.py, and of Python's argparse
+constexpr int kUsageStatus = 2;  // exit status of record_training.py and of Python's argparse
 
 void require_success(const SubprocessOutcome& outcome, const std::string& model) {
   if (outcome.exit_code == 0) return;
@@ -135,7 +135,7 @@ PytorchRecording record_training(const RecordingRequest& request) {
   const SubprocessOutcome outcome =
       run_subprocess(command_line(request, script, folder.path()), {.interrupted = request.interrupted});
   require_success(outcome, request.model);
-  // Without a call of cuDNN's there is no log.
+  // If cuDNN was not called, there is no log.
   const fs::path log = folder.path() / "frontend.log";
   PytorchRecording recording =
       read_recording((folder.path() / "trace.json").string(), fs::exists(log) ? log.string() : "");

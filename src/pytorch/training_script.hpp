@@ -1,4 +1,4 @@
-// The Python program that records a network's training in PyTorch.
+// The embedded Python program that records a network's training in PyTorch.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ struct PythonFile {
   std::string_view name, text;
 };
 
-/// The first is the program; it imports the others, which stand beside it.
+/// Returns the program, followed by the files that it imports, which must lie beside it.
 std::span<const PythonFile> training_script();
 
 }  // namespace jitterscope

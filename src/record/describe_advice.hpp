@@ -1,4 +1,4 @@
-// What was tried to make work shorter, as it stands in a file: for its record, and for requests of other languages.
+// Fields of advice: for its record, and for requests of other languages.
 #pragma once
 
 #include "record/describe_run.hpp"
@@ -6,7 +6,7 @@
 
 namespace jitterscope {
 
-// A comparison inside of another record: the machine is that record's.
+// Describes a comparison within another record, without device and environment, which that record has.
 template <class Fields>
 void describe(Fields& fields, Described<Fields, ComparisonRecord>& record) {
   describe_content(fields, record);

@@ -1,4 +1,4 @@
-// Devices, their libraries and sensors, and the machine around them, as they stand in a file.
+// Describes a measurement, its device and its environment for files (see values.hpp).
 #pragma once
 
 #include <limits>
@@ -97,9 +97,9 @@ void describe(Fields& fields, Described<Fields, Environment>& environment) {
   fields("host", environment.host);
 }
 
-// A measurement with its conditions, rounds and estimates, as it stands in a file.
+// Below: a measurement with its conditions, rounds and estimates.
 
-/// "unknown" where nothing is known of it, as of a callable's operands.
+/// Writes "unknown" if the kind of data is not known, such as a callable's operands.
 template <class Fields>
 void describe_data(Fields& fields, Described<Fields, std::optional<DataKind>>& data) {
   std::string word(data ? to_string(*data) : kUnknownData);
@@ -125,7 +125,7 @@ void describe(Fields& fields, Described<Fields, Conditions>& conditions) {
   fields("seed", conditions.seed);
 }
 
-/// Without an interval where there is none.
+/// Leaves out the interval if there is none.
 template <class Fields>
 void describe(Fields& fields, Described<Fields, TimeEstimate>& time) {
   const bool is_known = has_interval(time);
@@ -136,8 +136,8 @@ void describe(Fields& fields, Described<Fields, TimeEstimate>& time) {
   fields("rounds", time.rounds);
   if constexpr (!Fields::kWrites) {
     if (fields.has("low_seconds") && fields.has("high_seconds")) return;
-    // Of few rounds the ends are the median, as where they are estimated; of many, an interval of no width
-    // would say that the median is exact.
+    // Without an interval in the file, few rounds get the median as both ends, as the estimator does. Many
+    // rounds get NaN: an interval of width 0 would claim that the median is exact.
     time.low = time.high = time.median;
     if (has_interval(time)) time.low = time.high = Nanoseconds(std::numeric_limits<double>::quiet_NaN());
   }
@@ -258,7 +258,7 @@ void describe(Fields& fields, Described<Fields, Measurement>& measurement) {
   fields("instrument", measurement.instrument);
   fields("constant", measurement.constant);
   fields("time", measurement.time);
-  // Before there were two intervals, the one that there was is what is now repeatability.
+  // Older files have only `time`, whose interval is what is now called repeatability.
   if constexpr (!Fields::kWrites) measurement.repeatability = measurement.time;
   fields.where(!measurement.processes.empty(), "processes", measurement.processes);
   fields("repeatability", measurement.repeatability);

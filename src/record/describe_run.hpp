@@ -1,4 +1,4 @@
-// All that is known of one operation, as it stands in a file.
+// Describes the records of `run` and `compare` for files (see values.hpp).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -110,7 +110,7 @@ void describe(Fields& fields, Described<Fields, LoadProbe>& probe) {
   fields("power_capped_share", probe.power_capped);
 }
 
-/// `operation` is the text of one, or a callable's name; only callables say which.
+/// `operation` is the text of an operation or the name of a callable. Only a callable has `is_callable`.
 template <class Fields>
 void describe_subject(Fields& fields, Described<Fields, Subject>& subject) {
   bool is_callable = operation_of(subject) == nullptr;
@@ -139,7 +139,7 @@ void describe_subject(Fields& fields, Described<Fields, Subject>& subject) {
   }
 }
 
-/// `key` holds the reason alone, since files had no more of it at first, `code_key` the exit code.
+/// `key` holds only the reason, because older files had nothing else; `code_key` holds the exit code.
 template <class Fields>
 void describe_shortfall(Fields& fields, std::string_view key, std::string_view code_key,
                         Described<Fields, std::optional<Shortfall>>& shortfall) {
@@ -160,7 +160,7 @@ void describe(Fields& fields, Described<Fields, HeldMemory>& memory) {
   fields("largest_free_bytes", memory.largest_free);
 }
 
-/// What was found out about the subject.
+/// Describes everything in a result but its subject.
 template <class Fields>
 void describe_outcome(Fields& fields, Described<Fields, Result>& result) {
   fields("provider", result.provider);
@@ -193,7 +193,7 @@ void describe(Fields& fields, Described<Fields, Result>& result) {
   describe_outcome(fields, result);
 }
 
-/// The same object as its result, with how the network uses it.
+/// Puts the result's fields and how the network uses it into one object.
 template <class Fields>
 void describe(Fields& fields, Described<Fields, RunEntry>& entry) {
   describe_subject(fields, entry.result.subject);
@@ -211,7 +211,7 @@ void describe(Fields& fields, Described<Fields, UntimedOperator>& untimed) {
   fields("recorded_seconds", untimed.recorded_time);
 }
 
-// Everything that one run found out, as it stands in a file.
+// Below: the whole record of a run.
 
 template <class Fields>
 void describe(Fields& fields, Described<Fields, Calibration>& calibration) {
@@ -278,7 +278,7 @@ void describe_sequence(Fields& fields, Described<Fields, RunRecord>& record) {
       "the number of one of the results");
 }
 
-/// But for the functions that it calls.
+/// Describes all options but the callback functions.
 template <class Fields>
 void describe(Fields& fields, Described<Fields, MeasureOptions>& options) {
   fields("caches", options.caches);
@@ -318,7 +318,7 @@ void describe(Fields& fields, Described<Fields, RunAsked>& asked) {
   fields("options", asked.options);
 }
 
-/// What the envelope of all commands does not have already.
+/// Describes the fields that the common envelope does not have.
 template <class Fields>
 void describe_content(Fields& fields, Described<Fields, RunRecord>& record) {
   fields("title", record.title);
@@ -328,7 +328,7 @@ void describe_content(Fields& fields, Described<Fields, RunRecord>& record) {
   fields("ceilings", record.ceilings);
   if constexpr (Fields::kWrites) {
     fields("summary", run_summary_json(record));
-    // They follow from the results.
+    // Written for users of the file only: totals follow from the results.
     if (is_network(record)) fields("totals", network_totals(record));
   }
   fields("results", record.entries);
@@ -339,7 +339,7 @@ void describe_content(Fields& fields, Described<Fields, RunRecord>& record) {
   fields("findings", record.findings);
 }
 
-// What a comparison found, as it stands in a file.
+// Below: the record of a comparison.
 
 template <class Fields>
 void describe(Fields& fields, Described<Fields, Amount>& amount) {

@@ -26,7 +26,7 @@ UsageError not_readable(const std::string& name, const std::string& reason) {
 
 void refuse_other_files(std::string_view text, const std::string& name) {
   const FileKind kind = recognise(text);
-  // A record whose beginning is lost has layers, too.
+  // A record that has lost its beginning looks like a model, because it has layers, too.
   const bool may_be_record =
       kind == FileKind::model && text.find("\"jitterscope-model\"") == std::string_view::npos;
   if (kind == FileKind::unknown || kind == FileKind::own || may_be_record) return;
@@ -56,9 +56,10 @@ Json parse_document(std::string_view text, const std::string& name) {
 void check_version(const Json& document, const std::string& name) {
   const std::int64_t number = version_of(document);
   if (number != kRecordVersion) {
-    throw not_readable(name, fmt::format("this is a record of version {}, and jitterscope {} reads version {}; "
-                                         "take the program that wrote it",
-                                         number, version(), kRecordVersion));
+    throw not_readable(name,
+                       fmt::format("this is a record of version {}, and jitterscope {} reads version {}; "
+                                   "take the program that wrote it",
+                                   number, version(), kRecordVersion));
   }
 }
 

@@ -1,4 +1,4 @@
-// What every file begins with, whichever command wrote it.
+// Reads and writes the fields that every record begins with, whichever command wrote it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,12 +11,12 @@
 namespace jitterscope {
 
 inline constexpr std::string_view kRecordFormat = "jitterscope-record";
-/// Of the first line of a journal.
+/// The format that the first line of a journal names.
 inline constexpr std::string_view kJournalFormat = "jitterscope-journal";
-/// Raised where a reader of the last version could misread a file.
+/// Raised if a reader of the last version could misread a new file.
 inline constexpr std::int64_t kRecordVersion = 2;
 
-/// Whether the user ended the command early, where each record has it.
+/// Returns the record's flag that the user ended the command early, wherever the record type keeps it.
 auto& interrupted_of(auto& record) {
   if constexpr (requires { record.comparison; }) {
     return record.comparison.interrupted;
@@ -27,7 +27,7 @@ auto& interrupted_of(auto& record) {
   }
 }
 
-/// What is the same in all records, then what describe_content has.
+/// Describes the fields that all records have, then those of describe_content.
 template <class Fields, class Record>
 void describe_record(Fields& fields, Record& record) {
   fields("interrupted", interrupted_of(record));
@@ -51,16 +51,16 @@ std::string write_envelope(std::string_view command, const Record& record) {
   return json_text(envelope_json(kRecordFormat, command, record));
 }
 
-/// Throws UsageError, with what takes it, for a model, a trace, a log or a page.
+/// Throws UsageError if the text is a model, a trace, a log or a page; the message names the command for it.
 void refuse_other_files(std::string_view text, const std::string& name);
 
-/// A file's JSON. Throws UsageError, with what to do, where it is empty, cut off, or no JSON.
+/// Parses a file's JSON. Throws UsageError, with a remedy, if the text is empty, cut off or no JSON.
 Json parse_document(std::string_view text, const std::string& name);
 
-/// Throws UsageError where a version is another one than is read here.
+/// Throws UsageError if the document's version is not kRecordVersion.
 void check_version(const Json& document, const std::string& name);
 
-/// Which command wrote it, its format and version checked. Throws UsageError.
+/// Returns the command that wrote the record. Throws UsageError for another format or version.
 std::string command_of(const Json& document, const std::string& name);
 
 template <class Record>

@@ -13,7 +13,7 @@ namespace {
 
 void append(std::string& text, const Json& value, std::size_t indent);
 
-// One value without line breaks.
+// Returns one value without line breaks.
 std::string compact(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 void append_object(std::string& text, const Json& object, std::size_t indent) {
@@ -86,8 +86,8 @@ void put_seconds(Json& object, std::string_view key, std::span<const Nanoseconds
 
 namespace {
 
-// The same digits with the point moved by nine places: of several times with the same seconds, the one whose
-// digits are the fewest, which is what was written where a clock counts whole nanoseconds.
+// Moves the decimal point by nine places and keeps the digits. Of several times with the same seconds, this
+// is the one with the fewest digits: that of a clock that counts whole nanoseconds.
 double point_moved(double seconds) {
   constexpr int kPlaces = 9;
   std::array<char, 64> text{};

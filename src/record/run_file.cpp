@@ -37,7 +37,7 @@ std::string value_text(const Json& object, const std::string& key) {
   return object.contains(key) ? object.at(key).dump() : "not given";
 }
 
-// Of two objects with the same description: what stands in one alone was given in one alone.
+// Compares two objects with the same description. A key that only one of them has was given only there.
 void compare(const Json& before, const Json& now, std::vector<std::string>& found) {
   const auto compare_key = [&](const std::string& key) {
     const std::string first = value_text(before, key), second = value_text(now, key);

@@ -1,4 +1,4 @@
-// A run's record in its file.
+// Reads and writes files that hold a run's record.
 #pragma once
 
 #include <string>
@@ -11,32 +11,32 @@ namespace jitterscope {
 
 inline constexpr std::string_view kRunCommand = "run";
 
-/// The whole record, raw rounds and launches included. Numbers that are not finite are left out; everything
-/// else reads back as it was, so that the text written from what was read is the same.
+/// Writes the whole record, with raw rounds and launches. Numbers that are not finite are left out.
+/// Everything else reads back exactly: writing what was read gives the same text.
 std::string write_record(const RunRecord& record);
 
-/// From a document whose envelope says that a run wrote it.
+/// Reads the record from a document whose envelope names `run` as the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, RunRecord& record);
 
-/// A run's record or its journal. Throws UsageError, which begins with `name_for_messages`, for another
-/// command's record and for what is none, of a newer version, cut off or damaged.
+/// Reads a run's record or journal. Throws UsageError, which begins with `name_for_messages`, if the text is
+/// another command's record, no record, of another version, cut off or damaged.
 RunRecord read_run_record(std::string_view text, const std::string& name_for_messages);
 
-// A run that is not finished, as a file that only grows: a line for what is known of the run, then one for
-// each operation.
+// A journal holds an unfinished run in a file that only grows: one line for the run, then one line for each
+// operation.
 
-/// The first line: the record without its entries. Both end with a line break.
+/// Returns the first line: the record without entries. Both functions end the line with a line break.
 std::string journal_head(const RunRecord& record);
 std::string journal_line(const RunEntry& entry);
 
-/// Whether a file begins as a journal does.
+/// True if the text begins like a journal.
 bool is_journal(std::string_view text);
 
-/// The record so far, marked as interrupted. A last line that was cut off is left out. Throws UsageError,
+/// Returns the record so far, marked as interrupted. Ignores a last line that was cut off. Throws UsageError,
 /// which begins with `name`, for other damage.
 RunRecord read_journal(std::string_view text, const std::string& name);
 
-/// A sentence for each thing that two runs were not asked for alike; empty where they were.
+/// Returns a sentence for each setting in which the two requests differ; empty if they are the same.
 std::string differences(const RunAsked& before, const RunAsked& now);
 
 }  // namespace jitterscope

@@ -18,7 +18,7 @@
 namespace jitterscope {
 namespace {
 
-// "64" is a number; "2x1" and "f16" are words.
+// Returns "64" as a number, but "2x1" and "f16" as text.
 Json value_json(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
@@ -32,7 +32,7 @@ const OperationHelp* help_of(std::string_view kind) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// Some defaults are the value of another parameter, as w is that of hw.
+// True if the default value is another parameter's name: w defaults to hw.
 bool names_parameter(const OperationHelp& help, const std::string& value) {
   return std::ranges::find(help.parameters, value, &ParameterHelp::name) != help.parameters.end();
 }
@@ -74,7 +74,7 @@ void put_time(Json& row, const Measurement& measurement) {
   put(row, "cycles", measurement.cycles);
 }
 
-// Of a network's total in the measurement's conditions.
+// Holds each operation's share of the network's total for each set of conditions.
 class SharesOfTotal {
  public:
   explicit SharesOfTotal(const RunRecord& record) {
@@ -84,7 +84,7 @@ class SharesOfTotal {
     }
   }
 
-  /// And the time of all its calls, which the total adds up.
+  /// Also puts the time of all calls of the operation, which is its part of the total.
   void put_share(Json& row, std::size_t number, const RunEntry& entry, const Measurement& measurement) const {
     for (const auto& [conditions, shares] : shares_) {
       if (find_measurement(entry.result, conditions) != &measurement || !shares[number]) continue;
@@ -107,7 +107,7 @@ Json operation_row(const RunRecord& record, const RunEntry& entry) {
   row["calls"] = entry.count;
   const Json parameters = parameters_json(result.subject);
   for (const auto& [name, value] : parameters.items()) {
-    if (!row.contains(name)) row[name] = value;  // a callable's may be called as a column is
+    if (!row.contains(name)) row[name] = value;  // a callable's parameter may have the name of a column
   }
   put(row, "device", record.device.name);
   put(row, "provider", result.provider);

@@ -1,4 +1,4 @@
-// One flat row for each operation in each condition: what a table, a spreadsheet or a plot starts from.
+// Makes one flat row for each operation under each condition, for tables, spreadsheets and plots.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace jitterscope {
 
-/// What the operation's text says, with the usual values of what it leaves out: {"n": 32, "dtype": "f16", …}.
-/// Of a callable those that it came with. Empty for PyTorch's own operators, whose text has no names.
+/// Returns the operation's parameters, with defaults: {"n": 32, "dtype": "f16", …}; a callable's own
+/// parameters; empty for PyTorch's own operators, whose text has no names.
 Json parameters_json(const Subject& subject);
 
-/// An array of flat objects, in the order of the results. What is not known is left out; an operation that
-/// failed has one row with the reason.
+/// Returns an array of flat objects in the order of the results. Unknown values are left out. A failed
+/// operation has one row with the reason.
 Json run_summary_json(const RunRecord& record);
 
 }  // namespace jitterscope

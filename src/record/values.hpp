@@ -1,4 +1,4 @@
-// Each type of a record is described once, by a function in the type's namespace with a line for each field:
+// Describes each type of a record once, by a function in the type's namespace with a line for each field:
 //
 //   template <class Fields>
 //   void describe(Fields& fields, Described<Fields, Mode>& mode) {
@@ -6,13 +6,13 @@
 //     fields("weight", mode.weight);
 //   }
 //
-// The same lines write (Fields is Writer, the value const) and read (Reader). Further words of a description:
-//   fields.where(is_there, key, value)  left out of the file where it is not there; then its default is read
-//   fields.derived(key, value)          for users of the file: follows from other fields, and is not read
-//   fields.require(key)                 a file without it is refused
-//   fields.check(holds, key, expected)  a file that breaks it is refused: "key: `expected` was expected"
-//   check_elements(fields, key, list, inner, holds, expected)  likewise each element: "key[2].inner: …"
-//   Fields::kWrites                      which of the two it is
+// The same lines write (Fields is Writer, the value is const) and read (Fields is Reader). More words:
+//   fields.where(is_there, key, value)  written only if `is_there`; otherwise the reader keeps the default
+//   fields.derived(key, value)          written only, for users of the file: it follows from other fields
+//   fields.require(key)                 the reader refuses a file without it
+//   fields.check(holds, key, expected)  the reader refuses a file if false: "key: `expected` was expected"
+//   check_elements(fields, key, list, inner, holds, expected)  the same for each element: "key[2].inner: …"
+//   Fields::kWrites                     true for Writer, false for Reader
 #pragma once
 
 #include <cmath>
@@ -51,10 +51,10 @@ inline constexpr bool kIsQuantity<Quantity<Tag, Representation>> = true;
 
 template <class T>
 concept WholeNumber = std::integral<T> && !std::same_as<T, bool>;
-/// One word of several.
+/// Stored as one word.
 template <class T>
 concept Enumeration = std::is_enum_v<T>;
-/// A list of them is an object in the file, the keys in their order: Property, Evidence.
+/// Has `key` and `value`, like Property and Evidence. A list is stored as an object with its keys in order.
 template <class T>
 concept Named = std::is_class_v<T> && requires(T named) {
   { named.key } -> std::convertible_to<std::string>;
@@ -66,13 +66,13 @@ inline constexpr bool kIsNamedList = false;
 template <Named T>
 inline constexpr bool kIsNamedList<std::vector<T>> = true;
 
-/// What an element of a list is before it is read. Types that have no empty value have an overload.
+/// Returns a list's element before it is read. A type that has no empty value has an overload.
 template <class T>
 T blank(std::type_identity<T>) {
   return T{};
 }
 
-/// Of elements that say a number of another list: whoever shows them takes it for one that is there.
+/// Checks each element of a list, for example that an index into another list is in range.
 template <class Fields, class T, class Holds>
 void check_elements(Fields& fields, std::string_view key, const std::vector<T>& list, std::string_view inner,
                     const Holds& holds, std::string_view expected) {
@@ -85,31 +85,31 @@ void check_elements(Fields& fields, std::string_view key, const std::vector<T>& 
   }
 }
 
-// Takes the fields of a description out of a JSON object.
+// Reader takes the fields of a description out of a JSON object.
 
-/// Where a value stands in a file, for messages.
+/// Position of a value in a file, for messages.
 struct Place {
   const Place* parent = nullptr;
-  std::string_view key;   ///< of the outermost: the file's name
-  std::size_t index = 0;  ///< where the key is empty: of an element
+  std::string_view key;   ///< name of the file if `parent` is null
+  std::size_t index = 0;  ///< index in a list, used if `key` is empty
 
-  /// "results[3].measurements[0].time"; empty for the file itself.
+  /// Returns "results[3].measurements[0].time"; empty for the file itself.
   std::string path() const;
-  /// Throws UsageError: the file, the path, and "`expected` was expected".
+  /// Throws UsageError with the file, the path, and "`expected` was expected".
   [[noreturn]] void refuse(std::string_view expected) const;
-  /// Likewise, with a sentence that says what is wrong.
+  /// Throws UsageError with the file, the path, and a sentence that says what is wrong.
   [[noreturn]] void fail(std::string_view sentence) const;
 };
 
-/// What a file does not have keeps its default: older versions wrote less. Keys that are not described are
-/// passed over.
+/// Fields that a file lacks keep their defaults, because older versions wrote fewer. Unknown keys are
+/// ignored.
 class Reader {
  public:
   static constexpr bool kWrites = false;
   template <class T>
   using Value = T;
 
-  /// Throws UsageError where it is no object.
+  /// Throws UsageError if the JSON is no object.
   Reader(const Json& object, const Place& place);
 
   template <class T>
@@ -210,16 +210,16 @@ void Reader::read(const Json& json, const Place& place, T& value) {
   }
 }
 
-// Puts the fields of a description into a JSON object.
+// Writer puts the fields of a description into a JSON object.
 
-/// Leaves out what is not known: nothing, a number that is not finite, an empty text.
+/// Omits unknown values: an empty optional, a number that is not finite, an empty text.
 class Writer {
  public:
   static constexpr bool kWrites = true;
   template <class T>
   using Value = const T;
 
-  /// `object` becomes an object without fields.
+  /// Makes `object` an empty object.
   explicit Writer(Json& object);
 
   template <class T>
@@ -328,9 +328,9 @@ void Writer::write(Json& place, const T& value) {
   }
 }
 
-// Parts of records as JSON: for records that other folders describe, and for tests.
+// Converts parts of records to and from JSON, for other folders' records and for tests.
 
-/// Any described type, number, text, list or optional; an optional without a value is null.
+/// Writes any described type, number, text, list or optional. An optional without a value becomes null.
 template <class T>
 Json write_value(const T& value) {
   Json json;
@@ -338,7 +338,7 @@ Json write_value(const T& value) {
   return json;
 }
 
-/// The reverse. Throws UsageError that begins with `name` and the path of what is wrong.
+/// The reverse of write_value. Throws UsageError, which begins with `name` and the path of the faulty value.
 template <class T>
 T read_value(const Json& json, std::string_view name) {
   T value = blank(std::type_identity<T>());

@@ -1,4 +1,4 @@
-// Enumerations in files: each value is one word, the one that the tool prints, with _ for blanks.
+// Lists the words of each enumeration in files: the words that the tool prints, with _ for blanks.
 #pragma once
 
 #include <array>
@@ -13,15 +13,15 @@
 
 namespace jitterscope {
 
-/// Words of an enumeration as one identifier: "time limit" is written "time_limit".
+/// Returns the words as one identifier: "time limit" becomes "time_limit".
 std::string identifier(std::string_view words);
 
 inline constexpr std::string_view kUnknownData = "unknown";
-/// "normal", or "unknown".
+/// Returns the kind of data, such as "normal", or "unknown".
 std::string_view data_word(const Conditions& conditions);
 
-// All values of an enumeration that a file may hold. An enumeration is described by such a function and a
-// to_string, both in its own namespace.
+// Below: the values of each enumeration that a file may hold. An enumeration is described by such a function
+// and by to_string, both in its own namespace.
 constexpr auto enumerators(CacheState) {
   return std::array{CacheState::warm, CacheState::cold, CacheState::dirty, CacheState::produced};
 }

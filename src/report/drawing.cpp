@@ -12,7 +12,7 @@
 namespace jitterscope::report {
 namespace {
 
-constexpr int kLongestLegend = 400;  // pixels of one name in it
+constexpr int kLongestLegend = 400;  // longest name, in pixels
 
 }  // namespace
 
@@ -109,7 +109,7 @@ Json frame() {
   return made;
 }
 
-// Views of one name would be drawn from the same data.
+// Numbers the views' names: views with the same name would draw the same data.
 void number_names(Json& view, std::size_t number) {
   if (view.contains("name")) view["name"] = fmt::format("{}_{}", view["name"].get<std::string>(), number);
   if (!view.contains("layer")) return;
@@ -156,7 +156,7 @@ int height_of(const std::vector<std::string>& names, int step) {
 }
 
 int width_beside(const std::vector<std::string>& names, int longest_label) {
-  constexpr int kLetter = 8, kTick = 12;  // at most, of 12 pixels' height
+  constexpr int kLetter = 8, kTick = 12;  // widths in pixels; a letter of 12 pixels' height has at most 8
   std::size_t longest = 0;
   for (const std::string& name : names) longest = std::max(longest, display_width(name));
   return kPlotWidth - kTick - std::min(longest_label, kLetter * static_cast<int>(longest));
@@ -166,15 +166,14 @@ Json single_plot(const Json& view) {
   Json spec = frame();
   spec["width"] = kPlotWidth;
   spec["autosize"] = parsed(R"({"type": "fit-x", "contains": "padding"})");
-  spec["padding"] =
-      parsed(R"({"left": 5, "top": 5, "right": 18, "bottom": 5})");  // the last label of an axis
+  spec["padding"] = parsed(R"({"left": 5, "top": 5, "right": 18, "bottom": 5})");  // for an axis' last label
   spec.update(view);
   return spec;
 }
 
 Json stacked_plots(Json views) {
   if (views.size() == 1) {
-    views.front().erase("width");  // of its axes, beside those of others; alone it is as wide as the page
+    views.front().erase("width");  // for stacks; alone, a view is as wide as the page
     return single_plot(views.front());
   }
   Json spec = frame();
@@ -195,7 +194,7 @@ TableColumn number_column(std::string heading) { return {std::move(heading), Ali
 namespace {
 
 constexpr int kBins = 60, kHeight = 130, kTickHeight = 14;
-constexpr double kOutside = 0.005;  // of the times at either end
+constexpr double kOutside = 0.005;  // share of the times left out at either end
 
 Json bins_of(const Density& density, const TimeUnit& unit) {
   Json rows = Json::array();
@@ -234,7 +233,7 @@ Density density_of(std::span<const double> sorted_times, const TimeRange& range,
   const double margin = std::max((range.high - range.low) * 0.02, range.high * 1e-6);
   density.low = range.low - margin;
   density.high = range.high + margin;
-  // No number where a record holds times that are none.
+  // NaN if the record holds times that are not finite.
   const double most = (density.high - density.low) / narrowest;
   const auto bins = static_cast<std::size_t>(most >= 1.0       ? std::min<double>(most, kBins)
                                              : narrowest > 0.0 ? 1

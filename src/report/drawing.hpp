@@ -1,5 +1,4 @@
-// A picture of a record: a specification of Vega-Lite, which says what is drawn and holds what it is drawn
-// from.
+// Makes plots of records: Vega-Lite specifications that include the data that they draw.
 #pragma once
 
 #include <cstdint>
@@ -20,38 +19,38 @@
 namespace jitterscope {
 
 struct Plot {
-  std::string id;                  ///< of its kind: distribution, rounds, layers…
-  std::string title;               ///< plain text, as the caption: what it shows and of what
+  std::string id;                  ///< kind of plot: distribution, rounds, layers…
+  std::string title;               ///< plain text, like the caption: the quantity and the subject
   std::string caption;             ///< how to read it
-  Json spec;                       ///< of Vega-Lite 5; numbers in the units that the axes name
-  std::vector<TableColumn> table;  ///< what is drawn, for those who read numbers
+  Json spec;                       ///< Vega-Lite 5; numbers have the units that the axes name
+  std::vector<TableColumn> table;  ///< the drawn numbers, for reading
 };
 
 }  // namespace jitterscope
 
-// What the plots have in common: units, sizes, colours, and specifications put together.
+// Below: units, sizes, colours and parts of specifications that all plots share.
 
 namespace jitterscope::report {
 
-/// Pixels: of what a page shows without scrolling, and of a view's axes in a stack, whose labels come on top.
+/// Widths in pixels: of a page without scrolling, and of a stacked view's axes without their labels.
 inline constexpr int kPlotWidth = 820, kAxesWidth = 730;
-/// Both are seen on white and on black.
+/// These colours are visible on white and on black.
 inline constexpr std::string_view kBlue = "#3f83c9", kOrange = "#e08a2e", kGrey = "#8a8f98", kRed = "#d1495b",
                                   kGreen = "#3a9d6b", kPurple = "#8e63c7", kTeal = "#23a3ad",
                                   kPink = "#cf6fae";
 
-/// The unit that times are drawn in.
+/// Unit for drawing times.
 struct TimeUnit {
   std::string name;
   double nanoseconds = 1.0;
 
   double of(Nanoseconds time) const;
-  /// "time of one launch, µs"
+  /// Returns "time of one launch, µs".
   std::string axis(std::string_view of_what) const;
 };
 TimeUnit unit_for(Nanoseconds largest);
 
-/// The unit that rates are drawn in: "TFLOP/s", 1e12.
+/// Unit for drawing rates: "TFLOP/s", 1e12.
 struct RateUnit {
   std::string name;
   double per_second = 1.0;
@@ -60,59 +59,58 @@ struct RateUnit {
 };
 RateUnit rate_unit_for(double largest, std::string_view unit);
 
-/// Six digits: more would only make files longer.
+/// Rounds to six digits: more would only make files longer.
 double rounded(double value);
-/// A ratio as a change in percent: 1.02 is 2.
+/// Returns a ratio as a change in percent: 2 for 1.02.
 double percent_change(double ratio);
 
-/// A specification from its text, whose `data` are the rows.
+/// Parses a specification. data_of makes its `data` from the rows.
 Json parsed(std::string_view text);
 Json data_of(Json rows);
-/// {"field": field, "type": "quantitative", "title": title, …}
+/// Returns {"field": field, "type": "quantitative", "title": title, …}.
 Json quantity(std::string_view field, std::string_view title, const Json& more = Json::object());
 Json category(std::string_view field, std::string_view title, const Json& more = Json::object());
-/// A colour for each of these series, in their order. Their legend has as many columns as a page has room
-/// for: a row of many would end beyond it.
+/// Gives each series a colour, in the order of the names. The legend has as many columns as fit on the page.
 Json series_color(std::string_view field, const std::vector<std::string>& names);
-/// Channels of rules from `low` to `high`, in the rows of `y`, those of one row beside each other.
+/// Returns channels for rules from `low` to `high` in the rows of `y`; rules in one row lie side by side.
 Json intervals_in_rows(const Json& y, const Json& offset, const Json& color);
-/// From the data, not from zero: what varies by a percent would be a line.
+/// Lets an axis start at the data, not at zero, so that a variation of one percent is visible.
 Json not_from_zero();
-/// Tooltips show these fields under these titles.
+/// Makes tooltips that show these fields under these titles.
 Json tooltip(std::initializer_list<std::pair<std::string_view, std::string_view>> fields_and_titles);
 
-/// Of rows with `low`, `high` and `change`: their intervals and a point in each, over a line at no change.
-/// `x` is the axis, as quantity("low", …).
+/// Draws rows with `low`, `high` and `change`: an interval and a point for each, over a line at no change.
+/// `x` is the axis, as from quantity("low", …).
 std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, const Json& color,
                                 const Json& tips);
 
-/// A name on one line, numbered where it is among those before it: two of one name would share a row.
+/// Returns the name on one line, with a number if `before` has it: equal names would share a row.
 std::string name_apart(const std::string& name, const std::vector<std::string>& before);
 
-/// An axis of names, in this order: layers that share it would else each bring their own.
+/// Returns an axis of names in this order. Without it, each layer that shares the axis would sort on its own.
 Json names_axis(std::string_view field, const std::vector<std::string>& in_order, int longest_label);
-/// Of rows of these names, each as high as the others. A view whose height is {"step": …} cannot be fitted to
-/// a width without a warning of Vega-Lite's.
+/// Returns the height of rows with these names, `step` pixels each. A view whose height is {"step": …} cannot
+/// be fitted to a width without a warning from Vega-Lite.
 int height_of(const std::vector<std::string>& names, int step);
-/// What is left of a page beside such an axis, for a view in a stack.
+/// Returns the width that such an axis leaves on a page, for a view in a stack.
 int width_beside(const std::vector<std::string>& names, int longest_label);
 
-/// The frame of a specification: one view, as wide as a page with its labels, or several below each other,
-/// whose names get the view's number: rounds_1, rounds_2.
+/// Completes a specification: one view as wide as a page with its labels, or several views in a stack, whose
+/// names get the view's number: rounds_1, rounds_2.
 Json single_plot(const Json& view);
 Json stacked_plots(Json views);
 
-/// For a table's cells: as many digits as are drawn.
+/// Formats a number for a table's cell with as many digits as are drawn.
 std::string cell(double value);
 TableColumn text_column(std::string heading);
 TableColumn number_column(std::string heading);
 
-// How times are distributed: bins behind, a tick for each round, the median with its interval, modes.
+// Below: distributions of times, with bins, a tick for each round, the median with its interval, and modes.
 
-/// Where times lie: millions of them are as many bins.
+/// Histogram of times: it keeps millions of times as a fixed number of bins.
 struct Density {
-  double low = 0.0, high = 0.0;  // nanoseconds
-  std::vector<double> shares;    // of all times; each bin as wide as the others
+  double low = 0.0, high = 0.0;  // in nanoseconds
+  std::vector<double> shares;    // share of all times in each bin; bins have equal widths
   std::int64_t values = 0, outside = 0;
 
   double edge(std::size_t bin) const {
@@ -120,41 +118,41 @@ struct Density {
   }
 };
 
-/// Ends in nanoseconds.
+/// Range of times in nanoseconds.
 struct TimeRange {
   double low = 0.0, high = 0.0;
 
   void include(const TimeRange& other);
 };
 
-/// Of all times but the few at either end, which would press the others together, and of each of these.
+/// Returns the range of `always` and of all times but a few at either end, which would squeeze the rest.
 TimeRange range_of(std::span<const double> sorted_times, std::span<const Nanoseconds> always);
 
-/// Over a range, with room beside it, in bins of some width: in narrower ones than a timer's grain, every
-/// other would be empty.
+/// Makes the histogram over a range with a margin. Bins are at least `narrowest` wide: if they were narrower
+/// than a timer's grain, every other one would be empty.
 Density density_of(std::span<const double> sorted_times, const TimeRange& range, double narrowest);
 
-/// A round as a tick reads it.
+/// A round as its tick shows it.
 struct DrawnRound {
   std::size_t number;
   Nanoseconds time;
 };
 
-/// One set of conditions, or one side.
+/// Times under one set of conditions, or of one side of a comparison.
 struct DrawnTimes {
   std::string title, subtitle;
-  std::string of_what;  // the bins are of: "launches"
-  std::string bins;     // the name of their view
+  std::string of_what;  // counted in the bins: "launches"
+  std::string bins;     // name of the bins' view
   Density density;
   std::vector<DrawnRound> rounds;
   TimeEstimate time;
   std::vector<Mode> modes;
 };
 
-/// For the table behind: the least, 5, 25, 50, 75 and 95 % and the most, one column each.
+/// Returns columns for the table: minimum, 5, 25, 50, 75 and 95 %, maximum.
 std::vector<TableColumn> quantile_columns();
 
-/// Views of the bins, rounds, interval, median and modes.
+/// Draws the bins, rounds, interval, median and modes.
 Json distribution_view(const DrawnTimes& drawn, const TimeUnit& unit);
 
 }  // namespace jitterscope::report

@@ -18,9 +18,9 @@
 namespace jitterscope {
 namespace {
 
-constexpr std::size_t kMostRows = 2000;  // of a table behind a plot
+constexpr std::size_t kMostRows = 2000;  // limit for a table behind a plot
 
-// What a record holds is text in the page, never markup.
+// Escapes a record's text, so that the page never reads it as markup.
 std::string escaped(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());
@@ -37,7 +37,7 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-// Within a script element nothing but `<` could end it.
+// Escapes `<`, the only character that can end a script element.
 std::string script_json(const Json& json) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;
@@ -87,7 +87,7 @@ std::string plot_html(const Plot& plot, std::size_t number) {
       script_json(plot.spec), html_table(plot.table));
 }
 
-// Where files went says nothing of what is on the page.
+// Removes the names of output files: they say nothing about the page's content.
 std::string without_files(std::string command_line) {
   for (const char* flag :
        {" --html", " --json", " --plot", " --csv", " --csv-launches", " --markdown", " --junit"}) {
@@ -103,7 +103,7 @@ std::string without_files(std::string command_line) {
   return command_line;
 }
 
-// Where the program lies says nothing about what it found.
+// Removes the program's folder from the command line.
 std::string heading_of(const std::string& command_line) {
   if (command_line.empty()) return "jitterscope";
   const std::size_t end = std::min(command_line.find(' '), command_line.size());
@@ -116,7 +116,7 @@ const DataFiles& library_files() {
   return files;
 }
 
-// Nothing but the file itself: a browser refuses every request that it would make.
+// Allows nothing but the file itself: the browser refuses every request of the page.
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:";
 
@@ -177,7 +177,7 @@ namespace {
 
 constexpr std::string_view kBold = "**";
 
-// What stands between two marks; where one is left over, a name has some of its own.
+// Makes text between two marks bold. An odd number of marks means that a name contains some: nothing changes.
 std::string with_bold(std::string_view text) {
   std::vector<std::size_t> places;
   for (std::size_t at = text.find(kBold); at != text.npos; at = text.find(kBold, at + kBold.size())) {
@@ -194,7 +194,7 @@ std::string with_bold(std::string_view text) {
   return made + std::string(text.substr(done));
 }
 
-// As wide as it was: what its marks took is space, on the side where it has some.
+// Keeps the cell's width: spaces on its padded side replace the marks.
 std::string marked_cell(std::string_view cell) {
   std::string text;
   for (std::size_t i = 0; i < cell.size(); ++i) {
@@ -231,7 +231,7 @@ std::string marked_row(std::string_view line) {
 }  // namespace
 
 std::string marked_text(std::string_view escaped) {
-  std::string made, paragraph;  // bold may reach from one line of a paragraph into the next
+  std::string made, paragraph;  // bold may continue on the next line of a paragraph
   const auto end_paragraph = [&] {
     made += with_bold(paragraph);
     paragraph.clear();
@@ -259,7 +259,7 @@ std::string marked_text(std::string_view escaped) {
 namespace jitterscope {
 namespace {
 
-// White behind it: a picture is shown on pages of any colour.
+// The background is white, because a picture is shown on pages of any colour.
 constexpr const char* kScript = R"(
 import json, sys, vl_convert
 spec = json.load(sys.stdin)
@@ -272,7 +272,7 @@ else:
     sys.stdout.write(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version="6.4"))
 )";
 
-// An operation's name may be as long as the picture is wide.
+// Wraps the title, because an operation's name may be longer than the picture is wide.
 Json title_lines(const std::string& title) {
   constexpr std::size_t kLetters = 105;
   Json lines = Json::array();

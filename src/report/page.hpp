@@ -1,4 +1,4 @@
-// A page that shows records: one file, which asks for nothing else.
+// Makes a page that shows records, as one file that loads nothing else, and pictures of plots.
 #pragma once
 
 #include <span>
@@ -13,48 +13,48 @@ namespace jitterscope {
 
 /// One record on a page.
 struct ReportSection {
-  std::string heading;      ///< what was done: the command line
-  std::string where;        ///< device, time, version
-  std::string text;         ///< what the command line prints of it
+  std::string heading;      ///< the command line
+  std::string where;        ///< device, time and version
+  std::string text;         ///< the command's output
   std::vector<Plot> plots;  ///< the main one first
 };
-/// Of a record's environment, the name of its device, what the command line printed, and its plots.
+/// Makes a section from a record's environment, device name, the command's output (`text`) and plots.
 ReportSection report_section(const Environment& environment, const std::string& device, std::string text,
                              std::vector<Plot> plots);
-/// Columns of that text.
+/// Columns of ReportSection::text.
 inline constexpr std::size_t kSectionWidth = 110;
 
-/// The library that draws the plots, Vega with Vega-Lite and Vega-Embed, from the file vega.js that comes
-/// with the tool. Throws MissingError, with what to do, where it is not there.
+/// Returns the library that draws the plots (Vega with Vega-Lite and Vega-Embed) from the file vega.js that
+/// comes with the tool. Throws MissingError, with a remedy, if the file is missing.
 std::string vega_library();
 
-/// `vega`: vega_library(); not needed where no section has a plot.
+/// `vega` is vega_library(); it may be empty if no section has a plot.
 std::string html_report(std::span<const ReportSection> sections, std::string_view vega);
 
 }  // namespace jitterscope
 
-// What a command prints is Markdown, and a page shows it as it is meant.
+// Below: a command's output is Markdown, which a page shows formatted.
 
 namespace jitterscope::report {
 
-/// Of text whose `<` and `&` are escaped already, so that nothing of a record becomes code: bold is bold, an
-/// escaped bar is a bar, and columns stay below each other.
+/// Formats text whose `<` and `&` are already escaped, so nothing in a record becomes code. Makes bold text
+/// bold, unescapes bars, and keeps columns aligned.
 std::string marked_text(std::string_view escaped);
 
 }  // namespace jitterscope::report
 
-// A plot as a picture, drawn without a browser.
+// Below: pictures of plots, drawn without a browser.
 
 namespace jitterscope {
 
 enum class PictureFormat { png, svg };
-/// By how the file's name ends. Throws UsageError for another ending.
+/// Returns the format by the file name's ending. Throws UsageError for another ending.
 PictureFormat picture_format(const std::string& file);
 
-/// The first of `pythons` (programs' names or paths) that has the package vl-convert. Throws MissingError,
-/// with what to install, where none has.
+/// Returns the first of `pythons` (names or paths of programs) that has the package vl-convert. Throws
+/// MissingError, with a remedy, if none has it.
 std::string python_that_draws(const std::vector<std::string>& pythons);
-/// By vl-convert, a package of `python`. Throws FailedError where it fails.
+/// Draws with vl-convert, a package of `python`. Throws FailedError if that fails.
 std::string draw_picture(const Plot& plot, PictureFormat format, const std::string& python);
 
 }  // namespace jitterscope

@@ -1,4 +1,4 @@
-// What every report carries with it.
+// Gives the style sheet and the script that every report includes.
 #pragma once
 
 #include <string_view>

@@ -17,12 +17,12 @@
 #include "selftest/simulated_run.hpp"
 #include "statistics/statistics.hpp"
 
-// What several fresh processes say of a difference, and of a time: how often it is right.
+// Proves how often several fresh processes judge a difference and a time correctly.
 
 namespace jitterscope::selftest {
 namespace {
 
-// So that each difference that is shown is called one: "same" is for what is smaller than a margin.
+// Gives every difference that is shown a verdict: "same" is for one smaller than the margin.
 constexpr double kNoMargin = 1e-9;
 
 MeasureOptions as_compared(std::uint64_t seed) {
@@ -35,7 +35,7 @@ MeasureOptions as_compared(std::uint64_t seed) {
   return options;
 }
 
-// What one fresh process on the GPU finds of the operations, beside each other.
+// Returns the record of one fresh process that measures the operations as a group.
 RunRecord process_of(const physics::Parameters& gpu, const std::vector<Operation>& operations,
                      std::uint64_t seed) {
   const auto device = virtual_gpu::make_virtual_device(gpu, seed);
@@ -70,7 +70,7 @@ class Processes {
   std::uint64_t number_ = 0;
 };
 
-// Nothing where the operation cannot run there.
+// Returns nullopt if the operation cannot run on the GPU.
 std::optional<Comparison> compare(const std::vector<RunRecord>& processes) {
   ComparisonRecord record;
   record.margin = kNoMargin;
@@ -117,7 +117,7 @@ std::vector<ProofLine> slower_lines(ProofContext& context, const ComparisonPlan&
     ratios.push_back(comparison->time);
     values.push_back(comparison->time.ratio);
   }
-  // Launches have a beginning and an end that are alike in both, so that the ratio is a little less.
+  // Each launch has the same fixed start and end in both, so the true ratio is a little closer to 1.
   const double truth = statistics::mean_interval(values).mean;
   for (const RatioEstimate& ratio : ratios) held.add(ratio.low <= truth && truth <= ratio.high);
   return {at_least_line("shown to be slower, " + name, shown, 0.95, true,
@@ -174,8 +174,7 @@ std::vector<ProofLine> prove_comparison(ProofContext& context) {
   return prove_comparison(context, comparison_plan(context.quick()));
 }
 
-// How often a study of causes is right: on GPUs where nothing that it tries moves the time, and on GPUs where
-// something does.
+// Proves how often a study of causes is right, on GPUs with and without a cause among its factors.
 
 namespace {
 
@@ -184,21 +183,21 @@ using explain::FactorResult;
 using explain::FactorVerdict;
 using physics::Mechanism;
 
-constexpr double kWhole = 0.01;  // that shares may be off together
+constexpr double kWhole = 0.01;  // allowed deviation of the sum of shares from 1
 
 physics::Parameters without(physics::Parameters gpu, std::initializer_list<Mechanism> mechanisms) {
   for (const Mechanism mechanism : mechanisms) gpu = gpu.without(mechanism);
   return gpu;
 }
 
-// What the factors switch, off: they do nothing then to a launch that is long against the host's time.
+// Switches off all that the factors act on: they then do not change a launch that is long.
 physics::Parameters without_causes(const std::string& preset) {
   return without(physics::find_preset(preset),
                  {Mechanism::instrument, Mechanism::host_gaps, Mechanism::cache, Mechanism::dirty_lines,
                   Mechanism::idle_ramp, Mechanism::power_cap, Mechanism::peak_power, Mechanism::thermal});
 }
 
-// Times that wander: nothing that is switched moves them so.
+// Makes times wander in ways that no factor changes.
 physics::Parameters wandering(physics::Parameters gpu) {
   gpu.noise.sd = 0.01;
   gpu.noise.correlation = 0.9;
@@ -207,34 +206,34 @@ physics::Parameters wandering(physics::Parameters gpu) {
   gpu.noise.drift = 0.02;
   gpu.noise.drift_time = seconds(20);
   gpu.noise.period_amplitude = 0.01;
-  gpu.noise.period = milliseconds(60);  // about that of the rounds
+  gpu.noise.period = milliseconds(60);  // about the period of the rounds
   gpu.clock_states = {
       .depth = 0.02, .mean_dwell_high = milliseconds(500), .mean_dwell_low = milliseconds(300)};
   return gpu;
 }
 
-// Where the mean of a few readings is off by percents.
+// Makes the timer so coarse that the mean of a few readings is off by percents.
 physics::Parameters with_coarse_timer() {
   physics::Parameters gpu = without_causes("h200");
   gpu.instruments.mark_grain = gpu.instruments.stamp_grain = microseconds(1);
   return gpu;
 }
 
-// It does not say why its clock is low.
+// A GPU that does not report why its clock is low.
 physics::Parameters without_throttle_counters() {
   physics::Parameters gpu = physics::find_preset("h200");
   gpu.sensors.throttle_counters = false;
   return gpu;
 }
 
-// The same causes, and nothing that differs by chance: what an effect truly is.
+// Keeps the causes and removes all random effects, which leaves the true effect.
 physics::Parameters without_chance(const physics::Parameters& gpu) {
   return without(gpu,
                  {Mechanism::clock_states, Mechanism::placement, Mechanism::contention, Mechanism::noise,
                   Mechanism::spikes, Mechanism::drift, Mechanism::process_effect, Mechanism::timer_grain});
 }
 
-// The limit acts on an average over 0.1 s, and half a second late: what a round leaves behind reaches others.
+// The power limit acts on an average over 0.1 s and 0.5 s late, so that a round affects later ones.
 physics::Parameters with_late_cap() {
   physics::Parameters gpu = physics::find_preset("h200");
   gpu.power.averaging_time = milliseconds(100);
@@ -268,7 +267,7 @@ ProofLine false_causes_line(ProofContext& context, const StudiedScene& scene, co
       fmt::format("{} factors, {:.0f} s each", scene.factors.size(), to_seconds(plan.time_limit)));
 }
 
-// By factor and dose, logarithms of the ratio and its interval.
+// Logarithms of the ratio and its interval, by factor and dose.
 struct SeenEffect {
   double value, low, high;
 };
@@ -300,7 +299,7 @@ TrueEffects true_effects(ProofContext& context, StudiedScene scene, const Explai
   return effects;
 }
 
-// Of each factor its largest true effect, the largest factor first.
+// Returns each factor's largest true effect, the largest first.
 std::vector<std::pair<std::string, double>> true_causes(const TrueEffects& effects) {
   std::map<std::string, double> largest;
   for (const auto& [name, effect] : effects)
@@ -343,7 +342,7 @@ std::vector<ProofLine> causes_lines(ProofContext& context, const StudiedScene& s
   return lines;
 }
 
-// Of the studies that find the cause: those that say that it is power or heat, and they cannot tell which.
+// Counts, among the studies that find the cause, those that name power and temperature as a group.
 ProofLine group_line(ProofContext& context, const StudiedScene& scene, const ExplainPlan& plan) {
   Frequency named;
   for (const Explanation& study : studies_of(context, scene, plan.studies, plan)) {

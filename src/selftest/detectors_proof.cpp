@@ -13,14 +13,13 @@
 #include "selftest/run_proofs.hpp"
 #include "selftest/simulated_run.hpp"
 
-// Detectors of causes: how often each sees its cause where it costs 1 %, and how often where there is none.
+// Proves how often detectors see a cause that costs 1 %, and how often they see one that is not there.
 
 namespace jitterscope::selftest {
 namespace {
 
 constexpr double kSensitivity = 0.9, kFalseAlarms = 0.01;
-// What counts as an effect of 1 %: within half a step of the clock (15 of 1980 MHz), as no GPU can come
-// nearer.
+// Range of an effect of 1 %: within half a step of the clock (15 of 1980 MHz), the nearest a GPU can come.
 constexpr double kLeastEffect = 0.0062, kMostEffect = 0.0138;
 
 bool has_finding(const SimulatedRun& trial, const std::string& id) {
@@ -40,7 +39,7 @@ double mean_time(const Scene& scene, std::uint64_t seed) {
   return mean_of(times);
 }
 
-/// Goes through all trials, for progress.
+/// Counts all trials for the progress.
 class Trials {
  public:
   Trials(ProofContext& context, std::size_t total) : context_(context), total_(total) {}
@@ -159,7 +158,7 @@ DetectorScene power_cap() {
 
 DetectorScene thermal() {
   Parameters gpu = quiet();
-  // A small mass, so that temperature and clock settle within the record; a large one swings by far more.
+  // A small thermal mass lets temperature and clock settle within the record; a large one swings by far more.
   gpu.thermal.resistance_slow = 0.0;
   gpu.thermal.time_fast = milliseconds(50);
   gpu.thermal.slowdown_temperature = Celsius(68);
@@ -167,12 +166,12 @@ DetectorScene thermal() {
                   large_product(), one_load(Load::sustained));
 }
 
-// Little of a thin product follows the clock: one at 86 % costs it 1 %.
+// A product that waits for memory depends little on the clock: a clock of 84 % costs it 1 %.
 DetectorScene clock_below_maximum() {
   Parameters gpu = quiet();
-  gpu.power.peak_limit = Watts(970);
+  gpu.power.peak_limit = Watts(960);
   return switched("clock_below_maximum", "a fast power limit that no sensor names", gpu,
-                  Mechanism::peak_power, Operation::parse("matmul:m=1Mi,n=32,k=32,dtype=bf16"),
+                  Mechanism::peak_power, Operation::parse("matmul:m=64Ki,n=64,k=2048,dtype=bf16"),
                   one_load(Load::burst));
 }
 
@@ -194,8 +193,8 @@ DetectorScene drift() {
                   one_load(Load::burst));
 }
 
-// Switching at random within a second is another trouble, with other findings: such a load may well hold one
-// level for all of the second that it is watched at first.
+// Random switching within a second would cause other findings: the load may hold one level for the whole
+// first second in which it is watched.
 DetectorScene no_steady_state() {
   Parameters gpu = quiet();
   gpu.noise.period_amplitude = 0.01;
@@ -206,8 +205,8 @@ DetectorScene no_steady_state() {
 
 DetectorScene bimodal() {
   Parameters gpu = quiet();
-  gpu.clock_states = {.depth = 0.03, .mean_dwell_high = milliseconds(5), .mean_dwell_low = milliseconds(5)};
-  return switched("bimodal", "two clocks 3 % apart, for 5 ms each on average", gpu, Mechanism::clock_states,
+  gpu.clock_states = {.depth = 0.0228, .mean_dwell_high = milliseconds(5), .mean_dwell_low = milliseconds(5)};
+  return switched("bimodal", "two clocks 2.3 % apart, for 5 ms each on average", gpu, Mechanism::clock_states,
                   long_convolution(), one_load(Load::burst));
 }
 
@@ -219,7 +218,7 @@ DetectorScene imprecise() {
                large_product(), one_load(Load::burst));
 }
 
-// Under the peak limit, where zeros let the clock be higher.
+// Zeros let the clock be higher under the peak power limit.
 DetectorScene zeros() {
   Parameters gpu = quiet();
   gpu.power.peak_limit = Watts(1610);
@@ -231,7 +230,7 @@ DetectorScene zeros() {
 DetectorScene timer_grain() {
   Parameters gpu = quiet();
   gpu.instruments.mark_grain = microseconds(1);
-  return plain("timer_grain", "a timer's step of 1 µs, 0.8 % of the time", gpu, long_convolution(),
+  return plain("timer_grain", "a timer's step of 1 µs, 0.9 % of the time", gpu, long_convolution(),
                one_load(Load::burst));
 }
 

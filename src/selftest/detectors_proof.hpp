@@ -1,4 +1,4 @@
-// A simulated GPU for each detector, on which its cause is at work, and a quiet one where none is.
+// Proves that detectors find their causes: simulated GPUs with each cause at work, and quiet GPUs without.
 #pragma once
 
 #include <optional>
@@ -11,32 +11,32 @@
 namespace jitterscope::selftest {
 
 struct DetectorScene {
-  std::string id;                  ///< of the finding
-  Scene with, without;             ///< the same but for the cause
-  bool is_measured_effect = true;  ///< the cause is to change the mean time by 1 %; else it is plainly there
-  std::string cause;               ///< for people
+  std::string id;                  ///< the finding's id
+  Scene with, without;             ///< differ only in the cause
+  bool is_measured_effect = true;  ///< the cause changes the mean time by 1 %; else it is plainly there
+  std::string cause;               ///< description for people
 };
 
-/// One for each finding that there is.
+/// Returns a scene for each finding.
 std::vector<DetectorScene> detector_scenes();
 
-/// Operations on `quiet` that last 100 µs and more, so that no timer, launch or instrument is large beside
-/// them, and a finding of any kind is a false alarm.
+/// Returns operations on the preset `quiet` that last at least 100 µs. Timer, launch and instrument errors
+/// are then small, and any finding is a false alarm.
 std::vector<Scene> quiet_scenes();
 
-// What `detectors` is made of.
+// Below: the proof `detectors`.
 
 struct DetectorPlan {
   std::vector<DetectorScene> scenes;
   std::vector<Scene> quiet;
-  std::size_t trials = 0;   ///< of each detector's scene, and of all quiet ones together
-  std::size_t effects = 0;  ///< trials of each scene in which the true effect is computed
+  std::size_t trials = 0;   ///< for each detector's scene, and for all quiet scenes together
+  std::size_t effects = 0;  ///< trials of each scene with a true effect
 };
 
 DetectorPlan detector_plan(bool quick);
 std::vector<ProofLine> prove_detectors(ProofContext& context, const DetectorPlan& plan);
 
-/// How much longer launches truly were with the cause than without it, all else drawn alike.
+/// Returns the relative increase of the launches' true mean time by the cause, with the same random numbers.
 double true_effect(const DetectorScene& scene, std::uint64_t seed);
 
 }  // namespace jitterscope::selftest

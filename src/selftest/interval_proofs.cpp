@@ -15,7 +15,7 @@
 #include "selftest/simulated_run.hpp"
 #include "statistics/statistics.hpp"
 
-// How often 95 % intervals hold the truth, in conditions that the method was made for.
+// Proves how often 95 % intervals hold the true time in conditions for which the method was made.
 
 namespace jitterscope::selftest {
 namespace {
@@ -50,7 +50,7 @@ ProofLine time_line(const Sample& sample, const Scene& scene) {
                        fmt::format("truth {}, ±{} on average", time_text(truth), percent_text(precision)));
 }
 
-// t = a + b/f through the rounds of all trials: what every trial estimates from its own.
+// Rounds of all trials for one fit of t = a + b/f, which each trial estimates from its own rounds.
 struct TrueLine {
   std::vector<double> times, clocks;
 };
@@ -85,7 +85,7 @@ std::optional<ProofLine> reference_clock_line(const Sample& sample, const Scene&
         fit->intercept + (fit->at_reference - fit->intercept) * clock / time.reference.value();
     held.add((time.low + error).value() <= truth && truth <= (time.high + error).value());
   }
-  // Where the clock hardly moves, few runs give one: too few to judge.
+  // If the clock hardly moves, too few runs give a time at the reference clock to judge.
   if (held.trials * 4 < static_cast<std::int64_t>(sample.trials.size())) return std::nullopt;
   return coverage_line("time at reference clock: " + scene.name, held, kLowest, kHighest,
                        fmt::format("given by {} of {} runs", held.trials, sample.trials.size()));
@@ -111,7 +111,7 @@ std::vector<ProofLine> prove_coverage(ProofContext& context) {
                                      context.quick() ? kCoverageQuick : kCoverageFull);
     times.push_back(time_line(sample, scene));
     if (auto line = reference_clock_line(sample, scene)) references.push_back(std::move(*line));
-    // One calibration is like the other, whatever is timed behind it.
+    // All calibrations are alike, whatever is timed afterwards, so two lines are enough.
     if (constants.size() < 2) constants.push_back(constant_line(sample, scene));
   }
   std::vector<ProofLine> lines = std::move(times);
@@ -120,7 +120,7 @@ std::vector<ProofLine> prove_coverage(ProofContext& context) {
   return lines;
 }
 
-// How often intervals hold the truth where the method's assumptions are broken, and whether the tool says so.
+// Proves intervals where the method's assumptions are broken: do they hold the truth, or does a finding warn?
 
 namespace {
 
@@ -129,10 +129,10 @@ constexpr std::size_t kStressQuick = 100, kStressFull = 2000;
 
 struct Stress {
   Scene scene;
-  std::set<std::string> trouble;  ///< findings that name it
+  std::set<std::string> trouble;  ///< findings that count as a warning
 };
 
-/// Clock states 2.3 % apart that last this many launches of the convolution.
+/// Makes clock states 2.3 % apart that last as long as `launches` launches of the convolution.
 Stress dwelling(std::string name, double launches, bool outlasts_idle) {
   physics::Parameters gpu = one_process("h200");
   const Nanoseconds dwell = microseconds(130) * launches;
@@ -141,7 +141,7 @@ Stress dwelling(std::string name, double launches, bool outlasts_idle) {
                       .mean_dwell_low = dwell,
                       .redraw_idle = outlasts_idle ? Nanoseconds(0) : milliseconds(10)};
   std::set<std::string> trouble = {"bimodal", "drift", "imprecise"};
-  // A record shorter than the states it meets cannot show them: the finding is that the clock is not fixed.
+  // A record shorter than one state cannot show the states, only that the clock is not fixed.
   if (outlasts_idle) trouble.insert("clock_below_maximum");
   return {{std::move(name), gpu, long_convolution(), one_load(Load::burst)}, std::move(trouble)};
 }
@@ -164,7 +164,7 @@ Stress stressed_by_a_late_cap() {
   gpu.power.cap_onset = seconds(0.4);
   MeasureOptions options = one_load(Load::burst);
   options.shortest_idle = options.longest_idle = milliseconds(0.5);
-  options.minimum_rounds = 100;  // of 6 ms: the cap sets in halfway
+  options.minimum_rounds = 100;  // 6 ms each: the cap sets in halfway
   return {{"bursts without rest, cap after 0.4 s", gpu, large_product(), options},
           {"power_cap", "drift", "bimodal", "imprecise"}};
 }
@@ -179,7 +179,7 @@ std::vector<Stress> stresses() {
   spiky.spike_probability = 0.02;
   spiky.spike_mean = 0.1;
   periodic.period_amplitude = 0.01;
-  periodic.period = milliseconds(46);  // an idle of 40 ms and a round of 6
+  periodic.period = milliseconds(46);  // idle of 40 ms and round of 6 ms
   return {dwelling("clock states of 1 launch", 1, true),
           dwelling("clock states of 10 launches", 10, true),
           dwelling("clock states of 100 launches", 100, false),
@@ -207,7 +207,7 @@ ProofLine stress_line(const Sample& sample, const Stress& stress) {
   }
   ProofLine line = coverage_line(stress.scene.name, held, kLeastCoverage, 1.0, "");
   line.target = "at least 90 %, or 95 % of misses named";
-  line.value->target.reset();  // a value below it may meet the other half
+  line.value->target.reset();  // a value below it may pass by the named misses
   if (named.trials == 0) return line;
   line.note = fmt::format("of {} that miss, {} are named by a finding", named.trials, named.hits);
   const bool are_named = statistics::clopper_pearson(named.hits, named.trials).high >= kLeastNamed;
@@ -227,7 +227,7 @@ std::vector<ProofLine> prove_stress(ProofContext& context) {
   return lines;
 }
 
-// Whether the level that a sustained load is said to settle at is the one at which it stays.
+// Proves that a sustained load stays at the level at which it is said to settle.
 
 namespace {
 
@@ -235,9 +235,12 @@ constexpr double kLargestBias = 0.003;
 constexpr std::size_t kSustainedQuick = 12, kSustainedFull = 300;
 constexpr double kLeastShare = 0.95;
 
+// A cap between two steps of the clock: at 700 W this load would spend half of its time at each of two
+// clocks, and the median of a run would be the time at either, 0.9 % apart.
 Scene with_cap_after(double onset_seconds) {
   physics::Parameters gpu = one_process("h200");
   gpu.thermal.resistance_fast = gpu.thermal.resistance_slow = 0;
+  gpu.power.cap = Watts(708);
   gpu.power.cap_onset = seconds(onset_seconds);
   return {fmt::format("cap after {:.2f} s, cooled, conv", onset_seconds), gpu, long_convolution(),
           one_load(Load::sustained)};
@@ -263,11 +266,11 @@ std::vector<Scene> settling_scenes() {
           std::move(copy)};
 }
 
-/// The last quarter of ten minutes without a pause.
+/// Returns the median time in the last quarter of ten minutes without a pause.
 Nanoseconds settled_time(const Scene& scene, std::uint64_t seed) {
   Scene soak = scene;
   soak.options.warm_up = false;
-  // A coarse timer may give an interval without width long before the cap sets in.
+  // A coarse timer may give an interval of width 0 long before the cap sets in.
   soak.options.minimum_rounds = std::numeric_limits<std::int64_t>::max();
   soak.options.sustained_time_limit = seconds(600);
   const Measurement measurement = simulate_run(soak, seed).result.measurements.front();
@@ -315,8 +318,8 @@ std::vector<ProofLine> prove_sustained(ProofContext& context) {
   return lines;
 }
 
-// How often the interval of one process holds the median over processes, on GPUs as they are, for operations
-// that nobody chose.
+// Proves how often one process' interval holds the median over processes, for random operations on unmodified
+// GPUs.
 
 namespace {
 
@@ -337,7 +340,7 @@ struct Case {
   double held = 0.0, half_width = 0.0, deviation = 0.0;
 };
 
-// The first process is judged by the median of the others.
+// Judges the first process' interval by the median of the other processes.
 std::optional<Case> run_case(ProofContext& context, const Scene& scene, std::uint64_t number,
                              std::size_t processes) {
   std::vector<double> others;
@@ -364,15 +367,15 @@ struct Gpu {
   physics::Parameters parameters;
 };
 
-// The one that --device names, or all that are to be proven.
+// Returns the GPU that --device names, or all GPUs of the proof.
 std::vector<Gpu> gpus_of(const ProofContext& context) {
   const std::string &device = context.description().id, prefix = "virtual:";
   if (device != "virtual") {
     const bool is_named = device.starts_with(prefix);
     return {{is_named ? device.substr(prefix.size()) : device, virtual_gpu::parameters_of(device)}};
   }
-  // The shared GPU misses (docs/evidence/truth.md): where another process comes and goes for seconds, a run
-  // of one second sees one of the two levels.
+  // The shared GPU misses its target (docs/evidence/truth.md): another process comes and goes for seconds, so
+  // a run of one second sees one of the two levels.
   std::vector<const char*> presets = {"h200", "a100"};
   if (!context.quick()) presets.insert(presets.end(), {"laptop", "shared"});
   std::vector<Gpu> gpus;

@@ -15,14 +15,14 @@
 #include "selftest/simulated_run.hpp"
 #include "statistics/statistics.hpp"
 
-// Kernels that spin for a known time: what they take beyond it must be what the shortest of them takes too.
+// Proves times of kernels that spin for a known time: each takes as much longer as the empty kernel takes.
 
 namespace jitterscope::selftest {
 namespace {
 
-constexpr std::array<std::int64_t, 5> kKnown = {1000, 2000, 5000, 10'000, 50'000};  // nanoseconds
+constexpr std::array<std::int64_t, 5> kKnown = {1000, 2000, 5000, 10'000, 50'000};  // in nanoseconds
 constexpr double kSlopeTolerance = 0.002;
-// What a calibrated pair of events is good for, and three steps of the clock that the kernel itself reads.
+// Accuracy of a calibrated pair of events, and three steps of the clock that the kernel reads.
 constexpr Nanoseconds kResidualLimit = microseconds(0.1);
 
 std::vector<std::int64_t> block_counts(const ProofContext& context) {
@@ -31,7 +31,7 @@ std::vector<std::int64_t> block_counts(const ProofContext& context) {
   return {1, processors, 8 * processors};
 }
 
-// A kernel's own start and end, which the empty one has as well, is no error of the instrument.
+// Subtracts the time of an empty kernel: a kernel's own start and end are no error of the instrument.
 class SpinSeries {
  public:
   explicit SpinSeries(Nanoseconds empty) : empty_(empty) {}
@@ -92,7 +92,7 @@ std::vector<ProofLine> prove_spin(ProofContext& context) {
   return lines;
 }
 
-// Kernels that spin for known cycles: the cycles that the tool reports are its time times its clock.
+// Proves cycles, the product of time and clock, with kernels that spin for known cycles.
 
 std::vector<ProofLine> prove_cycles(ProofContext& context) {
   constexpr double kTolerance = 0.002;
@@ -113,11 +113,11 @@ std::vector<ProofLine> prove_cycles(ProofContext& context) {
                      "slope of reported over known cycles; 95 % interval of the fit")};
 }
 
-// Copies of known bytes: time must grow with them, and no memory is faster than its bus.
+// Proves copies of known bytes: time grows in proportion, and no copy is faster than the memory bus.
 
 namespace {
 
-// Each is far larger than any last-level cache, which therefore shifts all three times alike.
+// Each copy is far larger than any last-level cache, so the cache shifts all three times equally.
 constexpr std::int64_t kUnit = std::int64_t{256} << 20;
 constexpr std::array<std::int64_t, 3> kMultiples = {1, 2, 4};
 
@@ -131,7 +131,7 @@ std::optional<double> number_of(const DeviceDescription& device, std::string_vie
   return std::nullopt;
 }
 
-// Two transfers in each cycle of the memory's clock, on all lines of the bus.
+// The bus moves data twice per cycle of the memory clock, on all its lines.
 std::optional<double> bus_bytes_per_second(const DeviceDescription& device) {
   const auto bits = number_of(device, "memory_bus_bits");
   const auto clock = number_of(device, "maximum_memory_clock_mhz");
@@ -141,7 +141,7 @@ std::optional<double> bus_bytes_per_second(const DeviceDescription& device) {
 
 ProofLine proportion_line(const std::array<Nanoseconds, 3>& times) {
   constexpr double kTolerance = 0.02;
-  // Differences, so that what a launch costs and what the cache still held fall out.
+  // Differences cancel the cost of a launch and of what the cache still held.
   const Nanoseconds first = times[1] - times[0], second = (times[2] - times[1]) / 2.0;
   const double ratio = second / first;
   return judged_line(
@@ -181,11 +181,11 @@ std::vector<ProofLine> prove_copies(ProofContext& context) {
   return {proportion_line(times), bus_line(context.description(), times)};
 }
 
-// One long kernel of known cycles between two marks and two clock stamps: both must tell the same clock.
+// Proves clock stamps: one long kernel of known cycles runs between two marks and two stamps.
 
 namespace {
 
-// About 20 ms: what a launch and the stamps take, under 4 µs, is then a fifth of the tolerance.
+// About 20 ms: the under 4 µs of a launch and the stamps are then a fifth of the tolerance.
 constexpr std::int64_t kCycles = 40'000'000;
 constexpr double kClockTolerance = 0.001;
 
@@ -195,15 +195,15 @@ struct ClockPair {
 
 std::optional<ClockPair> read_both(ProofContext& context, PreparedOperation& kernel) {
   Queue& queue = context.session().queue();
-  GateGuard gate(queue);
-  gate.close();
-  queue.launch(kernel);  // so that the timed one meets a running clock
+  QueueHold hold(queue);
+  hold.begin();
+  queue.launch(kernel);  // raises the clock for the timed launch
   const ClockStamp before = queue.stamp_clock();
   const Mark start = queue.mark();
   queue.launch(kernel);
   const Mark end = queue.mark();
   const ClockStamp after = queue.stamp_clock();
-  gate.open();
+  hold.release();
   queue.wait();
   const auto reading = queue.clock_between(before, after);
   if (!reading) return std::nullopt;
@@ -236,7 +236,7 @@ std::vector<ProofLine> prove_clock(ProofContext& context) {
                                   clock_text(Hertz(statistics::median(clocks))), repetitions))};
 }
 
-// The tracing library reads the start and end of kernels on its own: the tool's times must agree with it.
+// Proves agreement with the tracing library, which reads starts and ends of kernels on its own.
 
 namespace {
 
@@ -278,8 +278,7 @@ ProofLine agreement_line(const Operation& operation, Nanoseconds reported, Nanos
 
 }  // namespace
 
-// All of the tool's own times come first: with the tracer on, launches and slopes grow, and a library that
-// was switched off again may leave some of that.
+// Measures all untraced times first: tracing lengthens launches and slopes, even after it is off.
 std::vector<ProofLine> prove_trace(ProofContext& context) {
   const std::vector<Operation> operations = traced_operations(context);
   const std::size_t total = 2 * operations.size();
@@ -302,14 +301,13 @@ std::vector<ProofLine> prove_trace(ProofContext& context) {
   return lines;
 }
 
-// The same operation measured by two fresh processes: how often the second finds itself in the first one's
-// interval.
+// Proves repeatability: how often a second fresh process finds its time in the interval of the first.
 
 namespace {
 
 constexpr int kPairs = 12;
-// Two estimates with the same normal error differ by less than 1.96 of it with probability
-// 2·Φ(1.96/√2) - 1 = 0.834, not 0.95: the second one errs as well.
+// Two estimates with the same normal error differ by less than 1.96 of it with probability 2·Φ(1.96/√2) - 1 =
+// 0.834, not 0.95, because the second one has an error, too.
 constexpr double kExpectedShare = 0.834;
 constexpr std::string_view kPairsTarget = "83 % or more";
 
@@ -351,7 +349,7 @@ std::vector<ProofLine> prove_pairs(ProofContext& context) {
   std::size_t run = 0;
   const auto next = [&](const Operation& operation) {
     context.begin_step(run, total, operation.text());
-    // Another seed each time: other idles and orders, as two people would meet.
+    // Each process has its own seed: other idles and orders, as for two users.
     return measure(operation, context.seed() + run++);
   };
   std::vector<ProofLine> lines;

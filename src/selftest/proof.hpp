@@ -1,4 +1,4 @@
-// What a proof of the tool's own numbers is, and what it finds. Plain data.
+// Defines the proofs of the tool's own numbers and their results, as plain data.
 #pragma once
 
 #include <cstdint>
@@ -17,45 +17,45 @@ class ProofContext;
 enum class Verdict {
   passed,
   missed,
-  inconclusive,  ///< what was seen fits the target, and what would refute it as well
+  inconclusive,  ///< the result fits the target, but also a value that would refute it
   skipped,
 };
 std::string_view to_string(Verdict);
 
-/// What a line's value counts: JSON gives it by this name.
+/// Quantity of a line's value; `kind` in JSON.
 enum class ValueKind {
   seconds,
-  share,  ///< of trials: 0 to 1
-  ratio,  ///< of what was measured to what is true, or of a distance to a time
+  share,  ///< share of trials, 0 to 1
+  ratio,  ///< measured over true value, or a distance over a time
   bytes_per_second,
 };
 std::string_view to_string(ValueKind);
 
-/// From where to where a value meets its target.
+/// Range of values that meet the target.
 struct ProofTarget {
   double low = 0.0, high = 0.0;
 };
 
-/// A number with the interval or range that its note explains.
+/// A number with an interval or a range, which the line's note explains.
 struct ProofValue {
   ValueKind kind = ValueKind::ratio;
   double value = 0.0;
   std::optional<double> low, high;
-  std::optional<ProofTarget> target = {};  ///< nothing where it is no range of the value alone
+  std::optional<ProofTarget> target = {};  ///< empty if the target is no range of this value alone
 };
 
-/// One row of the table: a claim, its target, and what was seen.
+/// One row of the table: a claim, its target, and the result.
 struct ProofLine {
   std::string group;     ///< name of the proof
-  std::string name;      ///< what is claimed, and of what: "slope, 132 blocks"
+  std::string name;      ///< claim and subject: "slope, 132 blocks"
   std::string target;    ///< "94–96 %", "at most 0.1 µs"
-  std::string measured;  ///< as the table shows it; empty where skipped
+  std::string measured;  ///< text of the table; empty if skipped
   std::optional<ProofValue> value;
   Verdict verdict = Verdict::passed;
-  std::string note;  ///< why it was skipped or failed, or what else there is to know; one sentence
+  std::string note;  ///< reason for skipping or failing, or further information; one sentence
 };
 
-/// The tool's own judgement of one device.
+/// All results of the selftest on one device.
 struct SelftestRecord {
   Environment environment;
   DeviceDescription device;
@@ -66,42 +66,42 @@ struct SelftestRecord {
   bool interrupted = false;
 };
 
-/// Where a proof finds its truth.
+/// Place where a proof gets its true values.
 enum class Place {
-  machine,     ///< on any device: kernels of known time, other instruments, other processes
-  simulation,  ///< on virtual GPUs of its own, whose truth is known
+  machine,     ///< any device: kernels of known time, other instruments, other processes
+  simulation,  ///< its own virtual GPUs, whose true values are known
 };
 
 struct Proof {
   std::string_view name;
-  std::string_view summary;  ///< what it shows, for --list
+  std::string_view summary;  ///< for --list
   Place place = Place::machine;
-  Nanoseconds quick_time, full_time;  ///< roughly: for the plan, and for the time left
-  /// Lines in the order printed. Throws UsageError or MissingError where the device cannot take part,
-  /// InterruptedError where it was ended before it could judge.
+  Nanoseconds quick_time, full_time;  ///< rough durations, for the plan and the time left
+  /// Returns lines in the order printed. Throws UsageError or MissingError if the device cannot take part,
+  /// InterruptedError if interrupted before a verdict.
   std::vector<ProofLine> (*prove)(ProofContext&) = nullptr;
 };
 
-// How proofs make their lines.
+// Below: functions that make a proof's lines.
 
-/// A judged line: passed where the claim holds.
+/// Makes a line that passes if the claim holds.
 ProofLine judged_line(std::string name, std::string target, std::string measured, ProofValue value,
                       bool holds, std::string note = {});
 ProofLine judged_line(std::string name, std::string target, std::string measured, ProofValue value,
                       Verdict verdict, std::string note = {});
-/// A target that is met this far to either side of a value.
+/// Returns the target `middle` ± `distance`.
 ProofTarget around(double middle, double distance);
-/// A line without a value, and why.
+/// Makes a line without a value, with the reason.
 ProofLine skipped_line(std::string name, std::string target, std::string reason);
 
-/// Passes where the fit's slope is within `tolerance` of one; its 95 % interval goes beside it.
+/// Makes a line that passes if the slope is within `tolerance` of 1, with the slope's 95 % interval.
 ProofLine slope_line(std::string name, const statistics::LinearFit& fit, double tolerance,
                      std::string note = {});
 
-/// "+0.013 µs": in microseconds, the unit of the targets.
+/// Returns "+0.013 µs": always in microseconds, the unit of the targets.
 std::string microseconds_text(Nanoseconds time);
 
-// Lines about how often something happened in equal trials.
+// Below: lines about how often something happened in equal trials.
 
 struct Frequency {
   std::int64_t hits = 0, trials = 0;
@@ -113,16 +113,16 @@ struct Frequency {
   double value() const { return static_cast<double>(hits) / static_cast<double>(trials); }
 };
 
-/// "96 of 100: 96.0 % (90.1–98.9 %)": with its exact 95 % interval.
+/// Returns "96 of 100: 96.0 % (90.1–98.9 %)", with the exact 95 % interval.
 std::string frequency_text(const Frequency& share);
 
-/// Missed where the exact interval of the share excludes `least` or more. Inconclusive where it holds that,
-/// and also a share with twice the failures that `least` leaves: so few trials tell neither.
+/// Returns missed if the share's exact interval lies below `least`; inconclusive if the interval also holds a
+/// share with twice the failures that `least` allows, because the trials are too few; otherwise passed.
 Verdict verdict_on(const Frequency& share, double least);
 
-/// Missed where `holds` is false, else by verdict_on().
+/// Makes a line that is missed if `holds` is false; otherwise verdict_on() decides.
 ProofLine at_least_line(std::string name, const Frequency& share, double least, bool holds, std::string note);
-/// The same for `most` or less.
+/// Makes a line for a share of at most `most`.
 ProofLine at_most_line(std::string name, const Frequency& share, double most, std::string note);
 
 }  // namespace jitterscope::selftest

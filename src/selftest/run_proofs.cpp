@@ -42,7 +42,7 @@ class ProofLoop {
     return options;
   }
 
-  // By what this proof took so far, once that says something; by the table before.
+  // Estimates from the time that this proof took so far; from the table until 10 % are done.
   Nanoseconds time_left(double share) const {
     constexpr double kTelling = 0.1;
     const Nanoseconds spent = request_.now() - proof_started_;
@@ -108,7 +108,7 @@ ExitCode exit_code_of(const SelftestRecord& record) {
 
 namespace {
 
-// The tracer slows what follows it in its process, so `trace` comes behind all that time in this process.
+// The tracer slows what runs after it in its process, so `trace` follows all that is timed in this process.
 constexpr std::array kProofs = {
     Proof{"coverage", "how often 95 % intervals hold the truth, in modelled conditions", Place::simulation,
           seconds(8), seconds(150), prove_coverage},
@@ -173,8 +173,8 @@ std::vector<const Proof*> choose_proofs(Place place, std::span<const std::string
 
 namespace {
 
-// Finer than the 0.5 % that `run` asks for: 0.1 µs of a 50 µs kernel are 0.2 %, and the proof's own interval
-// must be small against that.
+// Finer than the 0.5 % of `run`: 0.1 µs of a 50 µs kernel are 0.2 %, and the proof's own interval must be
+// small against that.
 constexpr double kPrecision = 0.0005;
 constexpr Nanoseconds kQuickLimit = seconds(0.6), kFullLimit = seconds(3);
 

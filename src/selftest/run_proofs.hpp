@@ -1,4 +1,4 @@
-// What a proof works with: a device, how thorough to be, and whom to tell.
+// Runs proofs, and gives each its device, options and progress.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace jitterscope::selftest {
 
-/// Time of an operation, burst and warm, measured by a process that did nothing else. Throws FailedError
-/// with that process's own words, InterruptedError when the user ends it.
+/// Returns an operation's burst time with a warm cache, measured by a process that did nothing else. Throws
+/// FailedError with that process' message, InterruptedError if the user ends it.
 using MeasureInFreshProcess = std::function<TimeEstimate(const Operation& operation, std::uint64_t seed)>;
 
 struct ProofOptions {
   bool quick = false;
   std::uint64_t seed = 1;
-  /// Share of the proof that is done, 0 to 1, and what it does now.
+  /// Receives the share of the proof that is done, 0 to 1, and the current step.
   std::function<void(double share, const std::string& what)> progress = {};
   std::function<bool()> interrupted = {};
   MeasureInFreshProcess measure_in_fresh_process = {};
@@ -34,14 +34,14 @@ class ProofContext {
 
   Device& device() { return device_; }
   const DeviceDescription& description() const { return description_; }
-  /// Calibrated at its first use.
+  /// Calibrates at its first use.
   Session& session();
   const ProofOptions& options() const { return options_; }
   bool quick() const { return options_.quick; }
   std::uint64_t seed() const { return options_.seed; }
 
   bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
-  /// To be called before each step: tells the user, and throws InterruptedError when they ended it.
+  /// Must be called before each step. Reports progress; throws InterruptedError if the user ended the proof.
   void begin_step(std::size_t number, std::size_t total, const std::string& what) const;
 
  private:
@@ -51,46 +51,46 @@ class ProofContext {
   std::unique_ptr<Session> session_;
 };
 
-/// One operation timed as `run` times it in a burst with a warm cache. Throws InterruptedError.
+/// Times an operation as `run` does in a burst with a warm cache. Throws InterruptedError.
 Measurement measure_warm_burst(ProofContext& context, const Operation& operation);
 
-// Runs proofs one after the other, and keeps what there is when something goes wrong.
+// Below: proofs run one after the other; an error costs only its own proof.
 
 struct SelftestProgress {
-  std::size_t number = 1, total = 1;  ///< which proof, counted from 1
+  std::size_t number = 1, total = 1;  ///< number of the proof, counted from 1
   std::string_view proof;
   std::string what;
-  double share = 0.0;  ///< of this proof
+  double share = 0.0;  ///< done in this proof, 0 to 1
   Nanoseconds time_left;
 };
 
 struct SelftestRequest {
   std::vector<const Proof*> proofs;
-  ProofOptions options;  ///< its progress is replaced
+  ProofOptions options;  ///< its progress function is replaced
   std::function<void(const SelftestProgress&)> progress;
-  /// The host's time, for durations; a simulation's own clock says nothing of how long a person waits.
+  /// Returns the host's time, for durations. A simulation's clock does not say how long a person waits.
   std::function<Nanoseconds()> now;
 };
 
-/// Fills device, seed, quick, lines, duration and interrupted. A proof that the device cannot take part in
-/// is a skipped line with the reason, one that fails is a missed one. The proof that an interruption ends is
-/// left out: half of it proves nothing. `saved` is called after each proof.
+/// Fills device, seed, quick, lines, duration and interrupted. If the device cannot take part, the proof is a
+/// skipped line with the reason; if it fails, a missed line. An interrupted proof is left out, because half
+/// of it proves nothing. Calls `saved` after each proof.
 void run_proofs(Device& device, const SelftestRequest& request, SelftestRecord& record,
                 const std::function<void(const SelftestRecord&)>& saved);
 
-/// Time that the proofs are expected to take.
+/// Returns the time that the proofs will probably take.
 Nanoseconds expected_time(std::span<const Proof* const> proofs, bool quick);
 
-/// done; interrupted; check_failed where a line missed or none passed.
+/// Returns interrupted, check_failed if a line missed or none passed, or done.
 ExitCode exit_code_of(const SelftestRecord& record);
 
-// The table of proofs: one file each.
+// Below: the table of proofs.
 
-/// All of them, in the order in which they run.
+/// Returns all proofs in the order in which they run.
 std::span<const Proof> all_proofs();
 
-/// Those of the names, in the table's order; for no names those of the place. Throws UsageError with the
-/// nearest known name, or where a simulation is asked for by name on a real device.
+/// Returns the named proofs in the table's order; without names, those of the place. Throws UsageError with
+/// the nearest name, or if a simulated proof is named on a real device.
 std::vector<const Proof*> choose_proofs(Place place, std::span<const std::string> names);
 
 std::vector<ProofLine> prove_coverage(ProofContext& context);

@@ -67,7 +67,7 @@ MeasureOptions one_load(Load load) {
   MeasureOptions options;
   options.caches = {CacheState::warm};
   options.loads = {load};
-  // What varies within a process is proven apart from what differs between processes.
+  // Variation within a process is proven separately from differences between processes.
   options.process_variation = ProcessVariation();
   options.placement = 0;
   return options;
@@ -120,7 +120,7 @@ Nanoseconds true_time(const Sample& sample, const physics::Parameters& gpu) {
 
 bool holds_time(const Measurement& measurement, const physics::Parameters& gpu, Nanoseconds truth) {
   const Nanoseconds error = constant_error(measurement, gpu);
-  const TimeEstimate& own = measurement.repeatability;  // truth and constant are known apart
+  const TimeEstimate& own = measurement.repeatability;  // without the errors of process and constant
   return own.low + error <= truth && truth <= own.high + error;
 }
 
@@ -193,7 +193,7 @@ Operation any_operation(Random& random) {
 
 std::vector<Operation> sample_operations(const DeviceDescription& device) {
   const DataType dtype = usual_type(device);
-  // As much as a launch needs whose blocks are to fill a GPU.
+  // Sizes that fill a GPU if the device runs launches in blocks.
   const bool is_large = device.capabilities.launches_have_blocks;
   const std::int64_t images = is_large ? 64 : 1, size = is_large ? 4096 : 256;
   const Conv2d convolution{.n = images,

@@ -1,4 +1,4 @@
-// Time to ±0.5 %, what the interval holds and what the median is off by, on simulated GPUs.
+// Proves, on simulated GPUs, the time needed to ±0.5 %, the interval's coverage and the median's bias.
 #include "selftest/width_proof.hpp"
 
 #include <fmt/format.h>
@@ -17,18 +17,18 @@ namespace {
 
 // Half a step of the clock.
 constexpr double kOtherClock = 0.0038;
-// A tenth of the precision asked for.
+// A tenth of the requested precision.
 constexpr double kLargestWidthBias = 0.0005;
 constexpr double kLongestSeconds = 1.0;
 
-/// All trials of a scene.
+/// Results of all trials of a scene.
 struct Score {
-  std::vector<double> errors, durations;  ///< relative; seconds
-  Frequency held;                         ///< the truth, by its interval
-  std::int64_t at_another_clock = 0;      ///< of the runs whose interval does not hold it
+  std::vector<double> errors, durations;  ///< relative; in seconds
+  Frequency held;                         ///< trials whose interval holds the true time
+  std::int64_t at_another_clock = 0;      ///< number of trials that miss it and ran at another clock
 };
 
-// Read without error: what events add beyond their constant is another proof's subject.
+// Removes the reading error: another proof checks how events deviate from their constant.
 void add_trial(Score& score, const Scene& scene, const TrueBurst& truth, std::uint64_t seed) {
   const TracedBurst burst = trace_burst(scene, seed);
   const Nanoseconds error = burst.reading_error();
@@ -90,7 +90,7 @@ TracedBurst trace_burst(const Scene& scene, std::uint64_t seed) {
                                           }),
                     .true_rounds = {}};
   const std::vector<Round>& rounds = burst.measurement().rounds;
-  // Each part of a round begins with its conditioning launches; what is left over came before all rounds.
+  // Each part of a round begins with its conditioning launches. Launches before the first round are skipped.
   const std::size_t in_round = times.size() / rounds.size(), timed = rounds.front().launches.size();
   const auto conditioning = static_cast<std::size_t>(scene.options.conditioning_launches);
   const std::size_t in_part = in_round / ((in_round - timed) / conditioning);
@@ -114,7 +114,7 @@ Nanoseconds TracedBurst::reading_error() const {
 TrueBurst true_burst(const Scene& scene, CacheState cache, std::int64_t rounds, std::uint64_t seed) {
   Scene longer = scene;
   longer.options.caches = {cache};
-  longer.options.precision = 0.99;  // the number of rounds decides
+  longer.options.precision = 0.99;  // the number of rounds decides when to stop
   longer.options.minimum_rounds = rounds;
   longer.options.time_limit = seconds(1e6);
   const TracedBurst burst = trace_burst(longer, seed);

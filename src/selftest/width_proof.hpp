@@ -1,4 +1,4 @@
-// What `width` is made of.
+// Defines the proof `width`: bias, interval and duration against the launches' true times.
 #pragma once
 
 #include <vector>
@@ -17,24 +17,23 @@ struct WidthPlan {
 WidthPlan width_plan(bool quick);
 std::vector<ProofLine> prove_width(ProofContext& context, const WidthPlan& plan);
 
-/// One measured burst, and the true times of the very launches that were timed, by rounds.
+/// One measured burst with the true times of the launches that were timed, by rounds.
 struct TracedBurst {
   SimulatedRun trial;
-  std::vector<std::vector<double>> true_rounds;  ///< nanoseconds
+  std::vector<std::vector<double>> true_rounds;  ///< in nanoseconds
 
   const Measurement& measurement() const { return trial.result.measurements.at(0); }
-  /// Median over rounds: what was read beyond what was true.
+  /// Returns the median over rounds of measured less true time.
   Nanoseconds reading_error() const;
 };
-/// Of a scene in one cache state whose launches are timed one by one.
+/// Simulates a burst of a scene with one cache state whose launches are timed one by one.
 TracedBurst trace_burst(const Scene& scene, std::uint64_t seed);
 
 struct TrueBurst {
-  Nanoseconds time;  ///< median over rounds of the medians of their true times
+  Nanoseconds time;  ///< median over rounds of the median true time
   Hertz clock;       ///< median over rounds
 };
-/// What a burst of the scene's operation takes by the same protocol in this cache state: from that many
-/// rounds.
+/// Returns the true time of such bursts in this cache state, from `rounds` rounds.
 TrueBurst true_burst(const Scene& scene, CacheState cache, std::int64_t rounds, std::uint64_t seed);
 
 }  // namespace jitterscope::selftest

@@ -14,7 +14,7 @@
 namespace jitterscope::statistics {
 namespace {
 
-// First rows; the others are their cyclic shifts, and one that is low throughout.
+// First rows of the designs. The others are their cyclic shifts, and one row that is low throughout.
 constexpr std::array<std::string_view, 4> kFirstRows = {"+++-+--", "++-+++---+-", "++--++++-+-+----++-",
                                                         "+++++-+-++--++--+-+----"};
 
@@ -83,7 +83,7 @@ std::vector<MainEffect> main_effects(const TwoLevelDesign& rows, std::span<const
 
 namespace {
 
-// All columns beside each other, centred and of length 1, since they have unlike units.
+// Puts all columns beside each other, centred and of length 1, because their units differ.
 Eigen::MatrixXd standardised(std::span<const Explanation> explanations, Eigen::Index rows) {
   std::size_t count = 0;
   for (const Explanation& explanation : explanations) count += explanation.columns.size();
@@ -94,7 +94,7 @@ Eigen::MatrixXd standardised(std::span<const Explanation> explanations, Eigen::I
       const Eigen::Map<const Eigen::VectorXd> column(values.data(), rows);
       Eigen::VectorXd centred = column.array() - column.mean();
       const double norm = centred.norm();
-      // What rounding leaves of a constant column is none: it would explain by chance.
+      // The rounding residue of a constant column is dropped: it would explain by chance.
       constexpr double kRounding = 1e-12;
       if (norm > kRounding * column.norm()) {
         centred /= norm;
@@ -107,16 +107,16 @@ Eigen::MatrixXd standardised(std::span<const Explanation> explanations, Eigen::I
   return all;
 }
 
-// What columns that were taken leave of all columns and of y: their products with each other and with y alone
-// are needed, which are made once. A decomposition of the columns for each set of explanations took 30 times
-// as long.
+// The remainder of all columns and of y after some columns were taken. Only their products with each other
+// and with y are needed, which are made once. A decomposition for each set of explanations took 30 times as
+// long.
 struct Unexplained {
   Eigen::MatrixXd products;
   Eigen::VectorXd with_y;
-  double explained = 0.0;  ///< of the square sum of y
+  double explained = 0.0;  ///< share of the square sum of y
 
-  // The largest first. Columns depend on each other: what others leave of one is then rounding, and would
-  // explain by chance.
+  // Takes the column with the largest remainder first. Since columns depend on each other, a small remainder
+  // is rounding and would explain by chance.
   void take(Eigen::Index first, Eigen::Index count) {
     constexpr double kDependent = 1e-10;
     for (Eigen::Index taken = 0; taken < count; ++taken) {
@@ -136,8 +136,8 @@ struct Unexplained {
   }
 };
 
-// Of each set of explanations what it explains: bit i of the index is explanation i. The last one, which may
-// have the most columns, is taken in or left out first, so that it is taken once.
+// Fills `explained` for each set of explanations: bit i of the index is explanation i. The last one, which
+// may have the most columns, is taken or left out first, so that it is taken once.
 void explain_sets(std::span<const Explanation> explanations, Unexplained left, std::size_t chosen,
                   std::vector<double>& explained) {
   if (explanations.empty()) {
@@ -176,7 +176,8 @@ std::vector<double> shapley_shares(std::span<const Explanation> explanations,
   std::vector<double> together(std::size_t{1} << count);
   explain_sets(explanations, {columns.transpose() * columns, columns.transpose() * y}, 0, together);
   for (double& share : together) share = std::min(share / total, 1.0);
-  // Of all orders, those in which a set of `size` comes first and then this one: size!·(count-size-1)!/count!
+  // Share of all orders in which a given set of `size` comes first and then this one:
+  // size!·(count-size-1)!/count!
   std::vector<double> weights(count);
   for (std::size_t size = 0; size < count; ++size) {
     double ways = static_cast<double>(count);  // count · (count-1 over size)
@@ -189,7 +190,7 @@ std::vector<double> shapley_shares(std::span<const Explanation> explanations,
     for (std::size_t chosen = 0; chosen < together.size(); ++chosen) {
       if ((chosen >> one & 1U) != 0) continue;
       const auto size = static_cast<std::size_t>(std::popcount(chosen));
-      // One more explains no less, but for rounding.
+      // One more explanation explains no less, except for rounding.
       const double more = together[chosen | std::size_t{1} << one] - together[chosen];
       shares[one] += weights[size] * std::max(more, 0.0);
     }

@@ -1,12 +1,10 @@
-// Modes from a kernel density estimate, and slow values that recur. Each choice guards against one way to see
-// modes that are not there:
-// - a bandwidth from the tightest of three scales: a second mode inflates the deviation and may inflate the
+// Modes from a kernel density estimate, and slow values that recur. Each choice guards against false modes:
+// - The bandwidth is the tightest of three scales. A second mode inflates the deviation and may inflate the
 //   interquartile range, but half of the values still lie within one mode (Silverman 1986 with one more
-//   scale);
-// - no bandwidth below half a timer grain, or each tick becomes a mode, nor below a fifth of the distance
-// that
-//   makes modes worth telling apart;
-// - a valley must be low (the contract) and its depth must be no accident of counting.
+//   scale).
+// - The bandwidth is at least half a timer grain, or each tick would become a mode, and at least a fifth of
+//   the smallest distance of modes worth telling apart.
+// - A valley must be low, and deeper than counting noise.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,13 +20,13 @@ constexpr std::size_t kMostValues = 20000;
 constexpr double kLeastWeight = 0.05;
 constexpr double kHighestValley = 0.5;
 /// In standard errors of the difference of two counts. At 2.5 one skewed sample of 200 in 200 shows a second
-/// mode, at 3 one in 1,000; at 3.5 two clean modes need more than 100 values to be seen.
+/// mode, at 3 one in 1,000; at 3.5 two clean modes are only seen in more than 100 values.
 constexpr double kSignificance = 3.0;
 constexpr std::ptrdiff_t kBinsPerBandwidth = 4;
 constexpr std::ptrdiff_t kKernelBins = 4 * kBinsPerBandwidth;
 
-/// Sorted; of more than kMostValues one from each of as many equal stretches, at a place drawn by a fixed
-/// seed: a fixed stride could keep step with a period in the series.
+/// Returns sorted values. Of more than kMostValues it takes one from each of as many equal stretches, at a
+/// random place (fixed seed), because a fixed stride could keep step with a period in the series.
 std::vector<double> sorted_sample(std::span<const double> values) {
   std::vector<double> sample;
   if (values.size() <= kMostValues) {
@@ -49,8 +47,8 @@ double middle_of(std::span<const double> sorted) {
   return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2.0;
 }
 
-/// Step of a coarse timer: where most neighbours are equal, the lower quartile of the other gaps (the least
-/// one would trust a single odd value); 0 where the values are not quantised.
+/// Step of a coarse timer. If most neighbours are equal: the lower quartile of the other gaps (the smallest
+/// gap would trust a single odd value). 0 if the values are not quantised.
 double grain_of(std::span<const double> sorted) {
   const double tolerance = 1e-9 * std::abs(middle_of(sorted));
   std::vector<double> gaps;
@@ -85,8 +83,8 @@ double bandwidth_of(std::span<const double> sorted, double minimum_distance) {
   return std::max({silverman, 0.5 * grain_of(sorted), 0.2 * minimum_distance * std::abs(middle_of(sorted))});
 }
 
-/// The density on a grid, in units of count per bin, with the bin of each value. Gaps of more than the
-/// kernel's two reaches are cut to that, the density being 0 in them: far spikes cost no grid.
+/// Density on a grid, in counts per bin, and the bin of each value. Gaps longer than twice the kernel's reach
+/// are shortened to that, since the density is 0 in them; so far spikes need no grid.
 struct Density {
   std::vector<std::ptrdiff_t> bin_of_value;
   std::vector<double> height;
@@ -119,7 +117,7 @@ Density density_of(std::span<const double> sorted, double bandwidth) {
   return density;
 }
 
-/// A hill of the density: its top, and the valley where it begins (0 and its height for the first).
+/// A hill of the density: its top, and the valley before it (height 0 for the first).
 struct Hill {
   double top = 0.0;
   std::size_t first_value = 0;  ///< index into the sorted values
@@ -155,15 +153,15 @@ std::vector<Hill> hills_of(const Density& density) {
 
 constexpr double kWindow = 2.0 * static_cast<double>(kBinsPerBandwidth) / std::numbers::inv_sqrtpi;
 
-/// The variance of a Gaussian kernel estimate is that of a Poisson count in a window of 2·sqrt(pi)
-/// bandwidths.
+/// True if the valley separates two modes. The variance of a Gaussian kernel estimate is that of a Poisson
+/// count in a window of 2·sqrt(pi) bandwidths.
 bool is_parted(double top, double valley) {
   const double difference = kWindow * (top - valley);
   return valley < kHighestValley * top && difference > kSignificance * std::sqrt(kWindow * (top + valley));
 }
 
-/// Removes hills[index]; the deeper of the two valleys around it now parts its neighbours, and its values
-/// fall to them on either side.
+/// Removes hills[index]. The deeper of its two valleys now separates its neighbours, which take its values on
+/// either side.
 void drop(std::vector<Hill>& hills, std::size_t index) {
   if (index == 0) {
     hills[1].first_value = 0;
@@ -175,8 +173,8 @@ void drop(std::vector<Hill>& hills, std::size_t index) {
   hills.erase(hills.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
-/// Drops what is too low to be a mode even with nothing around it: far tails make thousands of such hills,
-/// and the search that follows is quadratic in them.
+/// Drops hills too low to be a mode even on their own. Far tails make thousands of them, and the following
+/// search is quadratic in their number.
 std::vector<Hill> without_specks(const std::vector<Hill>& hills) {
   double tallest = 0.0;
   for (const Hill& hill : hills) {
@@ -203,7 +201,7 @@ std::span<const double> values_of(const std::vector<Hill>& hills, std::size_t in
   return sorted.subspan(hills[index].first_value, end - hills[index].first_value);
 }
 
-/// Whether hills[index] is no mode of its own beside a neighbour at least as tall.
+/// True if hills[index] is no mode of its own beside a neighbour that is at least as tall.
 bool belongs_to_neighbour(const std::vector<Hill>& hills, std::size_t index, std::span<const double> sorted,
                           double distance) {
   const std::span<const double> own = values_of(hills, index, sorted);
@@ -220,7 +218,7 @@ bool belongs_to_neighbour(const std::vector<Hill>& hills, std::size_t index, std
          (index + 1 < hills.size() && joins(index + 1, hills[index + 1].valley_before));
 }
 
-/// Drops the lowest hill that is no mode until all are.
+/// Drops the lowest hill that is no mode, until all are modes.
 void keep_modes(std::vector<Hill>& hills, std::span<const double> sorted, double distance) {
   while (hills.size() > 1) {
     std::size_t lowest = hills.size();
@@ -267,7 +265,7 @@ double log_likelihood(double slow, double all) {
   return of_slow + (fast > 0.0 ? fast * std::log(fast / all) : 0.0);
 }
 
-/// How many values have each remainder, and how many of these are slow.
+/// For each remainder: number of values, and number of slow ones.
 struct Remainders {
   std::vector<double> all, slow;
 };
@@ -309,7 +307,7 @@ std::optional<RecurrenceEstimate> find_recurrence(std::span<const std::int64_t> 
       slow_in_place += is_slow ? slow : 0.0;
       in_place += is_slow ? all : 0.0;
     }
-    if (!all_are_seen) return std::nullopt;  // and none of a longer period is
+    if (!all_are_seen) return std::nullopt;  // nor are all of a longer period
     if (found.slow == 0 || found.slow == period) continue;
     found.share = right / count;
     const double recurring = log_likelihood(slow_in_place, in_place) +

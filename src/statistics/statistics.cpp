@@ -13,8 +13,8 @@
 namespace jitterscope::statistics {
 namespace {
 
-/// Puts the order statistics of the given ascending ranks in their places within values[first, last). Halving
-/// the ranks makes m quantiles cost O(n log m), where one selection after another would cost O(n m).
+/// Puts the order statistics of the given ascending ranks into place within values[first, last). Halving the
+/// ranks makes m quantiles cost O(n log m); one selection after another would cost O(n m).
 void select_ranks(std::vector<double>& values, std::size_t first, std::size_t last,
                   std::span<const std::size_t> ranks) {
   if (ranks.empty() || last - first < 2) {
@@ -50,7 +50,7 @@ double median_of_readings(std::span<const double> values, double grain) {
   const auto near = std::ranges::count_if(values, is_near);
   const auto equal =
       std::ranges::count_if(values, [&](double v) { return std::abs(v - middle) <= grain / 4; });
-  // Finer than they vary, the grain makes few values equal, and leaves most of them far.
+  // A grain finer than the variation makes few values equal, and most lie far from the median.
   if (2 * near < std::ssize(values) || 8 * equal < std::ssize(values)) return middle;
   double sum = 0.0;
   for (const double value : values) sum += is_near(value) ? value : 0.0;
@@ -112,8 +112,8 @@ namespace {
 
 using Binomial = boost::math::binomial;
 
-/// The largest k with P(Bin(count, 1/2) < k) <= tail; 0 where not even k = 1 qualifies. The probability rises
-/// with k, so bisection finds it in log2(count) evaluations.
+/// Largest k with P(Bin(count, 1/2) < k) <= tail; 0 if not even k = 1 qualifies. The probability rises with
+/// k, so bisection takes log2(count) evaluations.
 std::size_t largest_rank(const Binomial& distribution, std::size_t count, double tail) {
   std::size_t good = 0;
   std::size_t bad = (count + 1) / 2 + 1;
@@ -124,7 +124,8 @@ std::size_t largest_rank(const Binomial& distribution, std::size_t count, double
   return good;
 }
 
-/// How far the ends lie from x(rank) towards x(rank + 1), and alike from the other side: 0 to 1.
+/// Distance (0 to 1) of the interval's ends from x(rank) towards x(rank + 1), and likewise from the other
+/// side.
 double weight_of_next(const Binomial& distribution, std::size_t count, std::size_t rank, double confidence) {
   if (2 * rank >= count) {
     return 0.0;  // no further pair inside
@@ -136,7 +137,7 @@ double weight_of_next(const Binomial& distribution, std::size_t count, std::size
   return (n - k) * share / (k + (n - 2.0 * k) * share);
 }
 
-/// The ends of the pair, and how far each lies from its neighbour inside.
+/// The ends of a pair, and the distance of each from its neighbour inside.
 struct Pair {
   Interval outer, steps;
 };
@@ -178,8 +179,8 @@ std::optional<Interval> median_interval(std::span<const double> values, double c
   }
   const double weight = weight_of_next(distribution, values.size(), rank, confidence);
   const auto [outer, steps] = pair_of(values, rank);
-  // The interpolation takes the density between two neighbours as even. Where a step between them is a large
-  // part of the whole, there are two modes with little between, and the median may lie anywhere in the gap.
+  // Interpolation assumes an even density between two neighbours. If their distance is a large part of the
+  // whole, there are two modes with little in between, and the median may lie anywhere in the gap.
   constexpr double kGap = 0.4;
   const double gap = kGap * (outer.high - outer.low);
   return Interval{outer.low + (steps.low > gap ? 0.0 : weight * steps.low),
@@ -195,13 +196,13 @@ std::optional<TrimmedMean> trimmed_mean(std::span<const double> values) {
   const std::size_t kept = sorted.size() - 2 * cut;
   TrimmedMean mean;
   for (std::size_t i = cut; i < cut + kept; ++i) mean.value += sorted[i] / static_cast<double>(kept);
-  // Winsorized: each end takes the value of its last one that is kept.
+  // Winsorized: trimmed values are replaced by the nearest value that is kept.
   std::fill_n(sorted.begin(), cut, sorted[cut]);
   std::fill_n(sorted.rbegin(), cut, sorted[cut + kept - 1]);
   const double deviation = standard_deviation(sorted);
   const double share_kept = static_cast<double>(kept) / static_cast<double>(sorted.size());
-  // Trimmed means of few normal values scatter more than that theory says: as it stands, it holds 93.4 to
-  // 94.5 % for 6 to 30 values; widened by half of a kept value, 94.8 to 95.4 %.
+  // Trimmed means of few normal values scatter more than the theory says: unchanged, the interval covers 93.4
+  // to 94.5 % for 6 to 30 values; widened by half of a kept value, 94.8 to 95.4 %.
   const double widened = 1.0 + 0.5 / static_cast<double>(kept);
   const double error = widened * deviation / (share_kept * std::sqrt(static_cast<double>(sorted.size())));
   const double freedom = static_cast<double>(kept) - 1.0;

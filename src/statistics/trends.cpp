@@ -7,7 +7,7 @@
 
 #include "statistics/statistics.hpp"
 
-// What the fits share; internal to src/statistics.
+// Line fits, equal levels, trends and change points of series.
 
 namespace jitterscope::statistics {
 
@@ -16,12 +16,12 @@ namespace jitterscope::statistics {
 struct CentredLine {
   double mean_x = 0.0, mean_y = 0.0;
   double slope = 0.0;
-  double spread_x = 0.0;  ///< sum of (x - mean_x)²; slope is 0 where this is 0
+  double spread_x = 0.0;  ///< sum of (x - mean_x)²; slope is 0 if this is 0
 
   double residual(double x, double y) const { return y - mean_y - slope * (x - mean_x); }
 };
 
-/// Of at least one point; throws std::invalid_argument where the two lengths differ.
+/// Needs at least one point; throws std::invalid_argument if the lengths differ.
 inline CentredLine fit_centred(std::span<const double> x, std::span<const double> y) {
   if (x.size() != y.size() || x.empty()) {
     throw std::invalid_argument("a line needs as many x as y, and at least one");
@@ -42,12 +42,12 @@ inline CentredLine fit_centred(std::span<const double> x, std::span<const double
 }
 
 std::optional<LinearFit> fit_line(std::span<const double> x, std::span<const double> y) {
-  // Two points leave no residual to judge the error by.
+  // Two points leave no residual to estimate the error.
   if (x.size() < 3 && x.size() == y.size()) {
     return std::nullopt;
   }
   const CentredLine line = fit_centred(x, y);
-  // Below this the x differ by rounding only, and the slope would be noise over noise.
+  // Below this the x differ only by rounding, and the slope would be noise over noise.
   const auto count = static_cast<double>(x.size());
   if (std::sqrt(line.spread_x / count) <= 1e-12 * std::abs(line.mean_x)) {
     return std::nullopt;
@@ -76,9 +76,9 @@ struct Level {
   double degrees_of_freedom = 0.0;
 };
 
-/// Of the log medians of consecutive blocks, at least four of them. Medians of 8 make spikes harmless and
-/// shorten the memory of the noise; where values are few (launches of 100 ms), blocks are shorter. The last
-/// block takes the remainder, so that no value is dropped.
+/// Level from the log medians of at least four consecutive blocks. Medians of 8 values remove spikes and
+/// shorten the noise's memory; if values are few (launches of 100 ms), blocks are shorter. The last block
+/// takes the remainder, so that no value is dropped.
 std::optional<Level> level_of(std::span<const double> values) {
   constexpr std::size_t kLeastBlocks = 4, kLongestBlock = 8;
   if (values.size() < kLeastBlocks) {
@@ -106,7 +106,7 @@ std::optional<Level> level_of(std::span<const double> values) {
   return level;
 }
 
-/// Welch's half-width at 90 % (two one-sided 95 % limits): the two stretches may differ in noise.
+/// Welch's half-width at 90 % (two one-sided 95 % limits), as the two stretches may differ in noise.
 double half_width(const Level& first, const Level& second) {
   const double total = first.error_squared + second.error_squared;
   const double denominator = first.error_squared * first.error_squared / first.degrees_of_freedom +
@@ -133,7 +133,7 @@ Equivalence compare_levels(std::span<const double> first, std::span<const double
 
 namespace {
 
-/// Standard error from the estimates that each leave one point out.
+/// Standard error from estimates that each leave out one point.
 double jackknife_error(std::span<const double> estimates) {
   const auto count = static_cast<double>(estimates.size());
   double mean = 0.0;
@@ -152,8 +152,8 @@ struct LeaveOneOut {
   std::vector<double> levels, shares;
 };
 
-/// By the leverage of each point (Sherman-Morrison), so n fits cost O(n). Nothing where one point alone
-/// carries the slope: without it there is no fit.
+/// Uses the leverage of each point (Sherman-Morrison), so that n fits cost O(n). Returns nullopt if one point
+/// alone determines the slope: without it there is no fit.
 std::optional<LeaveOneOut> leave_one_out(const CentredLine& line, std::span<const double> periods,
                                          std::span<const double> times) {
   const auto count = static_cast<double>(periods.size());
@@ -180,7 +180,7 @@ std::optional<InverseClockFit> fit_inverse_clock(std::span<const double> times,
                                                  std::span<const double> clocks, double reference_clock) {
   constexpr std::size_t kFewestPoints = 10;
   constexpr double kLargestShareError = 0.25;
-  // A clock read over a round is good to some 1e-5; where it varied by less than 1e-6 it did not vary.
+  // A clock read over a round is accurate to about 1e-5; a variation below 1e-6 is none.
   constexpr double kLeastClockDeviation = 1e-6;
 
   const bool positive =
@@ -188,7 +188,7 @@ std::optional<InverseClockFit> fit_inverse_clock(std::span<const double> times,
   if (!positive || (times.size() == clocks.size() && times.size() < kFewestPoints)) {
     return std::nullopt;
   }
-  // Relative to the reference, the period is near 1 and the slope is the clock-bound time itself.
+  // Relative to the reference, periods are near 1 and the slope is the clock-bound time itself.
   std::vector<double> periods;
   for (const double clock : clocks) {
     periods.push_back(reference_clock / clock);
@@ -218,7 +218,7 @@ std::optional<InverseClockFit> fit_inverse_clock(std::span<const double> times,
 
 namespace {
 
-/// At most this many points are judged; more become medians of blocks, which also takes the spikes out.
+/// Longest series that is judged; longer ones become medians of blocks, which also removes spikes.
 constexpr std::size_t kLongestSeries = 1000;
 
 std::vector<double> block_medians(std::span<const double> values) {
@@ -230,8 +230,8 @@ std::vector<double> block_medians(std::span<const double> values) {
   return medians;
 }
 
-/// Nine in ten steps from one value to the next are at most this; the least spread to judge an outlier by,
-/// because a coarse timer leaves whole windows without any.
+/// 90 % of the steps between consecutive values are at most this. It is the smallest spread to judge an
+/// outlier by, because a coarse timer leaves whole windows without any.
 double step_spread(std::span<const double> values) {
   std::vector<double> steps{0.0};
   for (std::size_t i = 1; i < values.size(); ++i) {
@@ -317,16 +317,15 @@ double autocorrelation(std::span<const double> values, std::size_t lag) {
     variance += (values[i] - mean) * (values[i] - mean);
     covariance += i < lag ? 0.0 : (values[i] - mean) * (values[i - lag] - mean);
   }
-  // Equal values leave the rounding error of the mean, some n·1e-16 of it, and no variance.
+  // Equal values leave only the rounding error of the mean, about n·1e-16 of it, and no variance.
   const double rounding = 1e-15 * count * mean;
   return variance > count * rounding * rounding ? covariance / variance : 0.0;
 }
 
 namespace {
 
-/// Variance of the noise, whatever the level does: from first differences, by their median, so that the
-/// changes themselves weigh nothing. A median of 0 (coarse timer, most neighbours equal) leaves the mean
-/// square.
+/// Variance of the noise, independent of the level: from the median of first differences, which changes do
+/// not affect. If the median is 0 (coarse timer, most neighbours equal), the mean square is used.
 double noise_variance(std::span<const double> values) {
   std::vector<double> steps;
   double squares = 0.0;
@@ -334,12 +333,12 @@ double noise_variance(std::span<const double> values) {
     steps.push_back(std::abs(values[i] - values[i - 1]));
     squares += steps.back() * steps.back();
   }
-  constexpr double kNormalMedian = 0.674489750196082;  // of |N(0, 1)|
+  constexpr double kNormalMedian = 0.674489750196082;  // median of |N(0, 1)|
   const double deviation = median(steps) / kNormalMedian;
   const double step_variance =
       deviation > 0.0 ? deviation * deviation : squares / static_cast<double>(steps.size());
-  // Few steps know the noise badly, and a low guess makes changes of noise: without this, 18 % of flat series
-  // of 10 values had changes, with it 3 %, and as few at any length.
+  // Few steps know the noise badly, and a low estimate turns noise into changes: without this factor, 18 % of
+  // flat series of 10 values had changes; with it 3 %, and as few at any length.
   const double caution = 1.0 + 20.0 / static_cast<double>(values.size());
   return step_variance / 2.0 * caution;
 }
@@ -348,7 +347,7 @@ double penalty_of(std::size_t count, double variance) {
   return 3.0 * std::log(static_cast<double>(count)) * variance;
 }
 
-/// Sum of squares around the mean of any stretch in O(1), from running sums of the values less their mean.
+/// Sum of squares around the mean of any stretch in O(1), from running sums of the values minus their mean.
 class SquaresOfStretches {
  public:
   explicit SquaresOfStretches(std::span<const double> values) : sums_{0.0}, squares_{0.0} {
@@ -370,8 +369,8 @@ class SquaresOfStretches {
   std::vector<double> sums_, squares_;
 };
 
-/// PELT: of the given ascending places (the last is the end), the changes with the least total cost, exactly.
-/// A start that costs more than the best, even with no penalty for its next change, never comes back and is
+/// PELT: selects from ascending places (the last is the end) the changes with the least total cost, exactly.
+/// A start that costs more than the best, even without a penalty for its next change, can never win and is
 /// dropped.
 std::vector<std::size_t> least_cost_partition(const SquaresOfStretches& cost,
                                               std::span<const std::size_t> places, double penalty) {
@@ -379,7 +378,7 @@ std::vector<std::size_t> least_cost_partition(const SquaresOfStretches& cost,
     std::size_t place, number;
     double best, total;
   };
-  std::vector<std::size_t> previous;  // of each place: the number of the place before it, counted from 1
+  std::vector<std::size_t> previous;  // for each place: the number of the place before it, counted from 1
   std::vector<Start> starts{{.place = 0, .number = 0, .best = -penalty, .total = 0.0}};
   for (std::size_t number = 1; number <= places.size(); ++number) {
     const std::size_t end = places[number - 1];
@@ -401,7 +400,7 @@ std::vector<std::size_t> least_cost_partition(const SquaresOfStretches& cost,
   return changes;
 }
 
-/// Over all places; nothing where there is no noise to compare with, the values being equal.
+/// Searches all places; returns none if the values are equal, so that there is no noise to compare with.
 std::vector<std::size_t> partition(std::span<const double> values, double variance) {
   if (!(variance > 0.0)) {
     return {};
@@ -411,7 +410,7 @@ std::vector<std::size_t> partition(std::span<const double> values, double varian
   return least_cost_partition(SquaresOfStretches(values), places, penalty_of(values.size(), variance));
 }
 
-/// Means of consecutive blocks; a last, shorter block is left to the stretch before it.
+/// Means of consecutive blocks; a last, shorter block is left out.
 std::vector<double> block_means(std::span<const double> values, std::size_t block) {
   std::vector<double> means;
   for (std::size_t begin = 0; begin + block <= values.size(); begin += block) {
@@ -424,7 +423,7 @@ std::vector<double> block_means(std::span<const double> values, std::size_t bloc
   return means;
 }
 
-/// Every place within a block of a change between blocks, and the end.
+/// Returns every place within a block of a change between blocks, and the end.
 std::vector<std::size_t> places_near(std::span<const std::size_t> block_changes, std::size_t block,
                                      std::size_t end) {
   std::vector<std::size_t> places;
@@ -444,7 +443,7 @@ std::vector<std::size_t> change_points(std::span<const double> values) {
   if (values.size() < 3) {
     return {};
   }
-  // A series without changes prunes nothing, so the search costs O(n²): 10 ms at this size, minutes at 10^6.
+  // A series without changes prunes nothing, so the search is O(n²): 10 ms at this size, minutes at 10^6.
   constexpr std::size_t kLongest = 2048;
   const std::size_t block = (values.size() + kLongest - 1) / kLongest;
   const double variance = noise_variance(values);
@@ -454,7 +453,7 @@ std::vector<std::size_t> change_points(std::span<const double> values) {
   const std::vector<double> means = block_means(values, block);
   const double block_variance = noise_variance(means);
   const std::vector<std::size_t> places = places_near(partition(means, block_variance), block, values.size());
-  // Noise with a memory is larger between blocks than its first differences say.
+  // Correlated noise is larger between blocks than its first differences suggest.
   const double larger = std::max(variance, block_variance * static_cast<double>(block));
   return least_cost_partition(SquaresOfStretches(values), places, penalty_of(values.size(), larger));
 }

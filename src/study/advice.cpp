@@ -13,7 +13,7 @@ namespace {
 
 using statistics::EffectVerdict;
 
-// The whole interval lies beyond the margin: that much is gained for sure.
+// True if the whole interval lies beyond the margin, so that the gain is certain.
 bool gains(const RatioEstimate& time, EffectVerdict verdict, double margin) {
   return verdict == EffectVerdict::faster && time.high <= 1.0 - margin;
 }
@@ -33,7 +33,7 @@ Trying outcome_of(const ArmOutcome& arm, const TriedRemedy& remedy, const Advice
   return Trying::beaten;
 }
 
-// What the goal wants less of.
+// Returns the quantity that the goal reduces.
 double amount(const TriedRemedy& remedy, Goal goal) {
   return goal == Goal::memory ? remedy.memory.value_or(1.0) : remedy.time.ratio;
 }
@@ -51,7 +51,7 @@ void take_best(std::vector<TriedRemedy>& remedies, const AdviceLimits& limits) {
   if (best != nullptr) best->outcome = Trying::taken;
 }
 
-// Of all layers together, in the conditions that a step has; nothing where the comparison was cut short.
+// Returns the outcome of all layers in a step's conditions; nullopt if the comparison was cut short.
 std::optional<ArmOutcome> outcome_together(const std::optional<ComparisonRecord>& comparison) {
   const auto outcomes = comparison ? arm_outcomes(*comparison) : std::vector<ArmOutcome>();
   return outcomes.empty() ? std::nullopt : std::optional(outcomes.front());
@@ -65,7 +65,7 @@ std::string what_was_taken(const AdviceRecord& record) {
   return joined(parts);
 }
 
-// From 1 to the next number of the type.
+// Returns the distance from 1 to the next number of the type.
 double spacing_of(DataType type) {
   switch (type) {
     case DataType::f64: return 0x1p-52;
@@ -79,7 +79,7 @@ double spacing_of(DataType type) {
   return 1.0;
 }
 
-// " (3100 ulp of f32)": of the type that the work had.
+// Returns " (3100 ulp of f32)", in the type of the original work.
 std::string in_units_of_last_place(double error, const ComparisonRecord& together) {
   const Operation* operation = operation_of(together.comparisons.front().first.subject);
   if (operation == nullptr) return {};
@@ -87,7 +87,7 @@ std::string in_units_of_last_place(double error, const ComparisonRecord& togethe
   return fmt::format(" ({:.{}f} ulp of {})", units, units < 10.0 ? 1 : 0, to_string(operation->dtype()));
 }
 
-// Of what was taken, each beside the work as its step began.
+// Returns the largest error of the taken remedies, each compared with the work at the start of its step.
 std::optional<double> largest_error_of_steps(const AdviceRecord& record) {
   std::optional<double> largest;
   for (const AdviceStep& step : record.steps) {
@@ -132,7 +132,8 @@ std::string nothing_sentence(const AdviceRecord& record) {
                      percent_text(record.margin));
 }
 
-// Of what was refused for its error alone the one that gains most, as a user may allow it.
+// Names the remedy with the greatest gain among those refused only for their error, since a user may allow
+// it.
 std::optional<std::string> inexact_sentence(const AdviceRecord& record) {
   if (record.steps.empty()) return std::nullopt;
   const std::vector<TriedRemedy>& last = record.steps.back().remedies;
@@ -143,7 +144,7 @@ std::optional<std::string> inexact_sentence(const AdviceRecord& record) {
                      inexact->error.value_or(0.0), percent_text(record.tolerance));
 }
 
-// Of what was refused since nobody compared its result the one that gains most.
+// Names the remedy with the greatest gain among those refused because their result was not compared.
 std::optional<std::string> not_compared_sentence(const AdviceRecord& record) {
   if (record.steps.empty()) return std::nullopt;
   const AdviceStep& step = record.steps.back();
@@ -272,8 +273,8 @@ std::size_t alternative_of(const AdviceStep& step, const TriedRemedy& remedy) {
 namespace {
 
 // The same work takes the same time in the first step and beside the sum, unless the machine has changed: by
-// 50 % within 20 s where a virtual machine's host was the limit. Of layers the steps try some, and the sum is
-// of all.
+// 50 % within 20 s where a virtual machine's host was the limit. Not for several layers, since steps try only
+// some of them and the sum has all.
 std::optional<std::string> unsteady_sentence(const AdviceRecord& record) {
   constexpr double kSteady = 0.05;
   if (record.layers.size() > 1 || record.steps.empty() || !record.together) return std::nullopt;

@@ -22,8 +22,8 @@ bool is_in_first_conditions(const ComparisonRecord& record, const Comparison& co
   return own.load == first.load && own.cache == first.cache;
 }
 
-// What runs the first arm's operation in another way computes the same, and callables are the caller's to
-// compare.
+// False for arms that run the first arm's operation in another way, since they compute the same, and for
+// callables, which the caller compares.
 bool needs_comparison(const Comparison& comparison) {
   const Operation* operation = operation_of(comparison.second.subject);
   if (operation == nullptr || comparison.second.subject == comparison.first.subject) return false;
@@ -54,7 +54,7 @@ std::string error_clause(const ArmOutcome& outcome) {
 
 double ratio_of_outcome(const ArmOutcome* outcome) { return outcome->time.ratio; }
 
-// Of one operation or a whole network one number says it, of several operations how many are faster.
+// One operation or a whole network has one number; for several operations the text says how many are faster.
 std::string fastest_sentence(const std::vector<const ArmOutcome*>& faster, std::size_t all,
                              const std::string& first) {
   const ArmOutcome& best = *std::ranges::min(faster, {}, ratio_of_outcome);
@@ -244,7 +244,7 @@ std::string name_of(const ComparisonRecord& record, const Comparison& comparison
   return is_only_subject || operation == nullptr ? arm : fmt::format("{} of {}", arm, operation->text());
 }
 
-// What differs more: processes from each other, or the rounds of one.
+// Says which differ more: processes from each other, or the rounds of one.
 std::string reason(const Comparison& widest) {
   const std::string processes = percent_text(widest.between), rounds = percent_text(widest.within);
   if (widest.between > widest.within) {

@@ -1,4 +1,4 @@
-// What a comparison of arms comes to, in sentences.
+// Turns comparisons of arms into sentences.
 #pragma once
 
 #include <optional>
@@ -10,69 +10,71 @@
 
 namespace jitterscope::study {
 
-/// One arm against the first, over all that was compared: the total of a network, or one operation.
+/// One arm against the first, over everything compared: a network's total, or one operation.
 struct ArmOutcome {
   std::size_t alternative = 0;
   std::string name;
   RatioEstimate time;
   statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
-  std::optional<double> error;  ///< the largest relative error of its results; nothing: not verified
-  bool is_wrong = false;        ///< a result is beyond what rounding explains
-  bool is_compared = true;      ///< false where it runs another operation, whose result nobody compared
+  std::optional<double> error;  ///< the largest relative error of its results; nullopt: not verified
+  bool is_wrong = false;        ///< an error exceeds what rounding explains
+  bool is_compared = true;      ///< false if it runs another operation whose result was not compared
 };
 
-/// Whether both sides were timed, and the second computed what it should.
+/// True if both sides were timed, and the second one computed what it should.
 bool has_time(const Comparison& comparison);
 
-/// Of the first conditions that were compared. Of several operations that are no network there is one for
+/// Returns the outcomes in the first conditions compared. Operations that are no network have one outcome for
 /// each arm and operation. Arms without a time are left out.
 std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record);
 
-/// "2.13 times as fast as nchw (2.10 to 2.16)", "12.3 % faster than nchw (12.0 to 12.6 %)".
+/// Returns "2.13 times as fast as nchw (2.10 to 2.16)" or "12.3 % faster than nchw (12.0 to 12.6 %)".
 std::string speed_against(const RatioEstimate& time, const std::string& first);
 
-/// "**Not decided: whether a larger batch pays**; more processes would tell (--processes)."
+/// Returns "**Not decided: whether a larger batch pays**; more processes would tell (--processes)."
 std::string not_decided(const std::string& what);
 
-/// Whether any of them is undecided; an arm that is wrong is none.
+/// True if any outcome is undecided; wrong arms do not count.
 bool any_undecided(const std::vector<ArmOutcome>& outcomes);
 
-/// Without those that computed something else, whose times say nothing.
+/// Returns the outcomes without arms that computed something else: their times say nothing.
 std::vector<ArmOutcome> right_outcomes(const ComparisonRecord& record);
 
-/// "In PyTorch:", the lines, each on a line of its own behind four spaces, and the price.
+/// Returns "In PyTorch:", the lines, each indented by four spaces, and the price.
 std::string remedy_sentence(const Remedy& remedy);
 
-/// Kernels of a user's own, alone or as all steps of a chain.
+/// True for kernels of the user's own, alone or as all steps of a chain.
 bool runs_own_kernels(const Operation&);
 
-/// How to get an arm: the second way where the record is of a user's own kernels.
+/// A function that says how to get an arm. remedy_for returns the second one for a record of the user's own
+/// kernels.
 using RemedyOfArm = Remedy (*)(const std::string& arm);
 RemedyOfArm remedy_for(const ComparisonRecord&, RemedyOfArm in_pytorch, RemedyOfArm in_cuda);
 
-/// Which arm is the fastest and how to get it, or that none is faster; and which computed something else.
+/// Says which arm is fastest and how to get it, or that none is faster; and which arms computed something
+/// else.
 std::vector<std::string> answer_by_fastest(const ComparisonRecord& record, RemedyOfArm remedy);
 
-/// What ran in each arm, as "block=64: 32 registers, 75 % occupancy; …"; nothing where that is not known, or
-/// where there are several operations.
+/// Returns what ran in each arm, as "block=64: 32 registers, 75 % occupancy; …"; empty if that is unknown, or
+/// for several operations.
 std::vector<std::string> what_ran(const ComparisonRecord& record);
 
-/// Of a kernel on a simulated GPU, which knows its buffers alone: that nothing can differ there. Else empty.
+/// For a kernel on a simulated GPU, which knows only its buffers: says that nothing can differ there. Else
+/// empty.
 std::string simulation_note(const DeviceDescription& device);
 
-/// Of kernels that name no reference: what their results were compared with, and how to name one. Else empty.
+/// For kernels that name no reference: what their results were compared with, and how to name one. Else
+/// empty.
 std::string reference_hint(const ComparisonRecord& record);
 
-/// Which arms computed something else than they should; mostly none.
+/// Says which arms computed something else than they should; mostly empty.
 std::vector<std::string> wrong_results(const ComparisonRecord& record);
 
-// How exactly a study's ratios are known, and what keeps them from being known better.
-
-/// Half-widths of 95 % intervals, relative, that are good enough to take or leave a remedy by.
+/// Half-width of a 95 % interval, relative, that is precise enough to decide on a remedy.
 inline constexpr double kExactEnough = 0.02;
 
-/// A sentence where a ratio of an arm that is right is known less well than that: how many are, the widest
-/// one, whether processes or rounds differ there, and how many processes would do. Else empty.
+/// Returns a sentence if a correct arm's ratio is known less precisely: how many are precise, the widest,
+/// whether processes or rounds differ there, and how many processes would be enough. Else empty.
 std::string exactness_sentence(const ComparisonRecord& record);
 
 }  // namespace jitterscope::study

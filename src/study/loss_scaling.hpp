@@ -1,4 +1,5 @@
-// What a list says of a study, also of those that are no comparison of operations.
+// The study of loss scaling, which trains a model instead of comparing operations; and a study's summary for
+// lists.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,25 @@ struct StudySummary {
   std::string_view id, question, concerns;
 };
 
-// Which scale of the loss training in float16 needs: what a process of Python, which trains, found out.
+// Results of a Python process that trains in float16 with several scales of the loss.
 
 inline constexpr StudySummary kLossScaling = {
     "loss-scaling", "Which scale of the loss does training in float16 need?",
     "a model of PyTorch and its loss (python:FILE:FUNCTION), or ResNet-18"};
 
-/// Of the gradient of one layer's parameters, over the steps that were looked at.
+/// The gradient of one layer's parameters, over the observed steps.
 struct LayerGradients {
   std::string name;
-  double underflow = 0.0;  ///< share that is zero, and not zero in float32
+  double underflow = 0.0;  ///< share that is zero, but not in float32
   double overflow = 0.0;   ///< share that is not finite
 };
 
 /// Training with one scale.
 struct LossScalingArm {
   std::string name;          ///< none, 2^16, dynamic…
-  std::int64_t skipped = 0;  ///< steps, as their gradients overflowed
+  std::int64_t skipped = 0;  ///< steps, because their gradients overflowed
   double underflow = 0.0, overflow = 0.0;
-  std::optional<double> loss;  ///< mean of the last ten steps; nothing where it is not finite
+  std::optional<double> loss;  ///< mean of the last ten steps; nullopt if not finite
   Nanoseconds step;            ///< median
   double scale = 1.0;          ///< at the end
   std::vector<LayerGradients> layers;
@@ -41,7 +42,7 @@ struct LossScalingArm {
 
 struct LossScaling {
   std::string model;
-  std::string way;  ///< how gradients came to be in half precision
+  std::string way;  ///< how the gradients became half precision
   std::int64_t steps = 0;
   std::optional<double> float32_loss;
   Nanoseconds float32_step;

@@ -1,5 +1,4 @@
-// Remedies that are recommended for slow work, each as something to try: what it changes, and what each
-// outcome says.
+// Studies: recommended remedies for slow work, what each changes, and what each outcome means.
 #pragma once
 
 #include <functional>
@@ -22,67 +21,66 @@ struct OperationTrial {
 /// One way to do the work.
 struct Arm {
   std::string name;
-  /// Makes this arm's trial of one that is as the user asked for. Throws UsageError where the operation
-  /// cannot be run so.
+  /// Changes a trial of the original work into one of this arm. Throws UsageError if the operation cannot be
+  /// run in this way.
   std::function<void(OperationTrial&)> apply;
-  double work = 1.0;  ///< how much of the first arm's work one launch does
+  double work = 1.0;  ///< amount of the first arm's work that one launch does
   /// It leaves out what its results need, to show that they are wrong then.
   bool is_to_be_wrong = false;
-  bool is_remedy = true;  ///< else it shows what another arm costs besides, and advise does not try it
+  bool is_remedy = true;  ///< else it only shows a cost of another arm, and advise does not try it
 };
 
-/// What decides which arms there are.
+/// The facts that decide which arms there are.
 struct StudyContext {
   Device& device;
   DeviceDescription description;
   std::vector<Operation> operations;  ///< that the study concerns; at least one
 };
 
-/// How a person gets an arm in a program, and what it costs there.
+/// How to get an arm in a program, and what it costs there.
 struct Remedy {
-  /// To write, with `model` and `batch` in PyTorch, where together they are Python; empty: there are none.
+  /// Code to write, with `model` and `batch` in PyTorch, where all lines are Python; may be empty.
   std::vector<std::string> lines;
-  std::string price;  ///< a sentence: what the times do not hold; empty where nothing is left out
+  std::string price;                 ///< a sentence on what the times leave out; empty if nothing
   std::string place = "In PyTorch";  ///< where the lines belong
 };
 
 struct Study {
   std::string id = {};           ///< layout, precision…
   std::string question = {};     ///< one sentence
-  std::string concerns = {};     ///< the work that it can be asked of, in words
-  bool changes_amount = false;   ///< arms do unlike amounts of work, and gain for each sample
-  bool varies_type = false;      ///< the first arm has the types that PyTorch runs the work in
-  bool saves_host_time = false;  ///< arms gain only where launches wait for the host
+  std::string concerns = {};     ///< the work that it applies to, in words
+  bool changes_amount = false;   ///< arms do different amounts of work, and gain for each sample
+  bool varies_type = false;      ///< the first arm has the types in which PyTorch runs the work
+  bool saves_host_time = false;  ///< arms only gain if launches wait for the host
   bool is_remedy = true;         ///< advise tries its arms; else they only show what a machine does
-  bool counts_memory = false;    ///< what memory moves is counted, where the device counts
-  bool traces_kernels = false;   ///< behind the times one launch of each arm is traced
-  /// What it is asked of where the user names nothing: operations or sweeps that the device can run, a line
-  /// each.
+  bool counts_memory = false;    ///< memory traffic is counted, if the device has counters
+  bool traces_kernels = false;   ///< after the times, one launch of each arm is traced
+  /// Returns its default subject: operations or sweeps that the device can run, one on each line.
   std::string (*subject)(const DeviceDescription&) = nullptr;
   bool (*can_be_asked_of)(const Operation&) = nullptr;
-  /// The first is the work as it is without the remedy; the others are compared with it. Throws UsageError
-  /// where there is no second one, with the reason.
+  /// Returns the arms. The first is the work without the remedy; the others are compared with it. Throws
+  /// UsageError with the reason if there is no second arm.
   std::vector<Arm> (*arms)(const StudyContext&) = nullptr;
   Remedy (*remedy)(const std::string& arm) = nullptr;
-  /// For kernels of a user's own, where that is another one; else null.
+  /// The remedy for kernels of the user's own, if it differs; else null.
   Remedy (*kernel_remedy)(const std::string& arm) = nullptr;
-  /// What a launch does, where that is to stand beside its time; null where it is not.
+  /// Returns what a launch does, to be shown beside its time; null if the study shows no amount.
   std::optional<Amount> (*amount)(const Operation&) = nullptr;
-  /// Sentences for a person who asked the question, the most important first.
+  /// Returns sentences for the user, the most important first.
   std::vector<std::string> (*answer)(const ComparisonRecord&) = nullptr;
 };
 
-/// As `remedy` says, or `kernel_remedy` where all operations are kernels of a user's own.
+/// Returns `kernel_remedy` if all operations are kernels of the user's own and it exists; else `remedy`.
 Remedy remedy_of(const Study&, const std::string& arm, const std::vector<Operation>&);
 
-/// The lines of its own subject.
+/// Returns the lines of the study's default subject.
 std::vector<std::string> subjects_of(const Study&, const DeviceDescription&);
 
-/// Those that compare operations, in the order in which they are listed.
+/// Returns the studies that compare operations, in the order of lists.
 const std::vector<Study>& all_studies();
-/// Of all that `study` takes.
+/// Returns all studies that the command `study` takes.
 std::vector<StudySummary> list_studies();
-/// Throws UsageError that names the nearest.
+/// Throws UsageError that names the nearest study.
 const Study& find_study(const std::string& id);
 
 }  // namespace jitterscope::study

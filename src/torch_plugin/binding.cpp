@@ -25,7 +25,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Refusal(JITTERSCOPE_TORCH_USAGE, sentence); }
 
-// Arguments in the schema's places. `problem` says what does not fit.
+// Arguments in the schema's places. `problem` says why they do not fit.
 struct Fit {
   std::vector<const AtenArgument*> arguments;
   int conversions = 0;
@@ -150,7 +150,7 @@ namespace {
 using Kind = AtenArgument::Kind;
 using c10::TypeKind;
 
-// `int[2]` takes one number for both.
+// True for a list of fixed length: `int[2]` takes one number for both.
 bool takes_one_for_all(const c10::Argument& expected) {
   return expected.N().has_value() && *expected.N() > 0;
 }
@@ -166,7 +166,7 @@ bool is_number(const AtenArgument& argument) {
 
 std::optional<int> only(bool fits) { return fits ? std::optional<int>(0) : std::nullopt; }
 
-// Where it fits without a change of kind, or with one.
+// Returns 0 if it fits without a change of kind, 1 if with one.
 std::optional<int> either(bool same, bool converted) {
   return same ? std::optional<int>(0) : converted ? std::optional<int>(1) : std::nullopt;
 }
@@ -176,7 +176,7 @@ std::optional<int> conversions_of(const c10::TypePtr& type, const AtenArgument& 
     case TypeKind::OptionalType:
       return argument.kind == Kind::none ? 0 : conversions_of(without_optional(type), argument);
     case TypeKind::TensorType:
-      // None is a tensor that was not defined when it was recorded.
+      // None stands for a tensor that was not defined when it was recorded.
       return either(argument.kind == Kind::tensor, is_number(argument) || argument.kind == Kind::none);
     case TypeKind::IntType:
     case TypeKind::SymIntType: return either(argument.kind == Kind::integer, argument.kind == Kind::boolean);
@@ -210,7 +210,7 @@ std::int64_t to_integer(const AtenArgument& argument) {
   return argument.kind == Kind::boolean ? (argument.boolean ? 1 : 0) : argument.integer;
 }
 
-// As Python passes `x * 2`: a tensor on the host, marked so that its type yields to the other's.
+// Makes what Python passes for `x * 2`: a tensor on the host, marked so that its type yields to the other's.
 at::Tensor wrapped_number(const AtenArgument& argument) {
   const at::Scalar scalar = to_scalar(argument);
   at::Tensor tensor = at::scalar_tensor(scalar, at::device(at::kCPU).dtype(scalar.type()));
@@ -243,7 +243,7 @@ class Converter {
           list.push_back(convert(type->expectRef<c10::ListType>().getElementType(), argument.elements[i], i));
         return list;
       }
-      default: return {};  // a generator: PyTorch's own
+      default: return {};  // a generator: PyTorch takes its own
     }
   }
 
@@ -269,7 +269,7 @@ bool stands_for_list(const c10::Argument& expected, const c10::TypePtr& type, co
   return type->kind() == TypeKind::ListType && is_number(argument) && takes_one_for_all(expected);
 }
 
-// PyTorch reads its tables at any number that it is given here, and ends the process.
+// PyTorch looks up its tables at any number given here, which would end the process.
 void require_element_type(const c10::Argument& expected, const AtenArgument& argument) {
   if (without_optional(expected.real_type())->kind() != TypeKind::ScalarTypeType || !is_number(argument))
     return;
@@ -284,7 +284,7 @@ void require_element_type(const c10::Argument& expected, const AtenArgument& arg
 
 std::optional<int> conversions_needed(const c10::Argument& expected, const AtenArgument& argument) {
   const bool is_written = expected.alias_info() != nullptr && expected.alias_info()->isWrite();
-  if (is_written && is_number(argument)) return std::nullopt;  // an `out` that nobody could read
+  if (is_written && is_number(argument)) return std::nullopt;  // nobody could read a number as `out`
   const c10::TypePtr type = without_optional(expected.type());
   if (!stands_for_list(expected, type, argument)) return conversions_of(expected.type(), argument);
   const auto needed = conversions_of(type->expectRef<c10::ListType>().getElementType(), argument);

@@ -1,4 +1,4 @@
-// Which schema of an operator takes the arguments, and which argument is which.
+// Chooses the schema of an operator that takes the arguments, and puts each argument in its place.
 #pragma once
 
 #include <functional>
@@ -15,23 +15,23 @@
 
 namespace jitterscope::torch_plugin {
 
-/// aten::add.Tensor
+/// Returns the name with the overload: aten::add.Tensor.
 std::string full_name(const c10::OperatorName& name);
-/// Which argument of the schema has the name.
+/// Returns the index of the schema's argument of this name; nullopt if it has none.
 std::optional<std::size_t> place_of(const c10::FunctionSchema& schema, const std::string& name);
 
-/// An operator with an argument, or null for the default, in each place of its schema.
+/// An operator with an argument in each place of its schema; null stands for the default.
 class Binding {
  public:
-  /// With an overload in the name that one, else the one that fits with the fewest conversions. Throws
-  /// Refusal for an operator that this PyTorch lacks, and where the arguments do not fit.
+  /// Takes the overload that the name contains, else the one that fits with the fewest conversions. Throws
+  /// Refusal if this PyTorch lacks the operator or the arguments do not fit.
   explicit Binding(const Aten& aten);
 
   const c10::OperatorHandle& handle() const { return handle_; }
   const c10::FunctionSchema& schema() const { return handle_.schema(); }
-  /// In the schema's order.
+  /// Returns the arguments in the schema's order.
   const std::vector<const AtenArgument*>& arguments() const { return arguments_; }
-  /// By the schema's name; null where the default is taken or there is none of that name.
+  /// Finds an argument by the schema's name; null if the default is taken or there is none of that name.
   const AtenArgument* find(std::string_view name) const;
 
  private:
@@ -39,19 +39,19 @@ class Binding {
   c10::OperatorHandle handle_;  // last: choosing it fills the arguments
 };
 
-// Recorded arguments against the types of a schema.
+// Compares recorded arguments with the types of a schema, and converts them.
 
-/// How many values must change their kind (a number that stands for a tensor, a whole number for a real one,
-/// one number for a list of a fixed length); nothing where the argument does not fit.
+/// Returns how many values must change their kind (a number that stands for a tensor, a whole number for a
+/// real one, one number for a list of a fixed length); nullopt if the argument does not fit.
 std::optional<int> conversions_needed(const c10::Argument& expected, const AtenArgument& argument);
 
-/// "a tensor", "a whole number", …
+/// Returns words for messages: "a tensor", "a whole number", …
 std::string described(const AtenArgument& argument);
 
-/// Makes a tensor that was recorded; `position` counts within a list.
+/// Makes a recorded tensor; `position` is its index within a list.
 using TensorMaker = std::function<at::Tensor(const AtenArgument&, std::size_t position)>;
 
-/// A device that was recorded becomes `device`, unless it is the host.
+/// Converts an argument. A recorded device becomes `device`, unless it is the host.
 c10::IValue to_ivalue(const c10::Argument& expected, const AtenArgument& argument, at::Device device,
                       const TensorMaker& make_tensor);
 

@@ -1,4 +1,4 @@
-// The device, stream and memory pool on which PyTorch works while a scope lives.
+// Sets the device, stream and memory pool on which PyTorch works while a scope lives.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,19 +14,19 @@
 
 namespace jitterscope::torch_plugin {
 
-/// Memory of one operation in CUDA's caching allocator. What an operator allocates while it is recorded is
-/// written by each replay, so it must go to nobody else: tensors of another operation among them indices that
-/// a kernel trusts. Nothing on the host.
+/// Memory of one operation in CUDA's caching allocator. Each replay writes the memory that the operator
+/// allocated while it was recorded, so nobody else may get it: another operation's tensors may be indices
+/// that a kernel trusts. Does nothing on the host.
 class MemoryPool {
  public:
   explicit MemoryPool(at::Device device);
-  /// Gives back what no tensor holds, to the device itself.
+  /// Returns memory that no tensor holds to the device itself.
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   at::Device device() const { return device_; }
-  /// Allocations on `stream` come from here until end().
+  /// Allocations on `stream` come from this pool until end().
   void begin(void* stream);
   void end();
 
@@ -36,7 +36,7 @@ class MemoryPool {
   bool used_ = false;
 };
 
-/// Throws Refusal where this build cannot work on the device.
+/// Throws Refusal if this build cannot work on the device.
 void require_device(at::Device device);
 
 class DeviceScope {
@@ -57,7 +57,7 @@ class DeviceScope {
 #endif
 };
 
-/// While it lives, an operator that waits for a GPU throws instead.
+/// While it lives, an operator throws instead of waiting for a GPU.
 class RefuseToWait {
  public:
   explicit RefuseToWait(at::Device device);

@@ -13,7 +13,7 @@ namespace jitterscope::torch_plugin {
 namespace {
 
 #if JITTERSCOPE_TORCH_POOLS
-// PyTorch counts its own pools from 0.
+// PyTorch numbers its own pools from 0.
 c10::cuda::MempoolId_t pool_id(unsigned long long number) { return {0, (1ull << 62) + number}; }
 #endif
 
@@ -29,9 +29,9 @@ MemoryPool::~MemoryPool() {
   if (!used_) return;
   try {
     c10::cuda::CUDACachingAllocator::releasePool(device_.index(), pool_id(number_));
-    // Otherwise the next operation's operands, or another library, would find the memory taken.
+    // Otherwise the memory would be missing to the next operation's operands, or to another library.
     c10::cuda::CUDACachingAllocator::emptyCache();
-  } catch (const std::exception&) {  // a GPU that failed: nothing is left to give back
+  } catch (const std::exception&) {  // the GPU failed: nothing is left to give back
   }
 #endif
 }
@@ -39,7 +39,7 @@ MemoryPool::~MemoryPool() {
 void MemoryPool::begin(void* stream) {
 #if JITTERSCOPE_TORCH_POOLS
   if (!device_.is_cuda()) return;
-  // Each begin counts as a user of the pool. The first one stays, so that the pool does.
+  // Each begin counts as a user of the pool. The first one is kept, so that the pool stays.
   c10::cuda::CUDACachingAllocator::beginAllocateToPool(
       device_.index(), pool_id(number_), [stream](cudaStream_t asking) { return asking == stream; });
 #else

@@ -32,7 +32,7 @@ at::ScalarType scalar_type(std::string_view name) {
   throw Refusal(JITTERSCOPE_TORCH_USAGE, "no element type " + std::string(name));
 }
 
-// Elements from the first to the last, as the strides reach.
+// Returns the number of elements from the first to the last that the strides reach.
 std::int64_t extent_of(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides) {
   std::int64_t extent = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -55,11 +55,11 @@ Inputs::Inputs(at::Device device, const std::string& data_kind, std::uint64_t se
   throw Refusal(JITTERSCOPE_TORCH_USAGE, "PyTorch's inputs cannot be " + data_kind);
 }
 
-// Not PyTorch's own: that one's state stays as the process has it.
+// Its own generator, so that PyTorch's keeps the state that the process gave it.
 at::Generator& Inputs::generator(at::Device device) {
   at::Generator& generator = device.is_cpu() ? host_generator_ : device_generator_;
   if (!generator.defined()) {
-    // Made, not cloned, on the host: a clone is never freed there by PyTorch 1.13.
+    // On the host made, not cloned: PyTorch 1.13 never frees a clone there.
     generator = device.is_cpu() ? at::make_generator<at::CPUGeneratorImpl>()
                                 : at::globalContext().defaultGenerator(device).clone();
     generator.set_current_seed(seed_);
@@ -100,7 +100,7 @@ void Inputs::fill(at::Tensor& tensor, const Binding& binding, const std::string&
                                  : values.highest + 1;
     tensor.random_(values.lowest, end, generator(tensor.device()));
   } else if (tensor.device().is_cpu() && is_half(type)) {
-    // The host of older versions draws no half precision.
+    // On the host, older versions cannot draw half precision.
     at::Tensor single = at::empty(tensor.sizes(), tensor.options().dtype(at::kFloat));
     fill_real(single, binding, argument);
     tensor.copy_(single);
@@ -151,7 +151,7 @@ std::int64_t product(const Shape& sizes, std::size_t from) {
   return result;
 }
 
-// The part of an operator's name behind aten::.
+// Returns an operator's name without aten::.
 std::string_view base_name(const Binding& binding) {
   const std::string_view name = binding.schema().name();
   return name.substr(name.find("::") + 2);
@@ -181,7 +181,7 @@ std::optional<std::int64_t> size_along(const Shape& shape, std::int64_t dimensio
   return shape[static_cast<std::size_t>(dimension)];
 }
 
-// Rows of the table that an embedding looks into.
+// Returns the number of rows of the table that an embedding looks into.
 std::optional<std::int64_t> table_rows(const Binding& binding) {
   if (const auto rows = integer_of(binding, "num_weights")) return rows;
   const Shape* table = shape_of(binding, "weight");
@@ -189,7 +189,7 @@ std::optional<std::int64_t> table_rows(const Binding& binding) {
   return table != nullptr ? size_along(*table, 0) : std::nullopt;
 }
 
-// Gradients of pooling and unpooling hold places within one image.
+// Returns the size of one image: indices of pooling and unpooling are places within it.
 std::optional<std::int64_t> plane_size(const Binding& binding) {
   const std::size_t dimensions = contains(base_name(binding), "3d")   ? 3
                                  : contains(base_name(binding), "1d") ? 1
@@ -200,7 +200,7 @@ std::optional<std::int64_t> plane_size(const Binding& binding) {
   return product(*image, image->size() - dimensions);
 }
 
-// Of `index` in gather, scatter, index_select and their kin.
+// Returns the limit of `index` in gather, scatter, index_select and similar operators.
 std::optional<std::int64_t> size_along_dim(const Binding& binding) {
   const auto dimension = integer_of(binding, "dim");
   const Shape* self = shape_of(binding, "self");
@@ -217,7 +217,7 @@ std::optional<std::int64_t> classes(const Binding& binding) {
   return self != nullptr ? size_along(*self, self->size() > 1 ? 1 : 0) : std::nullopt;
 }
 
-// How many places there are to point at; nothing where the argument is no index that is known.
+// Returns the number of places to point at; nullopt if the argument is no known index.
 std::optional<std::int64_t> index_limit(const Binding& binding, const std::string& argument,
                                         std::size_t position) {
   const std::string_view name = base_name(binding);
@@ -253,7 +253,7 @@ RealValues real_values(const Binding& binding, const std::string& argument) {
 IntegerValues integer_values(const Binding& binding, const std::string& argument, std::size_t position) {
   if (const auto limit = index_limit(binding, argument, position))
     return {0, std::max<std::int64_t>(0, *limit - 1)};
-  // Numbers to calculate with: from 1, since integers may be divided by them.
+  // Numbers to calculate with start at 1, since integers may be divided by them.
   if (is_one_of(argument, {"self", "other", "input", "tensors", "tensor", "src", "source", "value", "values",
                            "exponent", "tensor1", "tensor2", "mat2"}))
     return {1, 8};

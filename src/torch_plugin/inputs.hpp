@@ -1,4 +1,4 @@
-// The tensors that an operator is given.
+// The input tensors of an operator.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace jitterscope::torch_plugin {
 
 class Inputs {
  public:
-  /// Draws from `seed`, in the order in which tensors are made. Throws Refusal for a kind of data that is not
-  /// known. `given`: as the plug-in's interface has it.
+  /// Draws from `seed` in the order in which tensors are made. `given` is as in the plug-in's interface.
+  /// Throws Refusal for an unknown kind of data.
   Inputs(at::Device device, const std::string& data_kind, std::uint64_t seed,
          std::vector<JitterscopeTorchGiven> given);
 
-  /// With the recorded shape and strides, on the device or, where it was recorded so, on the host.
+  /// Makes a tensor of the recorded shape and strides, on the device or, if it was recorded so, on the host.
   at::Tensor make(const Binding& binding, const std::string& argument, const AtenArgument& recorded,
                   std::size_t position);
-  /// Writes each anew with the values it has, by a multiplication with one.
+  /// Writes each tensor anew with the values it has, by a multiplication with one.
   void produce();
-  /// It lies in memory that was given, and was filled there.
+  /// True if the tensor lies in given memory that was already filled.
   bool was_filled(const at::Tensor& tensor) const;
-  /// One for each tensor: its whole memory.
+  /// Returns one for each tensor: its whole memory.
   const std::vector<at::Tensor>& stored() const { return stored_; }
 
  private:
@@ -44,28 +44,28 @@ class Inputs {
   std::vector<at::Tensor> stored_;
 };
 
-// What an input may hold: indices must point into another tensor, probabilities lie between 0 and 1.
+// Values that an input may hold: indices must point into another tensor, probabilities lie between 0 and 1.
 
-/// Of real numbers.
+/// Values of real tensors.
 enum class RealValues {
   any,            ///< as the user asks: normal, zeros…
   probabilities,  ///< from 0 to 1
   positive,       ///< variances: from 0.5 to 1.5
 };
-/// Of integers: each from lowest to highest.
+/// Values of integer tensors, from lowest to highest inclusive.
 struct IntegerValues {
   std::int64_t lowest = 0, highest = 0;
 };
 
 RealValues real_values(const Binding& binding, const std::string& argument);
-/// `position`: within a list of tensors. Zeros where nothing is known of the argument.
+/// `position` is the index within a list of tensors. Returns zeros if nothing is known of the argument.
 IntegerValues integer_values(const Binding& binding, const std::string& argument, std::size_t position);
 
-// Where the maxima of a pooling are: what its gradient takes them from.
+// The indices of max pooling's gradient: places of the maxima.
 
-/// Of max pooling's gradient: fills its indices with those that pooling its own `self` gives. Elsewhere in
-/// the plane they would send the gradient past most of dy, which PyTorch's kernels look up by window. Nothing
-/// for other operators, and for indices that were filled before.
+/// Fills the indices of max pooling's gradient with those that pooling its own `self` gives. With others the
+/// gradient would miss most of dy, which PyTorch's kernels look up by window. Does nothing for other
+/// operators, or if the indices were filled before.
 void point_at_maxima(const Binding& binding, const Inputs& inputs, torch::jit::Stack& arguments);
 
 }  // namespace jitterscope::torch_plugin

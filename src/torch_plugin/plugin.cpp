@@ -1,4 +1,4 @@
-// The C interface: no exception crosses it.
+// Implements the C interface: no exception crosses it.
 #include <ATen/Version.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct JitterscopeTorchOperation : PreparedOperator {
 #define JITTERSCOPE_TORCH_CUDA_VERSION ""
 #endif
 
-// Whole, so that whoever cannot open this file can still read it.
+// One string, so that the file can be searched for it without being opened as a library.
 extern "C" const char jitterscope_torch_plugin_marker[];
 __attribute__((used)) const char jitterscope_torch_plugin_marker[] =
     JITTERSCOPE_TORCH_MARKER "torch=" TORCH_VERSION ";cuda=" JITTERSCOPE_TORCH_CUDA_VERSION
@@ -42,7 +42,7 @@ void write_error(const std::string& sentence, char* error, size_t error_size) {
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// PyTorch's messages run over pages; the first line says what is wrong.
+// Returns the first line, which says what is wrong: PyTorch's messages run over pages.
 std::string first_line(const std::string& message) {
   constexpr std::size_t kLongest = 400;
   return printable(message.substr(0, message.find('\n')), kLongest);
@@ -55,7 +55,7 @@ std::string sentence_of(const c10::Error& error) {
   return "PyTorch says: " + first_line(message);
 }
 
-// Calls `action`; what it throws becomes a sentence. `otherwise` is the result of PyTorch's own errors.
+// Calls `action`; its exception becomes a sentence. `otherwise` is the result of PyTorch's own errors.
 template <class Action>
 JitterscopeTorchResult guarded(JitterscopeTorchResult otherwise, const std::string& subject, char* error,
                                size_t error_size, const Action& action) {
@@ -80,7 +80,7 @@ JitterscopeTorchResult guarded(JitterscopeTorchResult otherwise, const std::stri
   }
 }
 
-// "1.13.0" of "  - Build settings: …, TORCH_VERSION=1.13.0, …". Empty where it is not there.
+// Returns "1.13.0" from "  - Build settings: …, TORCH_VERSION=1.13.0, …"; empty if it is not there.
 std::string loaded_version() {
   const std::string settings = at::show_config(), key = "TORCH_VERSION=";
   const std::size_t begin = settings.find(key);

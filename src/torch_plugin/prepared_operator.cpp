@@ -12,7 +12,7 @@
 namespace jitterscope::torch_plugin {
 namespace {
 
-// As kernels are called within a model that runs: below autograd, which records nothing.
+// Calls kernels as a running model does: below autograd, which records nothing.
 struct KernelMode {
   at::NoGradGuard no_gradients;
   at::AutoDispatchBelowAutograd below_autograd;
@@ -41,7 +41,7 @@ bool has_shape(const at::Tensor& tensor, const AtenArgument& recorded) {
          (recorded.strides.empty() || tensor.strides().equals(recorded.strides));
 }
 
-// const in newer versions only
+// `data` is const only in newer versions.
 void* address_of(const void* data) { return const_cast<void*>(data); }
 
 }  // namespace
@@ -81,7 +81,7 @@ void PreparedOperator::make_inputs(const JitterscopeTorchRequest& request) {
   point_at_maxima(binding_, *inputs_, arguments_);
 }
 
-// Twice, as the second run finds the allocator's memory and the libraries' workspaces there.
+// Runs twice: the second run finds the allocator's memory and the libraries' workspaces in place.
 void PreparedOperator::warm_up() {
   try {
     const RefuseToWait refuse(pool_.device());
@@ -95,7 +95,7 @@ void PreparedOperator::warm_up() {
 }
 
 void PreparedOperator::call() {
-  // The former outputs are freed first, so that the new ones take their place as in a loop of Python.
+  // The former outputs are freed first, so that the new ones take their place, as in a Python loop.
   stack_.clear();
   for (const c10::IValue& argument : arguments_) {
     const bool view = fresh_views_ && argument.isTensor() && argument.toTensor().defined();
@@ -104,7 +104,7 @@ void PreparedOperator::call() {
   binding_.handle().callBoxed(&stack_);
 }
 
-// resize_, squeeze_, t_ and others change their argument, and would find another one in each run.
+// resize_, squeeze_, t_ and others change their argument, so each run would find another one.
 bool PreparedOperator::inputs_changed_shape() const {
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     const AtenArgument* recorded = binding_.arguments()[i];
@@ -163,7 +163,7 @@ std::vector<JitterscopeTorchRegion> PreparedOperator::operands() const {
     regions.push_back({has_address ? address_of(tensor.data_ptr()) : nullptr, bytes});
   };
   for (const at::Tensor& tensor : inputs_->stored()) add(tensor, true);
-  // The pool gives the same requests the same memory and keeps it, but for a size that depends on the data.
+  // The pool gives the same requests the same memory and keeps it, unless the size depends on the data.
   const bool outputs_stay = JITTERSCOPE_TORCH_POOLS && pool_.device().is_cuda() && !waits_;
   for (const at::Tensor& tensor : outputs()) add(tensor, outputs_stay);
   return regions;

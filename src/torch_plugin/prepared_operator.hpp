@@ -26,9 +26,9 @@ class PreparedOperator {
 
   const std::string& schema_name() const { return schema_name_; }
   bool waits_for_stream() const { return waits_; }
-  /// Each stretch of memory once.
+  /// Lists each range of memory once.
   std::vector<JitterscopeTorchRegion> memory() const;
-  /// Tensors among the arguments, then outputs; no address where the next run may have another.
+  /// Lists tensors among the arguments, then outputs; no address if the next run may have another.
   std::vector<JitterscopeTorchRegion> operands() const;
   std::vector<at::Tensor> outputs() const;
   std::vector<double> read_output(std::size_t index);

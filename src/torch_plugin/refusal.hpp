@@ -1,4 +1,4 @@
-// Why something cannot be done, on its way to the C interface.
+// An exception with the reason why something cannot be done, for the C interface.
 #pragma once
 
 #include <stdexcept>

@@ -36,13 +36,13 @@ std::string while_doing(const SubprocessOutcome& outcome) {
   return words.empty() ? "" : fmt::format(" (while: {})", words);
 }
 
-// A whole number that every reader of JSON holds.
+// Returns a whole number that every reader of JSON can hold.
 std::uint64_t seed_of_process(std::uint64_t seed, std::int64_t process) {
   const std::uint64_t seeds_apart = 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(process);
   return Random(seed + seeds_apart).next() >> 11;
 }
 
-// What is the same in every process, the first that gives a record finds out.
+// Facts that are equal in every process are measured only by the first that gives a record.
 WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int64_t process, bool is_first) {
   const std::uint64_t seed = seed_of_process(shared_options(plan).seed, process);
   WorkerPlan own{.device = device, .device_seed = seed, .parent = ::getpid(), .plan = plan};
@@ -58,9 +58,9 @@ WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int
   return own;
 }
 
-// The first process that gives a record has timed all engines for those that ask for the best one, which
-// takes half a minute: the others run what it found. A choice by autotune is each process's own, as in
-// PyTorch. Records say what was asked for.
+// Engines by `best`: the first process that gives a record has timed all of them, which takes half a minute,
+// so the others run its choice. Each process makes its own choice by autotune, as in PyTorch. Records keep
+// the request.
 class BestEngines {
  public:
   explicit BestEngines(const Plan& asked) : asked_(asked), plan_(asked) {}
@@ -87,14 +87,13 @@ class BestEngines {
 
 CallablePlan plan_of_process(CallablePlan plan, std::int64_t process) {
   plan.parent = ::getpid();
-  for (std::vector<CallableTrial>& group : plan.groups) {
-    for (CallableTrial& trial : group) trial.options.seed = seed_of_process(trial.options.seed, process);
+  for (std::vector<CallableRequest>& group : plan.groups) {
+    for (CallableRequest& trial : group) trial.options.seed = seed_of_process(trial.options.seed, process);
   }
   return plan;
 }
 
-// Each process drew from a seed of its own; what they say together follows from the plan's, which a user can
-// give again.
+// Sets all seeds to the plan's, which a user can give again: each process drew from its own, derived from it.
 ProcessRecords with_seed(std::uint64_t seed, ProcessRecords found) {
   for (RunRecord& record : found.records) {
     for (RunEntry& entry : record.entries) {
@@ -104,12 +103,12 @@ ProcessRecords with_seed(std::uint64_t seed, ProcessRecords found) {
   return found;
 }
 
-// What one process is started as, and what it reads.
+// How one process is started, and the plan it reads.
 struct ProcessStart {
   std::vector<std::string> command;
   std::function<std::string(std::int64_t process, bool is_first)> plan;
   std::optional<Nanoseconds> time_limit;
-  std::function<void(RunRecord&)> read = {};  ///< sees each record; may be empty
+  std::function<void(RunRecord&)> read = {};  ///< called with each record; may be empty
 };
 
 class ProcessRunner {
@@ -141,7 +140,7 @@ class ProcessRunner {
   void run_one(std::int64_t process) {
     const auto number = static_cast<std::size_t>(process) + 1;
     if (processes_.progress) processes_.progress("starting", number);
-    // Of one alone what it has by then is all that there is.
+    // A single process answers an interruption, since its data so far are all there is.
     const SubprocessLimits limits{.interrupted = processes_.interrupted,
                                   .answers_interruption = processes_.count == 1,
                                   .time_limit = limit_,
@@ -151,7 +150,7 @@ class ProcessRunner {
                                   }};
     const SubprocessOutcome outcome = run_subprocess(start_.command, limits);
     try {
-      // What it wrote once it was told to end is the record of an interruption that nobody asked for.
+      // After it was told to end, it wrote the record of an interruption that nobody asked for.
       if (outcome.timed_out) return lose(number, ending_of(outcome, limit_) + while_doing(outcome));
       rethrow_written_error(outcome.output);
       if (outcome.exit_code != 0) {
@@ -166,7 +165,7 @@ class ProcessRunner {
       if (found_.records.empty()) throw;
       lose(number, fmt::format("failed: {}", error.what()));
     } catch (const UsageError& error) {
-      // Of its plan, or of what it wrote: only the first is every process's, and then the first one has it.
+      // An error in the plan is every process's, and the first one has it; an error in the output is not.
       if (outcome.exit_code != 0 && found_.records.empty()) throw;
       lose(number, fmt::format("wrote no record that can be read ({})", error.what()));
     }
@@ -219,7 +218,7 @@ ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& pla
 
 ProcessRecords run_in_fresh_processes(const CallablePlan& plan, const FreshProcesses& processes) {
   const auto write = [&](std::int64_t process, bool) { return write_plan(plan_of_process(plan, process)); };
-  // Which looks for a name on PATH; the process stays the same.
+  // env looks up the name on PATH and replaces itself, so the process stays the same.
   const ProcessStart start{
       {"/usr/bin/env", processes.executable, "-m", "jitterscope", "worker"}, write, processes.time_limit};
   return with_seed(plan.groups.front().front().options.seed, ProcessRunner(start, processes).run());
@@ -241,17 +240,27 @@ Result measure_in_fresh_process(const std::string& executable, const std::string
 
 RunRecord carry_out(const WorkerPlan& asked, const WorkerListeners& listeners) {
   Plan plan = asked.plan;
+  std::optional<AgreedDecisions> agreed;
+  std::function<bool()> interrupted = listeners.interrupted;
+  if (listeners.agreement != nullptr) {
+    agreed.emplace(*listeners.agreement, listeners.interrupted);
+    interrupted = [&agreed] { return agreed->has_ended(); };
+  }
   for (std::vector<Trial>& group : plan.groups) {
-    for (Trial& trial : group) trial.options.interrupted = listeners.interrupted;
+    for (Trial& trial : group) {
+      trial.options.interrupted = interrupted;
+      if (agreed) trial.options.load_probe = false;  // devices that have no power limit have none
+    }
   }
   const std::unique_ptr<Device> device = open_device(asked.device, asked.device_seed);
   RunRecord record;
   record.device = device->describe();
-  std::optional<AgreedDecisions> agreed;
-  if (listeners.agreement != nullptr) agreed.emplace(*listeners.agreement);
   Session session = agreed ? Session(*device, *agreed) : Session(*device);
   record.calibration = session.calibration();
-  run_plan(session, plan, record, {.stage = listeners.stage});
+  PlanListeners told{.stage = listeners.stage};
+  // The others wait for this process: it cannot go on without one of its trials.
+  if (agreed) told.failed = throw_as_kind;
+  run_plan(session, plan, record, told);
   return record;
 }
 

@@ -10,19 +10,23 @@
 
 #include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/operation.hpp"
 #include "record/describe_measurement.hpp"
 #include "record/envelope.hpp"
 #include "record/run_file.hpp"
 #include "record/values.hpp"
+#include "worker/fresh_processes.hpp"
 
 namespace jitterscope {
 
 std::string_view to_string(Question question) {
   switch (question) {
+    case Question::launches_wait: return "launches_wait";
     case Question::was_held: return "was_held";
     case Question::ends_early: return "ends_early";
     case Question::shares_idle: return "shares_idle";
-    case Question::visit: return "visit";
+    case Question::out_of_time: return "out_of_time";
+    case Question::placements: return "placements";
     case Question::are_precise: return "are_precise";
     case Question::lost_round: return "lost_round";
     case Question::was_asleep: return "was_asleep";
@@ -32,7 +36,8 @@ std::string_view to_string(Question question) {
 }
 constexpr auto enumerators(Question) {
   using enum Question;
-  return std::array{was_held, ends_early, shares_idle, visit, are_precise, lost_round, was_asleep, end_load};
+  return std::array{launches_wait, was_held,    ends_early, shares_idle, out_of_time,
+                    placements,    are_precise, lost_round, was_asleep,  end_load};
 }
 
 template <class Fields>
@@ -84,13 +89,13 @@ bool is_decision(const Json& document) {
   return document.is_object() && (document.contains("shape") || document.contains("question"));
 }
 
-// A worker, and what it said last.
+// A worker and its latest line.
 struct Member {
   std::unique_ptr<AnsweringProcess> process;
   std::string said;
 };
 
-Decision settled(const std::vector<Decision>& proposals, bool is_interrupted) {
+Decision order_for(const std::vector<Decision>& proposals, bool all_end) {
   const Decision& first = proposals.front();
   std::vector<std::vector<std::int64_t>> values;
   for (const Decision& proposal : proposals) {
@@ -103,31 +108,50 @@ Decision settled(const std::vector<Decision>& proposals, bool is_interrupted) {
   }
   if (!first.question) return first;
   Decision order{.question = first.question, .values = settle(*first.question, values)};
-  if (is_interrupted && *first.question == Question::ends_early) order.values = {1};
+  if (all_end && *first.question == Question::ends_early) order.values = {1};
+  if (all_end && *first.question == Question::end_load) {
+    order.values = {1 + static_cast<std::int64_t>(StopReason::interrupted)};
+  }
   return order;
+}
+
+// Each process would choose by its own times.
+void refuse_chosen_engines(const std::vector<WorkerPlan>& plans) {
+  for (const WorkerPlan& plan : plans) {
+    for (const std::vector<Trial>& group : plan.plan.groups) {
+      for (const Trial& trial : group) {
+        const std::string engine = trial.operation() == nullptr ? "" : engine_of(*trial.operation());
+        if (engine == "best" || engine == "autotune") {
+          throw UsageError(
+              trial.subject.text() +
+              ": an engine that is chosen by its times may be another in each process; name one");
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
 
-std::string OrderedDecisions::ask(const std::string& line) {
+std::string OrderedAgreement::ask(const std::string& line) {
   constexpr int kPollMilliseconds = 1000;
   write_(line);
   while (!orders_.is_over()) {
     if (const auto order = orders_.next(kPollMilliseconds)) return *order;
   }
-  throw FailedError("the process that decides has ended");
+  throw OrdersLost("the process that decides has ended");
 }
 
-RoundShape OrderedDecisions::agree(const RoundShape& own) {
+RoundShape OrderedAgreement::agree(const RoundShape& own) {
   const Decision order = decision_of(ask(written({.shape = own})));
-  if (!order.shape) throw UsageError("order: no shape, which was asked for");
+  if (!order.shape) throw OrdersLost("order: no shape, which was asked for");
   return *order.shape;
 }
 
-std::vector<std::int64_t> OrderedDecisions::agree(Question question, const std::vector<std::int64_t>& own) {
+std::vector<std::int64_t> OrderedAgreement::agree(Question question, const std::vector<std::int64_t>& own) {
   const Decision order = decision_of(ask(written({.question = question, .values = own})));
   if (order.question != question || order.values.size() != own.size()) {
-    throw UsageError(fmt::format("order: no answer about {}, which was asked for", to_string(question)));
+    throw OrdersLost(fmt::format("order: no answer about {}, which was asked for", to_string(question)));
   }
   return order.values;
 }
@@ -140,16 +164,18 @@ bool is_in_step(std::string_view plan_line) {
 std::string one_line_of(std::string_view record) { return Json::parse(record).dump(); }
 
 std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersInStep& workers) {
+  refuse_chosen_engines(plans);
+  const Nanoseconds time_limit = workers.time_limit.value_or(time_limit_of(plans.front().plan));
   std::vector<Member> members(plans.size());
   for (Member& member : members) {
     member.process =
         std::make_unique<AnsweringProcess>(std::vector<std::string>{workers.executable, "worker"});
   }
   const auto tell_all = [&](const auto& line_of) {
-    // All are told before the first is listened to: each waits for the others.
+    // Write to all before reading from the first: each waits for the others.
     for (std::size_t i = 0; i < members.size(); ++i) members[i].process->tell(line_of(i));
     for (Member& member : members) {
-      member.said = member.process->hear(workers.time_limit, {});
+      member.said = member.process->hear(time_limit, {});
       rethrow_written_error(member.said);
     }
   };
@@ -168,7 +194,7 @@ std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersI
     if (proposals.size() != members.size()) {
       throw FailedError("a process in step has ended before the others");
     }
-    const std::string order = written(settled(proposals, workers.interrupted && workers.interrupted()));
+    const std::string order = written(order_for(proposals, workers.interrupted && workers.interrupted()));
     tell_all([&](std::size_t) { return order; });
   }
   std::vector<RunRecord> records;

@@ -1,7 +1,9 @@
-// Workers in step: processes that measure at the same time and decide everything together.
+// Runs workers in step: processes that measure at the same time and make every decision together.
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +15,15 @@
 
 namespace jitterscope {
 
-/// A worker's side: each decision is written as a line, and the line that answers it is the order to follow.
-class OrderedDecisions final : public Agreement {
+/// The orders have ended, or are none. It is no Error, which would be taken for that of a trial.
+struct OrdersLost : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A worker's side: writes each decision as a line; the line that answers it is the order to follow.
+class OrderedAgreement final : public Agreement {
  public:
-  OrderedDecisions(LineReader& orders, std::function<void(const std::string& line)> write)
+  OrderedAgreement(LineReader& orders, std::function<void(const std::string& line)> write)
       : orders_(orders), write_(std::move(write)) {}
 
   RoundShape agree(const RoundShape& own) override;
@@ -29,22 +36,23 @@ class OrderedDecisions final : public Agreement {
   std::function<void(const std::string& line)> write_;
 };
 
-/// Whether the line is a plan that follows orders: it is then whole.
+/// True if the line is a complete plan whose process follows orders.
 bool is_in_step(std::string_view plan_line);
-/// A record on one line, as the last word of a worker in step.
+/// Returns the record as one line, the last that a worker in step writes.
 std::string one_line_of(std::string_view record);
 
 struct WorkersInStep {
   std::string executable;  ///< path of this program: `EXECUTABLE worker` is started for each plan
-  Nanoseconds time_limit =
-      seconds(120);  ///< for a worker's next word: opening a device and preparing take long
+  /// Limit for a worker's next answer; nullopt: as long as the whole plan may take.
+  std::optional<Nanoseconds> time_limit = {};
   std::function<bool()> interrupted =
-      {};  ///< then all stop with the round that they are at, and keep what they have
+      {};  ///< if true, all stop with their current round and keep what they have
 };
 
-/// Carries out the plans, which differ in their devices alone, in a process each and at the same time. The
-/// first process decides how rounds look; settle() says what comes of the rest. Returns their records in the
-/// order of the plans. Throws the error of a process, and FailedError if they ask for unlike decisions.
+/// Carries out the plans in a process each, at the same time. They differ in their devices alone, which are
+/// of one kind. settle() says how the processes decide; the first decides how rounds look. Returns their
+/// records in the order of the plans. Throws UsageError for an operation whose engine is chosen by its times,
+/// the error of a process, and FailedError if they ask for unlike decisions.
 std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersInStep& workers);
 
 }  // namespace jitterscope

@@ -25,8 +25,8 @@ namespace {
 using explain::Companion;
 using explain::NeighbourLostError;
 
-// A context of CUDA takes seconds where the driver sleeps; an order, the preparing of what it asks for and
-// the other process's turns.
+// Starting may take seconds if the driver sleeps (a CUDA context). Following an order includes preparing its
+// work and the other process's turns.
 constexpr Nanoseconds kToStart = seconds(60), kToFollow = seconds(30);
 
 class NeighbourProcess final : public explain::Neighbour {
@@ -48,7 +48,7 @@ class NeighbourProcess final : public explain::Neighbour {
   void rest() override { tell(write_load_order({}), kToFollow); }
 
  private:
-  // Whatever goes wrong, the process is gone then.
+  // After any error the process is gone.
   void tell(const std::string& line, Nanoseconds time_limit) {
     if (!process_) throw NeighbourLostError(lost_);
     try {
@@ -78,8 +78,8 @@ namespace {
 
 using explain::CompanionWork;
 
-// Launches are made for about so long at once: orders are heard between, and against a loop of 5 ms it is
-// short.
+// Launches made at once last about so long: orders are read between them, and it is short against a loop of 5
+// ms.
 constexpr Nanoseconds kStretch = milliseconds(1);
 constexpr int kIdlePollMilliseconds = 100;
 
@@ -101,8 +101,8 @@ class LoadRunner {
     run_stretch();
   }
 
-  // Without a pause the next launches are in the queue before the last ones are done; else it rests behind
-  // them for its share.
+  // At full duty the next launches are queued before the last ones end; else it rests after them for its
+  // share.
   void run_stretch() {
     const Nanoseconds began = device_->host_time();
     const auto count = std::max<std::int64_t>(1, std::llround(kStretch / current_->time));
@@ -121,7 +121,7 @@ class LoadRunner {
  private:
   struct Work {
     std::unique_ptr<PreparedOperation> work;
-    Nanoseconds time;  ///< of one launch
+    Nanoseconds time;  ///< for one launch
   };
 
   Work& prepared(CompanionWork kind) {
@@ -129,7 +129,7 @@ class LoadRunner {
     if (made.work) return made;
     made.work = device_->prepare(explain::companion_work(kind, device_->describe()), {.seed = seed_});
     constexpr int kLaunches = 3;
-    for (int i = 0; i < kLaunches; ++i) {  // the first ones load its kernels
+    for (int i = 0; i < kLaunches; ++i) {  // the first launches load its kernels
       const Nanoseconds began = device_->host_time();
       queue_->launch(*made.work);
       queue_->wait();

@@ -1,4 +1,4 @@
-// What the lines and plans begin with that processes of one program hand to each other.
+// The format header of lines and plans that processes of one program exchange.
 #pragma once
 
 #include <cstdint>

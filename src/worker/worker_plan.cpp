@@ -20,7 +20,10 @@ template <class Fields>
 void describe(Fields& fields, Described<Fields, Trial>& trial) {
   fields.require("operation");
   if constexpr (Fields::kWrites) {
-    fields("operation", *trial.operation());  // another process could not call a function of this one
+    if (trial.operation() == nullptr) {
+      throw UsageError(trial.subject.text() + ": another process cannot call a function of this one");
+    }
+    fields("operation", *trial.operation());
   } else {
     Operation operation = *trial.operation();
     fields("operation", operation);
@@ -44,7 +47,7 @@ void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
 }
 
 template <class Fields>
-void describe(Fields& fields, Described<Fields, CallableTrial>& trial) {
+void describe(Fields& fields, Described<Fields, CallableRequest>& trial) {
   fields("callable", trial.callable);
   fields("options", trial.options);
 }
@@ -73,7 +76,7 @@ void describe(Fields& fields, Described<Fields, WrittenError>& error) {
   fields("message", error.message);
 }
 
-// Before anything else is read: of another program's plan the rest means nothing.
+// Checked before anything else is read: the rest of another program's plan has no meaning.
 void check_envelope(const Json& document) {
   if (!has_format(document, kPlanFormat)) {
     throw UsageError(
@@ -87,7 +90,7 @@ void check_envelope(const Json& document) {
   }
 }
 
-// What measuring would refuse as well, with where it stands.
+// Measuring would refuse the same options; this error names their place in the plan.
 void check_options_of(const Trial& trial, std::size_t group, std::size_t number) {
   try {
     check_options(trial.options);
@@ -112,6 +115,17 @@ void check_plan(const WorkerPlan& plan) {
 
 }  // namespace
 
+[[noreturn]] static void throw_as(ExitCode code, const std::string& message) {
+  switch (code) {
+    case ExitCode::usage: throw UsageError(message);
+    case ExitCode::missing: throw MissingError(message);
+    case ExitCode::interrupted: throw InterruptedError();
+    default: throw FailedError(message);
+  }
+}
+
+void throw_as_kind(const Error& error) { throw_as(error.exit_code(), error.what()); }
+
 std::string write_plan(const WorkerPlan& plan) { return written_plan(kPlanFormat, kPlanVersion, plan); }
 std::string write_plan(const CallablePlan& plan) { return written_plan(kPlanFormat, kPlanVersion, plan); }
 
@@ -133,12 +147,7 @@ void rethrow_written_error(std::string_view text) {
   const Json document = Json::parse(text, nullptr, false);
   if (!has_format(document, kErrorFormat)) return;
   const auto error = read_value<WrittenError>(document, "error");
-  switch (error.exit_code) {
-    case ExitCode::usage: throw UsageError(error.message);
-    case ExitCode::missing: throw MissingError(error.message);
-    case ExitCode::interrupted: throw InterruptedError();
-    default: throw FailedError(error.message);
-  }
+  throw_as(error.exit_code, error.message);
 }
 
 }  // namespace jitterscope

@@ -1,4 +1,4 @@
-// A plan as one process hands it to another, and what comes back.
+// Plans and errors as one process passes them to another.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace jitterscope {
 
-/// {"format": "jitterscope-plan", "version": 1, …}: what the process is to open and to time. Of the plan,
-/// groups, verify and ceilings; listeners are the process's own.
+/// {"format": "jitterscope-plan", "version": 1, …}: the device to open and what to time. Of the plan, groups,
+/// verify, ceilings and trace_kernels are passed; listeners are the process's own.
 struct WorkerPlan {
   std::string device;  ///< as open_device takes it
   std::uint64_t device_seed = 1;
-  std::int64_t parent = 0;  ///< process that waits for the record; 0: none that is known
+  std::int64_t parent = 0;  ///< process that waits for the record; 0: unknown
   bool is_in_step = false;  ///< it follows orders that come after the plan (worker/in_step.hpp)
   Plan plan;
 };
 
-/// The same for a process of Python, which alone can load what is timed: groups of what is called beside each
-/// other.
-struct CallableTrial {
+/// The same for a Python process, which alone can load the callables: groups that are measured together.
+struct CallableRequest {
   std::string
       callable;  ///< FILE, FILE:FUNCTION or MODULE:FUNCTION: one callable, or a benchmark's several cases
   MeasureOptions options;
@@ -30,17 +29,18 @@ struct CallableTrial {
 struct CallablePlan {
   std::string device;  ///< as open_device takes it
   std::int64_t parent = 0;
-  std::vector<std::vector<CallableTrial>> groups;
+  std::vector<std::vector<CallableRequest>> groups;
 };
 
 std::string write_plan(const WorkerPlan& plan);
 std::string write_plan(const CallablePlan& plan);
-/// Throws UsageError, which names the place in the plan, where it is damaged, empty or of a newer version.
+/// Throws UsageError, naming the place in the plan, if it is damaged, empty or of another version.
 WorkerPlan read_plan(std::string_view text);
 
-/// An error as one process hands it to another; the other throws it anew from what it read.
+/// Writes an error for another process, which throws it again.
 std::string write_error(const Error& error);
-/// Does nothing where the text is no such error.
+/// Throws the error that the text holds; does nothing if it holds none.
+[[noreturn]] void throw_as_kind(const Error& error);
 void rethrow_written_error(std::string_view text);
 
 }  // namespace jitterscope

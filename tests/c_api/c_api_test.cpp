@@ -191,7 +191,7 @@ TEST_F(OnTheCpu, BadRequestsOfStudiesAreSentences) {
   Counted counted{.fail_at = 3, .reason = "no such luck"};
   const jitterscope_callable callable{"mine", launch, nullptr, nullptr, &counted};
   char* text = nullptr;
-  for (const auto& [request, words] : std::map<const char*, const char*>{
+  for (const auto& [request, words] : std::vector<std::pair<const char*, const char*>>{
            {"[", "ends in the middle"},
            {R"({"factors": ["cahce"]})", "no factor is called 'cahce' (did you mean 'cache'?)"},
            {R"({"time_limit_seconds": 0})", "time_limit_seconds"},
@@ -212,7 +212,7 @@ TEST_F(OnTheCpu, BadRequestsOfStudiesAreSentences) {
 
 TEST_F(OnTheCpu, BadRequestsAreSentences) {
   Counted counted;
-  for (const auto& [request, words] : std::map<const char*, const char*>{
+  for (const auto& [request, words] : std::vector<std::pair<const char*, const char*>>{
            {"", "empty"},
            {"[", "ends in the middle"},
            {R"({"options": {"cache": ["warm"]}})", "there is no option 'cache'"},

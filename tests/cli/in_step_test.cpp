@@ -9,13 +9,14 @@ namespace jitterscope {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 std::vector<WorkerPlan> plans_on(const std::vector<std::string>& devices, const MeasureOptions& options,
                                  const std::string& operation = "relu:count=1Mi") {
   std::vector<WorkerPlan> plans;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    WorkerPlan plan{.device = devices[i], .device_seed = i + 1};
+    WorkerPlan plan;
+    plan.device = devices[i];
+    plan.device_seed = i + 1;
     plan.plan.groups = {{{Operation::parse(operation), options}}};
     plan.plan.ceilings = false;
     plans.push_back(plan);
@@ -74,7 +75,61 @@ TEST(InStep, AnInterruptionStopsAllInTheMiddleOfThePlan) {
     ASSERT_FALSE(measurements.empty());
     EXPECT_EQ(measurements[0].stop_reason, StopReason::interrupted);
     EXPECT_GT(measurements[0].rounds.size(), 5u);
+    EXPECT_TRUE(record.interrupted);
   }
+}
+
+TEST(InStep, AnInterruptionStopsASustainedLoadAndWhatWouldFollow) {
+  MeasureOptions options = briefly(Load::sustained);
+  options.precision = 1e-9;
+  options.sustained_time_limit = seconds(1e5);
+  std::vector<WorkerPlan> plans = plans_on({"virtual:h200", "virtual:h200"}, options);
+  for (WorkerPlan& plan : plans) plan.plan.groups.push_back({{Operation::parse("add:count=1Ki"), options}});
+  int looks = 0;
+  const std::vector<RunRecord> records =
+      run_in_step(plans, {.executable = JITTERSCOPE_EXECUTABLE, .interrupted = [&] { return ++looks > 30; }});
+  for (const RunRecord& record : records) {
+    EXPECT_TRUE(record.interrupted);
+    ASSERT_EQ(record.entries.size(), 1u) << "the second group was not begun";
+    EXPECT_EQ(record.entries[0].result.measurements.at(0).stop_reason, StopReason::interrupted);
+  }
+}
+
+TEST(InStep, SeveralGroupsAndPairsStayInStep) {
+  std::vector<WorkerPlan> plans = plans_on({"virtual:h200", "virtual:a100"}, briefly(Load::burst));
+  for (WorkerPlan& plan : plans) {
+    const MeasureOptions options = plan.plan.groups[0][0].options;
+    plan.plan.groups.push_back(
+        {{Operation::parse("add:count=1Mi"), options}, {Operation::parse("mul:count=1Mi"), options}});
+    plan.plan.groups.push_back({{Operation::parse("copy:bytes=1Mi"), options}});
+  }
+  const std::vector<RunRecord> records = run_in_step(plans, {.executable = JITTERSCOPE_EXECUTABLE});
+  ASSERT_EQ(records[0].entries.size(), 4u);
+  ASSERT_EQ(records[1].entries.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto& first = records[0].entries[i].result.measurements;
+    const auto& second = records[1].entries[i].result.measurements;
+    ASSERT_EQ(first.size(), second.size());
+    for (std::size_t j = 0; j < first.size(); ++j) EXPECT_EQ(first[j].rounds.size(), second[j].rounds.size());
+  }
+}
+
+TEST(InStep, ATrialThatFailsInOneProcessEndsAllWithItsReason) {
+  const std::vector<WorkerPlan> plans =
+      plans_on({"virtual:h200", "virtual:laptop"}, briefly(Load::burst), "relu:count=8Gi");
+  try {
+    run_in_step(plans, {.executable = JITTERSCOPE_EXECUTABLE});
+    FAIL() << "the laptop's memory does not hold it";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("memory"));
+  }
+}
+
+TEST(InStep, EnginesThatEachProcessWouldChooseAreRefused) {
+  EXPECT_THROW(run_in_step(plans_on({"virtual:h200", "virtual:h200"}, briefly(Load::burst),
+                                    "conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1,engine=best"),
+                           {.executable = JITTERSCOPE_EXECUTABLE}),
+               UsageError);
 }
 
 TEST(InStep, TheErrorOfOneIsThrown) {

@@ -134,7 +134,7 @@ TEST(CallableSubject, ItsFailureEndsTheStudyAndOpensTheGate) {
   EXPECT_THROW(explain(session, TrialSubject(CallableWork{.name = "step", .launch = fail_at_the_tenth}),
                        short_study({"idle"})),
                FailedError);
-  EXPECT_FALSE(device.state().gate_is_closed);
+  EXPECT_FALSE(device.state().is_held);
 }
 
 }  // namespace

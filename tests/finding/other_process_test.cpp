@@ -61,20 +61,25 @@ TEST(OtherProcess, SlopesBelowZeroAreCounted) {
 
 // Its slices of 2 ms fall into short recordings of some rounds.
 TEST(OtherProcess, OnASharedDeviceNoTimeIsBelowZero) {
-  WorkerPlan plan{.device = "virtual:shared", .device_seed = 2, .plan = {}};
+  WorkerPlan plan{.device = "virtual:h200", .device_seed = 2, .plan = {}};
   MeasureOptions options;
   options.caches = {CacheState::warm};
   options.loads = {Load::burst};
   options.seed = 2;
   plan.plan.groups = {
       {{Operation::parse("conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc"), options}}};
-  const Result result = carry_out(plan, {[](auto&&...) {}, [] { return false; }}).entries.at(0).result;
+  const auto carried_out = [&] {
+    return carry_out(plan, {[](auto&&...) {}, [] { return false; }}).entries.at(0).result;
+  };
+  const double alone = carried_out().measurements.at(0).time.median.value();
+  plan.device = "virtual:shared";
+  const Result result = carried_out();
   const Measurement& measurement = result.measurements.at(0);
   const auto found = simulated::with_id(result.findings, "other_process");
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_GT(simulated::evidence_number(found[0], "negative_slopes"), 10);
   EXPECT_GT(measurement.launches.minimum, Nanoseconds(0));
-  EXPECT_NEAR(measurement.time.median.value(), 4965, 50);
+  EXPECT_NEAR(measurement.time.median.value(), alone, 0.02 * alone);  // its traffic costs a percent
   for (const Mode& mode : measurement.modes) EXPECT_GT(mode.location, Nanoseconds(0));
   for (const Finding& bimodal : simulated::with_id(result.findings, "bimodal")) {
     EXPECT_THAT(bimodal.sentence, Not(HasSubstr("-")));

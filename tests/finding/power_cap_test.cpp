@@ -14,7 +14,7 @@ struct Regime {
   bool counters = true, has_sensors = true, by_heat = false;
 };
 
-Result burst_and_sustained(const Regime& regime, std::uint64_t seed) {
+Result loads(const Regime& regime, std::uint64_t seed) {
   simulated::Record burst, sustained;
   burst.has_sensors = sustained.has_sensors = regime.has_sensors;
   sustained.conditions.load = Load::sustained;
@@ -33,7 +33,7 @@ std::vector<Finding> power_findings(const Result& result) {
 }
 
 TEST(PowerCap, GivesBothTimesBothClocksAndTheLimit) {
-  const auto findings = power_findings(burst_and_sustained({}, 1));
+  const auto findings = power_findings(loads({}, 1));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].sentence,
               HasSubstr("Under sustained load the power cap of 700 W lowers the SM clock from 161"));
@@ -45,16 +45,16 @@ TEST(PowerCap, GivesBothTimesBothClocksAndTheLimit) {
 }
 
 TEST(PowerCap, IsSeenAtOnePercent) {
-  const auto make = [](std::uint64_t seed) { return burst_and_sustained({.clock_drop = 0.01}, seed); };
+  const auto make = [](std::uint64_t seed) { return loads({.clock_drop = 0.01}, seed); };
   EXPECT_GE(simulated::detection_rate("power_cap", 300, make), 0.9);
 }
 
 TEST(PowerCap, AnEqualTimeUnderAnActiveCapIsNoFinding) {
-  EXPECT_THAT(power_findings(burst_and_sustained({.clock_drop = 0.0}, 1)), IsEmpty());
+  EXPECT_THAT(power_findings(loads({.clock_drop = 0.0}, 1)), IsEmpty());
 }
 
 TEST(PowerCap, WithoutSensorsTheCauseIsLeftOpen) {
-  const auto findings = power_findings(burst_and_sustained({.counters = false, .has_sensors = false}, 1));
+  const auto findings = power_findings(loads({.counters = false, .has_sensors = false}, 1));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].sentence, HasSubstr("The sensor that would tell the cause is not readable"));
   EXPECT_THAT(findings[0].sentence, ::testing::Not(HasSubstr("power")));
@@ -62,7 +62,7 @@ TEST(PowerCap, WithoutSensorsTheCauseIsLeftOpen) {
 }
 
 TEST(PowerCap, HeatIsNotThePowerCap) {
-  EXPECT_THAT(power_findings(burst_and_sustained({.counters = false, .by_heat = true}, 1)), IsEmpty());
+  EXPECT_THAT(power_findings(loads({.counters = false, .by_heat = true}, 1)), IsEmpty());
 }
 
 TEST(PowerCap, SlowerAtTheSameClockIsNotThePowerCap) {
@@ -77,8 +77,8 @@ TEST(PowerCap, SlowerAtTheSameClockIsNotThePowerCap) {
 }
 
 TEST(PowerCap, OnceForAllCachesAndTheOthersAreNamed) {
-  Result result = burst_and_sustained({}, 1);
-  for (Measurement cold : burst_and_sustained({.clock_drop = 0.05}, 2).measurements) {
+  Result result = loads({}, 1);
+  for (Measurement cold : loads({.clock_drop = 0.05}, 2).measurements) {
     cold.conditions.cache = CacheState::cold;
     result.measurements.push_back(cold);
   }

@@ -87,7 +87,7 @@ TEST(Callable, WhatFailsAsItIsLaunchedFails) {
     launch_kernel(queue);
   };
   EXPECT_THROW(measure_one(laboratory, {.name = "mine", .launch = fail_from_the_tenth}, kWarm), Error);
-  EXPECT_FALSE(laboratory.device.state().gate_is_closed);
+  EXPECT_FALSE(laboratory.device.state().is_held);
   // Nothing is left of it for the next one.
   EXPECT_NO_THROW(measure_one(laboratory, {.name = "other", .launch = launch_kernel}, kWarm));
 }
@@ -168,7 +168,7 @@ TEST(Callable, AnOperationsRoundsAreAsLongAsEachOther) {
 
 Script script_of_a_gpu() {
   Script script;
-  script.can_limit_gate = true;
+  script.can_limit_hold = true;
   return script;
 }
 

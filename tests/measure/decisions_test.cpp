@@ -13,7 +13,6 @@ namespace {
 
 using namespace scripted;
 using testing::Each;
-using testing::ElementsAre;
 using testing::Field;
 using testing::SizeIs;
 
@@ -85,7 +84,8 @@ TEST(Decisions, AVisitHasTheAgreedPlacementsAndEndsWhenAllAreOutOfTime) {
   ScriptedAgreement agreement;
   int visits = 0;
   agreement.decide = [&](Question question, std::vector<std::int64_t> own) {
-    if (question == Question::visit) own = {++visits > 4 ? 1 : 0, 2};
+    if (question == Question::out_of_time) own = {++visits > 4 ? 1 : 0};
+    if (question == Question::placements) own = {2};
     return own;
   };
   const Measurement measurement = measured(agreement, by_events());
@@ -128,7 +128,8 @@ TEST(Decisions, AreSettledByWhatTheyMean) {
   EXPECT_EQ(settled(Question::lost_round, 0, 2), 2);
   EXPECT_EQ(settled(Question::was_asleep, 0, 1), 1);
   EXPECT_EQ(settled(Question::shares_idle, 1, 0), 1) << "the first process decides";
-  EXPECT_THAT(settle(Question::visit, {{0, 2}, {1, 3}}), ElementsAre(1, 3));
+  EXPECT_EQ(settled(Question::placements, 2, 3), 3);
+  EXPECT_EQ(settled(Question::out_of_time, 0, 1), 1);
   const std::int64_t precise = 1 + static_cast<std::int64_t>(StopReason::precision),
                      late = 1 + static_cast<std::int64_t>(StopReason::time_limit);
   EXPECT_EQ(settled(Question::end_load, precise, 0), 0);

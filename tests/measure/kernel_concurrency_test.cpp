@@ -93,16 +93,16 @@ namespace {
 
 const Operation kTracedAdd = Operation::parse("add:count=1024");
 
-TracedWork traced_over_streams(std::int64_t streams, Gating gating) {
+TracedWork traced_over_streams(std::int64_t streams, Holding holding) {
   Laboratory laboratory;
   laboratory.device.script().kernels_per_launch = 8;
   laboratory.device.script().kernel_streams = streams;
   const auto prepared = laboratory.device.prepare(kTracedAdd, {});
-  return trace_launch(laboratory.device, laboratory.session.queue(), *prepared, gating);
+  return trace_launch(laboratory.device, laboratory.session.queue(), *prepared, holding);
 }
 
 TEST(TracedConcurrency, IsThatOfLaunchesThatAGateHeld) {
-  const auto found = traced_over_streams(4, Gating::possible).concurrency;
+  const auto found = traced_over_streams(4, Holding::possible).concurrency;
   ASSERT_TRUE(found);
   EXPECT_EQ(found->streams, 4);
   EXPECT_EQ(found->most_at_once, 4);
@@ -110,7 +110,7 @@ TEST(TracedConcurrency, IsThatOfLaunchesThatAGateHeld) {
 }
 
 TEST(TracedConcurrency, IsAsLaunchedWhereNoGateIsPossible) {
-  const auto found = traced_over_streams(4, Gating::impossible).concurrency;
+  const auto found = traced_over_streams(4, Holding::impossible).concurrency;
   ASSERT_TRUE(found);
   EXPECT_EQ(found->streams, 4);
   EXPECT_NEAR(found->mean_at_once, 1.0, 1e-6);
@@ -119,10 +119,10 @@ TEST(TracedConcurrency, IsAsLaunchedWhereNoGateIsPossible) {
 TEST(TracedConcurrency, OneStreamNeedsNoGate) {
   Laboratory laboratory;
   const auto prepared = laboratory.device.prepare(kTracedAdd, {});
-  const auto gates = [&] { return laboratory.device.state().counts[Call::close_gate]; };
+  const auto gates = [&] { return laboratory.device.state().counts[Call::hold]; };
   const std::int64_t before = gates();
   const TracedWork traced =
-      trace_launch(laboratory.device, laboratory.session.queue(), *prepared, Gating::possible);
+      trace_launch(laboratory.device, laboratory.session.queue(), *prepared, Holding::possible);
   EXPECT_EQ(gates(), before);
   ASSERT_TRUE(traced.concurrency);
   EXPECT_EQ(traced.concurrency->streams, 1);

@@ -94,7 +94,7 @@ TEST(LaunchKernels, EachKernelOfALaunchHasItsMedian) {
   laboratory.device.script().launch_time = [](const auto&) { return microseconds(90); };
   const auto prepared = laboratory.device.prepare(kLoopedAdd, {});
   const auto kernels =
-      trace_launch(laboratory.device, laboratory.session.queue(), *prepared, Gating::possible).kernels;
+      trace_launch(laboratory.device, laboratory.session.queue(), *prepared, Holding::possible).kernels;
   ASSERT_EQ(kernels.size(), 3u);
   for (const LaunchKernel& kernel : kernels) EXPECT_NEAR(kernel.median.value(), 30e3, 1e3);
 }
@@ -103,7 +103,7 @@ TEST(LaunchKernels, LostRecordsAreNoKernels) {
   Laboratory laboratory;
   laboratory.device.script().lost_records = 1;
   const auto prepared = laboratory.device.prepare(kLoopedAdd, {});
-  EXPECT_THROW(trace_launch(laboratory.device, laboratory.session.queue(), *prepared, Gating::possible),
+  EXPECT_THROW(trace_launch(laboratory.device, laboratory.session.queue(), *prepared, Holding::possible),
                FailedError);
 }
 

@@ -1,4 +1,4 @@
-// Whatever the device does, the loop ends, with the gate open.
+// Whatever the device does, the loop ends, with the queue released.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ Script any_script(Random& random) {
   }
   if (random.below(3) == 0) {
     const Call call = any_of(random, {Call::launch, Call::mark, Call::wait, Call::wait_for, Call::elapsed,
-                                      Call::stamp, Call::set_cache, Call::sensors, Call::close_gate});
+                                      Call::stamp, Call::set_cache, Call::sensors, Call::hold});
     script.failure = Failure{call, static_cast<std::int64_t>(random.below(3000))};
   }
   // One launch may last seconds, and a round holds a few: generous, but far from endless.
@@ -98,7 +98,7 @@ TEST(Loop, EndsWithTheGateOpenForAnyScript) {
     } catch (const std::logic_error& error) {
       ADD_FAILURE() << "seed " << seed << ": " << error.what();
     }
-    EXPECT_FALSE(device.state().gate_is_closed) << "seed " << seed;
+    EXPECT_FALSE(device.state().is_held) << "seed " << seed;
   }
   // A quarter of the scripts cannot be recorded, and some of the failures come too late to be met.
   EXPECT_GE(measured, 90);

@@ -23,9 +23,9 @@ Script exact_script(Nanoseconds launch_time) {
 
 std::vector<double> read_round(Bench& bench, RoundTimer& timer) {
   std::vector<Mark> marks;
-  if (timer.may_be_gated()) bench.queue->close_gate();
+  if (timer.may_be_held()) bench.queue->hold();
   timer.enqueue(marks);
-  bench.queue->open_gate();
+  bench.queue->release();
   bench.queue->wait();
   std::vector<double> values;
   for (const Nanoseconds time : timer.read(marks)) values.push_back(time.value());
@@ -145,7 +145,7 @@ TEST(EagerRound, IncludesTheHostWhereTheHostIsSlower) {
   eager.queue = QueueMode::eager;
   Bench bench(script);
   RoundRunner runner(bench.work(), RoundShape(), eager, Calibration());
-  const Round round = runner.run_gated_round(milliseconds(20), Nanoseconds(0));
+  const Round round = runner.run_held_round(milliseconds(20), Nanoseconds(0));
   ASSERT_EQ(round.launches.size(), 1u);
   EXPECT_EQ(round.launches_per_value, 20);
   EXPECT_NEAR(round.time().value(), 9e3, 200);
@@ -175,7 +175,7 @@ TEST(EagerRound, IsColdAtEachLaunch) {
   calibration.events.value = script.events_constant;
   Bench bench(script);
   RoundRunner runner(bench.work(CacheState::cold), RoundShape(), eager, calibration);
-  const Round round = runner.run_gated_round(milliseconds(20), Nanoseconds(0));
+  const Round round = runner.run_held_round(milliseconds(20), Nanoseconds(0));
   EXPECT_NEAR(round.time().value(), 40e3, 1.0);
 }
 
@@ -187,7 +187,7 @@ TEST(EagerRound, HoldsAllLaunchesWhereTheGrainIsCoarse) {
   Bench bench;
   const RoundShape shape = shape_round(microseconds(100), CacheState::warm, Load::burst, eager, calibration);
   RoundRunner runner(bench.work(), shape, eager, calibration);
-  EXPECT_GE(runner.run_gated_round(milliseconds(20), Nanoseconds(0)).launches_per_value, 18);
+  EXPECT_GE(runner.run_held_round(milliseconds(20), Nanoseconds(0)).launches_per_value, 18);
 }
 
 }  // namespace

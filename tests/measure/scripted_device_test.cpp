@@ -16,11 +16,11 @@ Script exact_script() {
 
 TEST(ScriptedDevice, WaitOnClosedGateIsNoticed) {
   Bench bench;
-  bench.queue->close_gate();
+  bench.queue->hold();
   const Mark mark = bench.queue->mark();
   EXPECT_THROW(bench.queue->wait(), std::logic_error);
   EXPECT_THROW(bench.queue->wait_for(mark), std::logic_error);
-  bench.queue->open_gate();
+  bench.queue->release();
   EXPECT_NO_THROW(bench.queue->wait_for(mark));
 }
 
@@ -43,12 +43,12 @@ TEST(ScriptedDevice, IdleQueueShowsLaunchGapsAndAGatedOneDoesNot) {
     const Mark before = bench.queue->mark();
     for (int i = 0; i < 3; ++i) bench.queue->launch(*bench.operation);
     const Mark after = bench.queue->mark();
-    bench.queue->open_gate();
+    bench.queue->release();
     bench.queue->wait();
     return bench.queue->elapsed(before, after).value();
   };
   EXPECT_GT(three_launches(), 30e3);
-  bench.queue->close_gate();
+  bench.queue->hold();
   EXPECT_DOUBLE_EQ(three_launches(), 5e3);
 }
 

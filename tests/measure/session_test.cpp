@@ -102,7 +102,7 @@ TEST(Session, FailureInTheMiddleIsThrownWithTheGateOpen) {
       options.time_limit = seconds(60);
       options.minimum_rounds = 100;
       EXPECT_THROW(laboratory.measure(options), FailedError);
-      EXPECT_FALSE(laboratory.device.state().gate_is_closed);
+      EXPECT_FALSE(laboratory.device.state().is_held);
       EXPECT_NO_THROW(laboratory.session.queue().wait());
     }
   }
@@ -188,7 +188,7 @@ TEST(Session, CallableMayThrowWhatItLikes) {
     launch_kernel(queue);
   };
   EXPECT_THROW(measure(device, launch, kWarmBurst), std::out_of_range);
-  EXPECT_FALSE(device.state().gate_is_closed);
+  EXPECT_FALSE(device.state().is_held);
 }
 
 // Another clock in each 30 ms.

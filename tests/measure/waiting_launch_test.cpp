@@ -18,7 +18,7 @@ void launch_and_wait(NativeQueue queue) {
 
 Script script_of_a_gpu(Nanoseconds kernel) {
   Script script;
-  script.can_limit_gate = true;
+  script.can_limit_hold = true;
   script.launch_time = [kernel](const auto&) { return kernel; };
   return script;
 }
@@ -49,10 +49,10 @@ TEST(WaitingLaunch, KnownToWaitMeetsNoGate) {
   Bench bench(script_of_a_gpu(microseconds(50)));
   Known known;
   EXPECT_TRUE(make_first_call(bench.device, *bench.queue, known, Nanoseconds(0)).waits_for_queue);
-  EXPECT_EQ(count_of(bench.device.log(), Call::close_gate), 0);
+  EXPECT_EQ(count_of(bench.device.log(), Call::hold), 0);
 }
 
-// Its second and its third set of outputs are allocated behind the gate, and then none.
+// Its second and its third set of outputs are allocated in the held queue, and then none.
 TEST(WaitingLaunch, OneThatLoadsOrAllocatesAFewTimesIsNone) {
   Bench bench(script_of_a_gpu(microseconds(50)));
   class Loading final : public Workload {

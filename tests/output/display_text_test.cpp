@@ -41,7 +41,7 @@ TEST(DisplayText, ANameIsShortenedWhereItSaysLeast) {
   EXPECT_EQ(shortened("conv2d n=32,c=64", 16), "conv2d n=32,c=64");
   EXPECT_EQ(shortened("conv2d n=32,c=64,hw=56", 21), "conv2d n=32,c=64,…");
   EXPECT_EQ(shortened("conv2d n=32,c=64,hw=56", 15), "conv2d n=32,…");
-  EXPECT_EQ(shortened("events behind a gate, less the constant", 30), "events behind a…s the constant");
+  EXPECT_EQ(shortened("events in a held queue, less the constant", 30), "events in a hel…s the constant");
   // Of a path both ends tell it from others.
   EXPECT_EQ(shortened("layer2.0.downsample.0.dgrad", 20), "layer2.0.d…e.0.dgrad");
   for (std::size_t width = 1; width < 27; ++width) {

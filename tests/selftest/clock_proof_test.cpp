@@ -9,7 +9,7 @@ TEST(ClockProof, ATruthfulDevicePasses) {
   ASSERT_EQ(verdicts(lines), std::vector{Verdict::passed});
   EXPECT_NEAR(lines[0].value->value, 1.0, 2e-4);
   EXPECT_THAT(lines[0].note, testing::HasSubstr("1900 MHz"));
-  EXPECT_FALSE(court.device.state().gate_is_closed);
+  EXPECT_FALSE(court.device.state().is_held);
 }
 
 // The other way round: 1 % too slow by the stamps.

@@ -1,5 +1,5 @@
 // A device that does what a script says, in virtual time: nothing sleeps, nothing is random but by seed.
-// It is strict where hardware hangs or lies: a wait on a closed gate and a read of a mark that the queue has
+// It is strict where hardware hangs or lies: a wait on a held queue and a read of a mark that the queue has
 // not passed throw std::logic_error, and so does a loop that does not end.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace jitterscope::scripted {
 enum class Call {
   idle,
   idle_awake,
-  close_gate,
-  open_gate,
+  hold,
+  release,
   set_cache,
   launch,
   mark,
@@ -63,7 +63,7 @@ struct Script {
   Nanoseconds grain = Nanoseconds(32);            ///< marks are read as multiples of this; zero: exact
   Nanoseconds eviction_time = microseconds(50);
   bool can_record = true;
-  bool can_limit_gate = false;                            ///< as a GPU's queue, which holds few launches
+  bool can_limit_hold = false;                            ///< as a GPU's queue, which holds few launches
   std::int64_t kernels_per_launch = 1, lost_records = 0;  ///< (tracer)
   /// That a launch's kernels are on in turn, by the tracer: side by side where a gate held the launch, else
   /// one after the other, as behind a slow host.
@@ -116,7 +116,7 @@ struct State {
   std::optional<std::uint64_t> traced_launch = {};  ///< that the tracer was told of
   std::uint32_t calls = 0;                          ///< that put something on the device
   std::int64_t times_dry = 0;                       ///< launches that found the queue empty and its gate open
-  bool gate_is_closed = false;
+  bool is_held = false;
 
   /// Notes a call; throws the failure that the script wants here.
   void note(const LoggedCall& call);
@@ -132,7 +132,7 @@ struct Stream {
 
 /// What a callable does to launch one kernel on the queue that it is given.
 void launch_kernel(NativeQueue queue);
-/// What a callable does that waits for the queue itself: behind a closed gate, until that gives up.
+/// What a callable does that waits for the queue itself: in a held queue, until that is released.
 void wait_for_queue(NativeQueue queue);
 
 class ScriptedDevice final : public Device {

@@ -29,7 +29,7 @@ void ScriptedQueue::enqueue(Kernel& kernel) {
   const std::int64_t index = kernel.enqueued++;
   if (!recording_) {
     state_.advance(kernel.fixed_time ? microseconds(2) : state_.script.launch_cost(index));
-    if (!state_.gate_is_closed && free_ < state_.now) ++state_.times_dry;
+    if (!state_.is_held && free_ < state_.now) ++state_.times_dry;
   }
   put({.kind = Item::Kind::kernel, .kernel = &kernel});
 }
@@ -41,7 +41,7 @@ void ScriptedQueue::put(Item item) {
   }
   item.launch = state_.traced_launch;
   item.correlation = ++state_.calls;
-  if (state_.gate_is_closed) {
+  if (state_.is_held) {
     item.was_held = true;
     held_.push_back(item);
   } else {
@@ -94,36 +94,36 @@ void ScriptedQueue::execute_kernel(const Item& item, Nanoseconds start) {
   cache_ = CacheState::warm;
 }
 
-void ScriptedQueue::close_gate() {
-  state_.note({Call::close_gate});
-  state_.gate_is_closed = true;
-  gate_closed_at_ = state_.now;
+void ScriptedQueue::hold() {
+  state_.note({Call::hold});
+  state_.is_held = true;
+  held_since_ = state_.now;
 }
 
-bool ScriptedQueue::limit_gate(Nanoseconds limit) {
-  if (!state_.script.can_limit_gate) return false;
-  gate_limit_ = limit > Nanoseconds(0) ? limit : kGateLimit;
+bool ScriptedQueue::limit_hold(Nanoseconds limit) {
+  if (!state_.script.can_limit_hold) return false;
+  hold_limit_ = limit > Nanoseconds(0) ? limit : kHoldLimit;
   return true;
 }
 
 void ScriptedQueue::synchronize() {
-  if (state_.gate_is_closed) {
-    state_.now = std::max(state_.now, gate_closed_at_ + gate_limit_ + Nanoseconds(1));
-    open_gate();
+  if (state_.is_held) {
+    state_.now = std::max(state_.now, held_since_ + hold_limit_ + Nanoseconds(1));
+    release();
   }
   state_.now = std::max(state_.now, free_);
   state_.advance(state_.script.wait_cost);
 }
 
-void ScriptedQueue::throw_if_gate_timed_out() {
-  if (!std::exchange(gate_timed_out_, false)) return;
-  throw GateTimeoutError("the scripted gate opened by itself");
+void ScriptedQueue::throw_if_hold_timed_out() {
+  if (!std::exchange(hold_timed_out_, false)) return;
+  throw HoldTimeoutError("the scripted queue was released by itself");
 }
 
-void ScriptedQueue::open_gate() noexcept {
-  state_.log.push_back({Call::open_gate});
-  if (state_.gate_is_closed && state_.now > gate_closed_at_ + gate_limit_) gate_timed_out_ = true;
-  state_.gate_is_closed = false;
+void ScriptedQueue::release() noexcept {
+  state_.log.push_back({Call::release});
+  if (state_.is_held && state_.now > held_since_ + hold_limit_) hold_timed_out_ = true;
+  state_.is_held = false;
   for (const Item& item : held_) execute(item);
   held_.clear();
 }
@@ -183,10 +183,10 @@ void ScriptedQueue::replay(Recording& recording) {
 
 void ScriptedQueue::wait() {
   state_.note({Call::wait});
-  if (state_.gate_is_closed) throw std::logic_error("a wait on a closed gate hangs");
+  if (state_.is_held) throw std::logic_error("a wait on a closed gate hangs");
   state_.now = std::max(state_.now, free_);
   state_.advance(state_.script.wait_cost);
-  throw_if_gate_timed_out();
+  throw_if_hold_timed_out();
 }
 
 void ScriptedQueue::wait_for(Mark mark) {
@@ -194,7 +194,7 @@ void ScriptedQueue::wait_for(Mark mark) {
   if (!marks_[mark.slot]) throw std::logic_error("a wait for a mark behind a closed gate hangs");
   state_.now = std::max(state_.now, *marks_[mark.slot]);
   state_.advance(state_.script.wait_cost);
-  throw_if_gate_timed_out();
+  throw_if_hold_timed_out();
 }
 
 Nanoseconds ScriptedQueue::passed(const std::vector<std::optional<Nanoseconds>>& ring,

@@ -35,9 +35,9 @@ class ScriptedQueue final : public Queue {
   /// As cuStreamSynchronize.
   void synchronize();
 
-  void close_gate() override;
-  void open_gate() noexcept override;
-  bool limit_gate(Nanoseconds limit) override;
+  void hold() override;
+  void release() noexcept override;
+  bool limit_hold(Nanoseconds limit) override;
   void launch(Workload& workload) override;
   Mark mark() override;
   ClockStamp stamp_clock() override;
@@ -52,7 +52,7 @@ class ScriptedQueue final : public Queue {
 
  private:
   void put(Item item);
-  void throw_if_gate_timed_out();
+  void throw_if_hold_timed_out();
   void execute(const Item& item);
   void execute_kernel(const Item& item, Nanoseconds start);
   Nanoseconds passed(const std::vector<std::optional<Nanoseconds>>& ring, std::uint32_t slot) const;
@@ -63,9 +63,9 @@ class ScriptedQueue final : public Queue {
   Random random_{1};
   Nanoseconds free_;  ///< when the last item ends
   CacheState cache_ = CacheState::warm;
-  static constexpr Nanoseconds kGateLimit = seconds(10);
-  Nanoseconds gate_limit_ = kGateLimit, gate_closed_at_ = {};
-  bool gate_timed_out_ = false;
+  static constexpr Nanoseconds kHoldLimit = seconds(10);
+  Nanoseconds hold_limit_ = kHoldLimit, held_since_ = {};
+  bool hold_timed_out_ = false;
   std::vector<Item> held_;
   std::vector<Item>* recording_ = nullptr;
   std::vector<std::optional<Nanoseconds>> marks_, stamps_;

@@ -180,13 +180,15 @@ TEST(FreshProcesses, TheBestEngineIsFoundByTheFirst) {
   const StandIn stand_in("1) kill -KILL $$ ;;", record);
   const ProcessRecords found =
       run_in_fresh_processes("virtual:quiet", plan, {.executable = stand_in.program(), .count = 3});
-  const auto asked = [&](int process) { return stand_in.plan(process).plan.groups[0][1].operation; };
-  EXPECT_EQ(asked(1), plan.groups[0][1].operation);
-  EXPECT_EQ(asked(2), plan.groups[0][1].operation);
+  const auto asked = [&](int process) {
+    return Operation(*stand_in.plan(process).plan.groups[0][1].operation());
+  };
+  EXPECT_EQ(asked(1), *plan.groups[0][1].operation());
+  EXPECT_EQ(asked(2), *plan.groups[0][1].operation());
   EXPECT_EQ(asked(3), Operation::parse(convolution + "eng3_k2=1"));
-  EXPECT_EQ(stand_in.plan(3).plan.groups[0][0].operation, plan.groups[0][0].operation);
+  EXPECT_EQ(*stand_in.plan(3).plan.groups[0][0].operation(), *plan.groups[0][0].operation());
   ASSERT_THAT(found.records, SizeIs(2));
-  EXPECT_EQ(std::get<Operation>(found.records[1].entries[1].result.subject), plan.groups[0][1].operation);
+  EXPECT_EQ(std::get<Operation>(found.records[1].entries[1].result.subject), *plan.groups[0][1].operation());
 }
 
 TEST(FreshProcesses, APlanForPythonNamesItsCallables) {

@@ -64,7 +64,7 @@ TEST(WorkerPlan, IsReadAsItWasWritten) {
   EXPECT_TRUE(read.plan.trace_kernels);
   ASSERT_EQ(read.plan.groups.size(), 1u);
   ASSERT_EQ(read.plan.groups[0].size(), 2u);
-  EXPECT_EQ(read.plan.groups[0][1].operation, Operation::parse("add:count=2048"));
+  EXPECT_EQ(*read.plan.groups[0][1].operation(), Operation::parse("add:count=2048"));
   EXPECT_EQ(write_plan(read), write_plan(some_plan()));
 }
 
@@ -126,7 +126,7 @@ TEST(WorkerPlan, HoldsAnyOperation) {
       ADD_FAILURE() << text << ": " << error.what();
       continue;
     }
-    EXPECT_EQ(read_plan(write_plan(plan)).plan.groups[0][0].operation, Operation::parse(text)) << text;
+    EXPECT_EQ(*read_plan(write_plan(plan)).plan.groups[0][0].operation(), Operation::parse(text)) << text;
   }
 }
 
@@ -206,7 +206,7 @@ TEST(WrittenError, ComesBackAsItsKind) {
   EXPECT_EQ(rethrown<UsageError>(UsageError("a \"quoted\"\nword")), "a \"quoted\"\nword");
   EXPECT_EQ(rethrown<MissingError>(MissingError("no GPU")), "no GPU");
   EXPECT_EQ(rethrown<FailedError>(FailedError("out of memory")), "out of memory");
-  EXPECT_EQ(rethrown<FailedError>(GateTimeoutError("the gate")), "the gate");
+  EXPECT_EQ(rethrown<FailedError>(HoldTimeoutError("the gate")), "the gate");
   EXPECT_EQ(rethrown<InterruptedError>(InterruptedError()), "interrupted");
 }
 

@@ -31,7 +31,7 @@
 #include "study/loss_scaling.hpp"
 #include "study/study.hpp"
 
-// The steps of `advise`: what is measured, in which order, within a budget.
+// Carries out `advise`: measures the work and tries remedies step by step within a budget.
 
 namespace jitterscope::cli {
 
@@ -40,22 +40,22 @@ struct Invocation;
 struct AdviceRequest {
   std::vector<std::string> targets;
   std::string only, provider = "auto", device = "auto";
-  std::vector<std::string> allowed;  ///< studies; empty: all
-  MeasureOptions options;            ///< of bursts, in one cache state
+  std::vector<std::string> allowed;  ///< ids of studies; empty: all
+  MeasureOptions options;            ///< for bursts in one cache state
   std::int64_t processes = 3;
   Nanoseconds budget = seconds(300);
 };
 
 class AdvisedWork {
  public:
-  /// Reads the work. Fills device and title of the record, whose goal, margin and tolerance are there. Throws
-  /// UsageError where nothing of it can run on the device.
+  /// Reads the work. Fills the record's device and title; goal, margin and tolerance must be set. Throws
+  /// UsageError if none of the work can run on the device.
   AdvisedWork(AdviceRequest request, const Invocation& invocation, study::AdviceRecord& record);
 
-  /// What would be tried, for --dry-run.
+  /// Returns the remedies that would be tried, for --dry-run.
   std::string plan_text();
-  /// Measures the work as it is, step after step what is left to try, and in the end the sum. Ctrl-C ends it
-  /// with what is known.
+  /// Measures the work as it is, then in each step the remedies that are left, and last the remedies taken
+  /// together. After Ctrl-C the record holds what is known.
   void advise();
 
  private:
@@ -78,24 +78,23 @@ class AdvisedWork {
   AdviceRequest request_;
   const Invocation& invocation_;
   study::AdviceRecord& record_;
-  WorkList work_;                  ///< as it is
+  WorkList work_;                  ///< the work as it is
   std::vector<AppliedArm> taken_;  ///< in the order in which they were taken
   Nanoseconds began_;
-  /// Of one trial in one process, as the last comparison took it, and without verification.
+  /// Time of one trial in one process of the last comparison, without verification.
   Nanoseconds time_of_trial_;
-  /// How long verification took in the last comparison that had one, over what verification_time says.
+  /// Measured over predicted (verification_time) duration of the last verification.
   double verification_factor_ = 1.0;
 };
 
-// The layers of a work as it is, before any advice: how long each takes, and what hardware counts of it.
+// Below: the layers of the work before any advice, with times and hardware counters.
 
-/// Fills the layers of the record, which says whether it was interrupted. Throws FailedError where nothing
-/// was measured.
+/// Fills the record's layers and says whether it was interrupted. Throws FailedError if nothing was measured.
 void measure_layers(const WorkList& work, const MeasureOptions& options, const Invocation& invocation,
                     study::AdviceRecord& record);
 
-/// What hardware counts of the longest: it says why they take so long, and no remedy depends on it. In a
-/// process of its own, where the counters' hooks move no time. The record's notes say where there is nothing.
+/// Counts hardware events of the longest layers: they explain times, and no remedy depends on them. Uses a
+/// separate process, where the counters' hooks change no time. Adds notes if there are no counters.
 void count_longest_layers(const MeasureOptions& options, const Invocation& invocation,
                           study::AdviceRecord& record);
 
@@ -108,11 +107,11 @@ struct AdviseFlags {
   ReportFlags report;
   std::string provider = "auto", only, json, margin = "1%", tolerance = "1%", goal = "latency";
   std::int64_t processes = 3;
-  double budget = 300.0;  // seconds
+  double budget = 300.0;  // in seconds
   bool dry_run = false;
 };
 
-// Of the studies that are none, each is asked by itself.
+// Refuses studies without remedies, which the user can ask by themselves.
 void require_remedy(const std::string& name) {
   if (name != study::kLossScaling.id && study::find_study(name).is_remedy) return;
   throw UsageError(fmt::format(
@@ -194,7 +193,7 @@ class AdviseCommand {
     MeasureOptions options = flags_.measure.options();
     if (flags_.measure.caches.empty()) options.caches = {CacheState::warm};
     options.loads = {Load::burst};
-    // Three processes, in which remedies alternate, know a ratio about twice as well as one knows a time.
+    // Three processes with alternating remedies know a ratio about twice as well as one process knows a time.
     if (!flags_.measure.asks_for_precision()) options.precision = record_.margin;
     return options;
   }
@@ -210,7 +209,7 @@ class AdviseCommand {
 
 void add_advise_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<AdviseFlags>();
-  flags->measure.queue = "eager";  // as programs launch: what the host costs can be saved as well
+  flags->measure.queue = "eager";  // as programs launch: host time can be saved, too
   flags->measure.help = {.caches =
                              "the one cache state that the work has: warm, cold, dirty or produced "
                              "(default: warm)",
@@ -258,25 +257,25 @@ void add_advise_command(CLI::App& app, Invocation& invocation) {
 
 namespace {
 
-// Where remedies are tried: most of the time, and not the many layers that hold none of it.
+// Remedies are tried on the layers that take this share of the time, not on the many that take little.
 constexpr double kShareOfTime = 0.9;
-// Of the budget, for the first step: it has the most arms, and the others and the sum come after it.
+// Share of the budget for the first step, which has the most arms; other steps and the sum come after it.
 constexpr double kShareOfFirstStep = 0.45;
-// A trial of a comparison, before one was made: it shares its idles, but is prepared and verified as well.
+// Trial over run, until a comparison was made: a trial shares its idles, but is also prepared and verified.
 constexpr double kTrialOverRun = 1.0;
 
-// Wider types are left out: they take memory, and most of a step's time. On an H200 float64 took 128 % longer
+// Excludes wider types: they take memory, and most of a step's time. On an H200 float64 took 128 % longer
 // than float32 for six convolutions of ResNet-50 together, though three of them were faster in it.
 constexpr double kMostMemory = 1.01;
 
-// How much of the work as it is one launch does.
+// Returns the work of one launch relative to the work as it is.
 double work_of(std::span<const AppliedArm> arms) {
   double work = 1.0;
   for (const AppliedArm& applied : arms) work *= applied.arm.work;
   return work;
 }
 
-// Of all operands.
+// Returns the bytes of all operands.
 double memory_of(const WorkList& work) {
   double bytes = 0.0;
   for (const Layer& layer : work.model.layers) {
@@ -286,7 +285,7 @@ double memory_of(const WorkList& work) {
   return bytes;
 }
 
-// Of the operations of the layers, longest first: how many fit, each tried by every arm and verified.
+// Returns how many layers, the longest first, fit in the time if every arm tries and verifies each.
 std::size_t layers_that_fit(std::span<const study::AdvisedLayer> layers, std::size_t arms,
                             Nanoseconds trials_of_a_layer, Nanoseconds time) {
   std::size_t fit = 0;
@@ -301,7 +300,7 @@ std::size_t layers_that_fit(std::span<const study::AdvisedLayer> layers, std::si
   return std::max<std::size_t>(1, fit);
 }
 
-// The layers of the work on which remedies are tried.
+// Keeps the layers on which remedies are tried.
 WorkList tried_of(WorkList work, std::span<const study::AdvisedLayer> layers) {
   std::vector<bool> keep;
   for (const Layer& layer : work.model.layers) {
@@ -318,12 +317,12 @@ bool is_allowed(const std::vector<std::string>& allowed, const study::Study& stu
   return allowed.empty() || std::ranges::find(allowed, study.id) != allowed.end();
 }
 
-// Where there is something to write as well.
+// True if the remedy also has lines to write.
 bool is_remedy(const study::Study& study, const study::Arm& arm) {
   return arm.is_remedy && !study.remedy(arm.name).lines.empty();
 }
 
-// What is launched is changed before how it is launched.
+// Arms that change what is launched come before arms that change how it is launched.
 std::vector<AppliedArm> with_arm(std::vector<AppliedArm> arms, const AppliedArm& arm) {
   auto place = arms.end();
   if (!arm.study->saves_host_time) {
@@ -369,8 +368,8 @@ ComparedAlternative AdvisedWork::applied(const std::string& label, std::span<con
   return apply_arms(label, arms, work, options, request_.provider, record_.device);
 }
 
-// All arms of all studies that are left, as the work is now. The device is open no longer than that: its
-// memory is the workers'.
+// Returns all arms of the studies that are left, for the work as it is now. Closes the device at once, so
+// that the workers can use its memory.
 std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
   const std::unique_ptr<Device> device = open_device(request_.device, request_.options.seed);
   const double most_memory = memory_of(work) * kMostMemory;
@@ -401,7 +400,7 @@ std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
       leave_out("it is about " + study.concerns);
       continue;
     }
-    // What such a GPU would gain no other one need gain.
+    // A simulated GPU only models how these kernels move data: a gain there says nothing about a real GPU.
     std::erase_if(context.operations,
                   [&](const Operation& each) { return is_only_moved(each, record_.device); });
     if (context.operations.empty()) {
@@ -448,7 +447,7 @@ void AdvisedWork::advise() {
   if (!taken_.empty() && !record_.interrupted) measure_together();
 }
 
-// Above the live line, so that one sees how far it is.
+// Prints a line above the live line, to show the progress.
 void AdvisedWork::say(const std::string& stage) const {
   fmt::print(stderr, "jitterscope: {}, {} of {} left\n", stage,
              duration_text(std::max(Nanoseconds(0), time_left())), duration_text(request_.budget));
@@ -499,7 +498,7 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
   return record;
 }
 
-// The first process verifies, and the others do not.
+// Only the first process verifies.
 void AdvisedWork::learn_durations(std::span<const Nanoseconds> durations, const WorkList& work,
                                   std::size_t alternatives, bool verified) {
   if (durations.empty()) return;
@@ -517,7 +516,7 @@ void AdvisedWork::learn_durations(std::span<const Nanoseconds> durations, const 
   verification_factor_ *= std::max(0.0, (durations.front() - without) / foreseen);
 }
 
-// Whether one was taken.
+// True if a remedy was taken.
 bool AdvisedWork::step() {
   const WorkList work = tried_of(work_, record_.layers);
   const WorkList now = applied("", taken_, work, request_.options).work;
@@ -556,7 +555,7 @@ bool AdvisedWork::step() {
   return true;
 }
 
-// What is launched is written before how it is launched: a graph holds the model as it was captured.
+// Lines on what is launched come before lines on how: a graph holds the model as it was captured.
 void AdvisedWork::recommend(const study::Study& study, const std::string& arm) {
   std::vector<Operation> operations;
   for (const Layer& layer : work_.model.layers) {
@@ -575,7 +574,7 @@ void AdvisedWork::measure_together() {
   const std::vector<std::vector<AppliedArm>> alternatives = {{}, taken_};
   const std::vector<std::string> names = {"as it is", "with all that was taken"};
   const WorkList tried = tried_of(work_, record_.layers);
-  // All layers, if there is time for them, and compared with float64, if there is time for that as well.
+  // Measures all layers if there is time, and compares with float64 if there is time for that, too.
   const bool all_fit = duration_of(work_.model.layers.size() * names.size()) <= time_left();
   const WorkList& whole = all_fit ? work_ : tried;
   const Nanoseconds verified =
@@ -592,7 +591,7 @@ void AdvisedWork::measure_together() {
   record_.together = compare(alternatives, whole, names, request_.options, verify);
   if (record_.interrupted) return;
   // A sustained measurement lasts until time and clock have settled: some seconds each.
-  constexpr double kSustained = 2.0;  // seconds
+  constexpr double kSustained = 2.0;  // in seconds
   MeasureOptions options = request_.options;
   options.loads = {Load::sustained};
   options.sustained_time_limit = seconds(kSustained);
@@ -610,7 +609,7 @@ void AdvisedWork::measure_together() {
 
 namespace {
 
-// In one process.
+// Carries out the plan in one process.
 RunRecord carried_out(Plan plan, const Invocation& invocation, study::AdviceRecord& record) {
   plan.ceilings = false;
   RunRecord found;
@@ -651,7 +650,7 @@ void count_longest_layers(const MeasureOptions& options, const Invocation& invoc
   constexpr std::size_t kMost = 3;
   const std::size_t count = std::min(kMost, record.layers.size());
   MeasureOptions counting = options;
-  counting.time_limit = milliseconds(50);  // the times are known
+  counting.time_limit = milliseconds(50);  // the times are already known
   counting.counters.emplace();
   Plan plan;
   for (std::size_t i = 0; i < count; ++i) {

@@ -5,7 +5,7 @@
 #include "output/cells.hpp"
 #include "report/drawing.hpp"
 
-// From how the work is to what it can be: each step's remedy, and what every remedy that was tried gave.
+// Plots the path from the work as it is to the work with all remedies taken, and every remedy tried.
 
 namespace jitterscope::report {
 namespace {
@@ -14,7 +14,7 @@ using namespace study;
 
 struct PathRow {
   std::string name;
-  Nanoseconds before, after;  ///< alike for what is a level, not a step
+  Nanoseconds before, after;  ///< equal for a level, different for a step
 };
 
 std::vector<PathRow> path_of(const AdviceRecord& record) {

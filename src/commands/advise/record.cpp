@@ -39,7 +39,7 @@ std::string error_of(const TriedRemedy& remedy) {
   return remedy.error ? fmt::format("{:.1e}", *remedy.error) : std::string(kAbsent);
 }
 
-// "-50 %"
+// Returns a change such as "-50 %".
 std::string memory_of(const TriedRemedy& remedy) {
   return remedy.memory.value_or(1.0) == 1.0 ? "" : change_text(*remedy.memory - 1.0);
 }
@@ -75,7 +75,7 @@ std::string facts_line(const AdviceRecord& record, std::size_t width) {
   return wrapped(joined(facts), width);
 }
 
-// "conv1: memory moves 1.02 times what it must, tensor units work 35 % of the time, …": what the longest do.
+// Describes the longest layers: "conv1: memory moves 1.02 times what it must, warps wait most for …".
 std::string counters_lines(const AdviceRecord& record, std::size_t width) {
   std::string text;
   for (const AdvisedLayer& layer : record.layers) {
@@ -104,7 +104,7 @@ std::string counters_lines(const AdviceRecord& record, std::size_t width) {
   return text.empty() ? text : "What takes longest, by hardware counters:\n\n" + text;
 }
 
-// Before and after of all that a step compared, and of the sum.
+// Columns for what each step compared and for the sum, before and after.
 struct PathColumns {
   TableColumn step{"step", Align::left, {}}, time{"time", Align::right, {}},
       change{"against before", Align::right, {}}, error{"error", Align::right, {}},
@@ -165,7 +165,7 @@ std::string reason_of(const TriedRemedy& remedy, const AdviceRecord& record) {
   return {};
 }
 
-// What was not taken, each as it was last tried: nobody asks what it gave in a state that was left.
+// Lists the remedies not taken, each in the last step that tried it: earlier steps no longer matter.
 std::string rest_table(const AdviceRecord& record, std::size_t width) {
   TableColumn remedies{"tried, not taken", Align::left, {}}, steps{"step", Align::right, {}, 1},
       changes{"against before", Align::right, {}}, errors{"error", Align::right, {}},

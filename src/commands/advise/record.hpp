@@ -1,4 +1,4 @@
-// What was tried to make work shorter, as it stands in a file.
+// Writes and reads the record of `advise`: the remedies that were tried on the work.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace jitterscope {
 
 std::string write_record(const study::AdviceRecord& record);
 std::string record_text(const study::AdviceRecord& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, study::AdviceRecord& record);
 
-// What would make work shorter, as a page: the answer, the lines to write, what was tried.
+// Prints the record: the answer, the lines to write, then the remedies that were tried.
 
 std::string advice_table(const study::AdviceRecord& record, const Page& page);
 

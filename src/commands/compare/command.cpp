@@ -26,28 +26,28 @@
 #include "output/output_file.hpp"
 #include "worker/fresh_processes.hpp"
 
-// What `compare` was asked to compare.
+// Carries out `compare`: reads the alternatives and compares them.
 
 namespace jitterscope::cli {
 
-/// One of the things that are compared, as it was typed.
+/// One of the alternatives, as it was typed.
 struct Alternative {
-  std::string label;        ///< what sets it apart: "engine=best", or the target itself
+  std::string label;        ///< distinguishing part: "engine=best", or the target itself
   std::string target;       ///< an operation or a model
-  MeasureFlags conditions;  ///< its own
+  MeasureFlags conditions;  ///< its own conditions
   std::string provider = "auto";
 };
 
-/// Each target is an alternative, or with `vary` (NAME=VALUE,VALUE…) one target is varied in all
-/// combinations, the first of each value first. Parameters of the operation or model, and cache, data, queue,
-/// instrument and provider can be varied. Throws UsageError: what cannot be varied, with the nearest name;
-/// fewer than two alternatives.
+/// Makes each target an alternative. With `vary` (NAME=VALUE,VALUE…) varies one target in all combinations,
+/// the first of each value first. Parameters of the operation or model can vary, and cache, data, queue,
+/// instrument and provider. Throws UsageError for another name, with the nearest, and for fewer than two
+/// alternatives.
 std::vector<Alternative> read_alternatives(const std::vector<std::string>& targets,
                                            const std::vector<std::string>& vary,
                                            const MeasureFlags& conditions, const std::string& provider);
 
-/// Reads what each of them times, run by its provider; loads and limits are left to the comparison. Throws
-/// UsageError as read_targets does.
+/// Reads the work of each alternative, run by its provider; the comparison sets loads and limits. Throws
+/// UsageError like read_targets.
 std::vector<ComparedAlternative> read_works(const std::vector<Alternative>& alternatives,
                                             const std::string& only, const DeviceDescription& device);
 
@@ -77,7 +77,7 @@ Exit codes: 0 done, 1 --fail-if and what it names was shown or --verify found a 
 5 nothing could be compared since an operation failed, 130 interrupted.)";
 
 // A ratio over eight processes is known about twice as well as one process knows its own.
-constexpr double kPairPrecision = 0.25;  // of the margin
+constexpr double kPairPrecision = 0.25;  // as a share of the margin
 
 class CompareCommand {
  public:
@@ -161,7 +161,7 @@ class CompareCommand {
     return options;
   }
 
-  // False where it was to be said only what would be done.
+  // Returns false for --dry-run, which only prints the plan.
   bool measure() {
     const std::vector<Alternative> alternatives =
         read_alternatives(flags_.targets, flags_.vary, flags_.measure, flags_.provider);
@@ -187,12 +187,12 @@ class CompareCommand {
       print_result(comparison_plan_text(work, record_));
       return false;
     }
-    if (!lock) device.reset();  // its memory is the workers' then
+    if (!lock) device.reset();  // leaves its memory to the workers
     compare_in_processes(work, invocation_, record_);
     return true;
   }
 
-  // Ratios are to the first one: where that is as PyTorch runs it nothing need be said.
+  // Ratios are to the first alternative: if that runs as in PyTorch, no note is needed.
   void note_what_pytorch_runs(const std::vector<ComparedAlternative>& works) {
     const bool is_first_as_pytorch =
         std::ranges::any_of(works.front().work.model.layers, [](const Layer& layer) {
@@ -206,7 +206,7 @@ class CompareCommand {
     }
   }
 
-  // A caller that asks for an exit code only would take silence for a pass.
+  // A caller that looks only at the exit code would take silence for a pass.
   void warn_of_unjudged() const {
     if (flags_.fail_if.empty() || record_.interrupted) return;
     const auto is_partial = [&](const TotalComparison& each) { return !is_whole(record_, each); };
@@ -233,7 +233,7 @@ class CompareCommand {
     const auto total_fails = [&](const TotalComparison& each) {
       return is_whole(record_, each) && fails(each.verdict);
     };
-    // Of a network the total decides.
+    // For a network the total decides.
     const bool shown =
         are_networks ? std::ranges::any_of(record_.totals, total_fails)
                      : std::ranges::any_of(all, [&](const Comparison& each) { return fails(each.verdict); });
@@ -319,7 +319,7 @@ Factor read_factor(const std::string& text) {
   return factor;
 }
 
-// The target with another value of one of its parameters, which it may name or not.
+// Returns the target with another value of a parameter, which the target may already have.
 std::string with_parameter(const std::string& target, const Factor& factor, const std::string& value) {
   if (target.starts_with("aten::")) {
     throw UsageError(
@@ -363,8 +363,7 @@ Alternative with_value(Alternative alternative, const Factor& factor, const std:
   return alternative;
 }
 
-// A name that is none of a parameter's may be meant for a condition's, where the error found no parameter
-// near.
+// Suggests a condition for an unknown name, if the error suggested no parameter.
 std::string condition_hint(const std::string& name, const std::string& error) {
   const std::string nearest = nearest_name(name, kConditionNames);
   if (!nearest.empty() && error.find("did you mean") == std::string::npos)
@@ -372,7 +371,7 @@ std::string condition_hint(const std::string& name, const std::string& error) {
   return fmt::format(" (conditions that can be varied: {})", joined(kConditionNames));
 }
 
-// Reads the alternative's target, so that what cannot be varied is said with the flag that asked for it.
+// Reads the alternative's target, so that the error of an impossible variation names the flag.
 void check_alternative(const Alternative& alternative, const Factor& factor) {
   const bool is_condition = std::ranges::find(kConditionNames, factor.name) != kConditionNames.end();
   try {

@@ -10,14 +10,13 @@
 #include "report/drawing.hpp"
 #include "statistics/statistics.hpp"
 
-// Effects with their intervals, the margin and the verdicts, what each process said; what launches do in a
-// second.
+// Plots effects with intervals, margin, verdicts and each process' ratio; rates of launches; rounds.
 
 namespace jitterscope::report {
 namespace {
 
 constexpr std::size_t kMostRows = 80;
-constexpr int kLongestName = 320;  // pixels
+constexpr int kLongestName = 320;  // in pixels
 
 struct EffectRow {
   std::string name;
@@ -26,7 +25,7 @@ struct EffectRow {
   const std::vector<double>* processes = nullptr;
 };
 
-// `subject` as the tables name it: the network's name, or what sets an operation apart from the others.
+// `subject` is the name in the tables: a network's layer, or what tells an operation from the others.
 std::string compared_name(const ComparisonRecord& record, const Comparison& comparison,
                           const std::string& subject) {
   const bool one_alternative = record.alternatives.size() <= 2;
@@ -77,14 +76,14 @@ struct RateRow {
   std::string name;
   const ComparedSide* side;
 
-  // Of one load, of all bytes or additions of a second: from a time, so that its ends change places.
+  // Returns the time of one load, or bytes or additions per second. Rates fall with time: their ends swap.
   double of(Nanoseconds time) const {
     const double count = side->amount->count;
     return side->amount->unit == Amount::Unit::loads ? time.value() / count : count / (time.value() * 1e-9);
   }
 };
 
-// Each alternative once, the first as well.
+// Returns each alternative once, with the first.
 std::vector<RateRow> rate_rows(const ComparisonRecord& record, Amount::Unit unit) {
   std::vector<RateRow> rows;
   const std::vector<std::string> subjects = subjects_of(record);
@@ -149,7 +148,7 @@ Json rate_view(const std::vector<RateRow>& rows, Amount::Unit unit, int width) {
               {"layer", {intervals, points}}};
 }
 
-// What launches do in a second, of studies that count it.
+// Plots the rates of launches for studies that count their work.
 std::optional<Plot> rates_plot(const ComparisonRecord& record) {
   TableColumn names = text_column("of"), rates = number_column("rate");
   std::vector<std::pair<Amount::Unit, std::vector<RateRow>>> views;
@@ -218,7 +217,7 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
   const std::vector<Json> drawn =
       effect_layers(effects, y, quantity("low", axis, parsed(R"({"scale": {"padding": 16}})")), color,
                     tooltip({{"name", "compared"}, {"shown", "change"}, {"verdict", "verdict"}}));
-  // A gate's are of two records, as those of two files.
+  // The records of a gate and of two files have no paired processes.
   const bool are_paired = record.processes_asked > 0 && !record.baseline;
   const std::string first = record.alternatives.empty() ? record.title : record.alternatives.front();
   Json layers = Json::array({band});
@@ -247,11 +246,11 @@ std::vector<Plot> plots_of(const ComparisonRecord& record) {
   return plots;
 }
 
-// The rounds of the sides of comparisons, one above the other over one axis.
+// Below: the rounds of compared sides in a stack over one axis.
 
 namespace {
 
-constexpr std::size_t kMostViews = 9;    // more are scrolled past
+constexpr std::size_t kMostViews = 9;    // a reader scrolls past more
 constexpr std::size_t kLeastRounds = 6;  // fewer have no interval either
 
 std::vector<double> sorted_values(const std::vector<Nanoseconds>& times) {
@@ -263,12 +262,12 @@ std::vector<double> sorted_values(const std::vector<Nanoseconds>& times) {
 
 std::vector<double> sorted_times(const ComparedSide& side) { return sorted_values(side.rounds); }
 
-// Files before had rounds alone.
+// Older files have only rounds.
 const std::vector<Nanoseconds>& densest(const ComparedSide& side) {
   return side.launches.empty() ? side.rounds : side.launches;
 }
 
-// Neither empty bins between so few values nor, where they are steps of a timer, between the steps.
+// Avoids empty bins between few values, and between the steps of a timer.
 double narrowest_bin(const std::vector<double>& sorted) {
   const double spread = sorted.back() - sorted.front();
   double step = spread;
@@ -313,10 +312,10 @@ struct NamedSide {
   const ComparedSide* side;
 };
 
-// Alternatives with what they are compared with, which is drawn once.
+// Alternatives with the one that they are compared with, which is drawn once.
 struct SidesTogether {
   std::string subject;
-  std::vector<NamedSide> sides;  // the first is what the others are compared with
+  std::vector<NamedSide> sides;  // the first is the one that the others are compared with
   std::size_t pairs() const { return sides.size() - 1; }
 };
 
@@ -338,14 +337,14 @@ std::vector<SidesTogether> sides_to_draw(const std::vector<const Comparison*>& p
   return all;
 }
 
-// With the interval, which would widen one axis beyond the other.
+// Includes the interval, which would otherwise widen one axis more than the other.
 TimeRange range_of_side(const ComparedSide& side) {
   TimeRange range = range_of(sorted_values(densest(side)), side.rounds);
   if (has_interval(side.time)) range.include({side.time.low.value(), side.time.high.value()});
   return range;
 }
 
-// In one, a side that takes several times as long would press the other together.
+// False if one side takes so much longer that a shared axis would squeeze the other.
 bool share_an_axis(const ComparedSide& one, const ComparedSide& other) {
   constexpr double kAlike = 1.5;
   return std::max(one.time.median, other.time.median) <=

@@ -1,4 +1,4 @@
-// A comparison as a file, as text and as plots: of compare, of study and of gate.
+// Writes, reads and draws the record of a comparison, for `compare`, `study` and `gate`.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace jitterscope {
 
 std::string write_record(const ComparisonRecord& record);
 std::string record_text(const ComparisonRecord& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, ComparisonRecord& record);
 
 }  // namespace jitterscope
@@ -22,7 +22,7 @@ void read_fields(const Json& document, const std::string& name, ComparisonRecord
 namespace jitterscope::report {
 
 std::vector<Plot> plots_of(const ComparisonRecord& record);
-/// Nothing where its sides keep no rounds.
+/// Returns nullopt if the sides have not kept their rounds.
 std::optional<Plot> compared_distribution_plot(const ComparisonRecord& record);
 
 }  // namespace jitterscope::report

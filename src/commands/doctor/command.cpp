@@ -18,17 +18,17 @@
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 
-// How finely a device can be timed: a few seconds of the measuring loop on small operations.
+// Carries out `doctor`: checks the machine and measures small operations for a few seconds.
 
 namespace jitterscope::cli {
 
-/// What is measured, each in a burst with a warm cache.
+/// Returns the operations to measure, each in a burst with a warm cache.
 std::vector<Operation> noise_floor_operations(const DeviceDescription& device);
 
-/// Where measuring fails, the result of that operation says why. Ctrl-C ends it early.
+/// Measures the operations. If one fails, its result says why. Ctrl-C ends it early.
 NoiseFloor measure_noise_floor(Device& device);
 
-/// What measure_noise_floor would do, and for how long.
+/// Says what measure_noise_floor would do, and how long it would take.
 std::string noise_floor_plan(const DeviceDescription& device);
 
 namespace {
@@ -78,7 +78,7 @@ class DoctorCommand {
     look_at_host();
     if (device) look_at(*device);
     print();
-    if (missing) throw MissingError(*missing);  // what is here has been said, and helps to mend it
+    if (missing) throw MissingError(*missing);  // only now: the findings printed above help to fix it
   }
 
  private:
@@ -135,8 +135,8 @@ void add_doctor_command(CLI::App& app, Invocation& invocation) {
 
 namespace {
 
-constexpr Nanoseconds kCalibrationTime = seconds(0.5);  // and the proof that eviction evicts
-constexpr Nanoseconds kMeasuringTime = seconds(4.2);    // all operations together
+constexpr Nanoseconds kCalibrationTime = seconds(0.5);  // with the proof of eviction
+constexpr Nanoseconds kMeasuringTime = seconds(4.2);    // for all operations together
 
 Nanoseconds time_each(const std::vector<Operation>& operations) {
   return kMeasuringTime / static_cast<double>(operations.size());
@@ -152,7 +152,7 @@ MeasureOptions noise_floor_options(Nanoseconds time) {
   MeasureOptions options;
   options.caches = {CacheState::warm};
   options.loads = {Load::burst};
-  options.minimum_rounds = 1'000'000;  // all of the time: what it reaches is what is asked here
+  options.minimum_rounds = 1'000'000;  // use all of the time, to see what precision it reaches
   options.time_limit = time;
   options.interrupted = is_interrupted;
   return options;

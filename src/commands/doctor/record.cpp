@@ -34,7 +34,7 @@ void describe(Fields& fields, Described<Fields, CacheProof>& proof) {
   fields("proven", proof.proven);
 }
 
-/// A result with its one measurement in short; written only.
+/// Writes a result with a summary of its one measurement.
 struct FloorResult {
   const Result* result = nullptr;
 };
@@ -69,13 +69,13 @@ void describe(Fields& fields, Described<Fields, NoiseFloor>& floor) {
   fields("interrupted", floor.interrupted);
 }
 
-/// A section as `checks` has it, under its key.
+/// A section's checks under its key, for the field `checks`.
 struct NamedChecks {
   std::string key;
   std::vector<Check> value;
 };
 
-/// `checks` and `headings`: an object each, a field for each section.
+/// `checks` and `headings` are objects with a field for each section.
 template <class Fields>
 void describe_sections(Fields& fields, Described<Fields, std::vector<DoctorSection>>& sections) {
   std::vector<NamedChecks> checks;
@@ -115,7 +115,7 @@ void read_fields(const Json& document, const std::string& name, DoctorReport& re
 
 namespace {
 
-constexpr std::size_t kTextColumn = 11;  // behind the longest mark
+constexpr std::size_t kTextColumn = 11;  // after the longest mark
 
 std::string_view mark(Check::Status status) {
   switch (status) {
@@ -126,7 +126,7 @@ std::string_view mark(Check::Status status) {
   return "";
 }
 
-// All lines stand in one column, so that the marks can be read down the page.
+// All lines start in one column, so that the marks can be read down the page.
 std::string in_column(std::string_view first_mark, const std::string& text, std::size_t width) {
   std::string lines = wrapped(text, width - kTextColumn);
   lines.insert(0, fmt::format("  {:<{}}", first_mark, kTextColumn - 2));
@@ -213,7 +213,7 @@ Check library_check(const LibraryInfo& library) {
   return {library.name, Status::missing, library.problem + purpose, remedy};
 }
 
-// Libraries have a section of their own.
+// Removes libraries, which have their own section.
 std::vector<Check> without_libraries(const DoctorReport& report, const std::vector<Check>& checks) {
   std::vector<Check> rest;
   for (const Check& check : checks) {
@@ -225,7 +225,7 @@ std::vector<Check> without_libraries(const DoctorReport& report, const std::vect
 
 std::vector<Check> host_lines(const DoctorReport& report, const std::vector<Check>& host_checks) {
   std::vector<Check> lines;
-  // What the CPU's own lines do not say.
+  // These properties are not among the CPU's checks.
   constexpr std::string_view kShown[] = {"kernel", "operating_system", "cpu", "container"};
   for (const Property& property : report.environment.host) {
     if (std::find(std::begin(kShown), std::end(kShown), property.key) == std::end(kShown)) continue;
@@ -263,9 +263,9 @@ namespace {
 
 using Status = Check::Status;
 
-constexpr double kUsualPrecision = 0.005;  // what `run` asks for
+constexpr double kUsualPrecision = 0.005;  // the default of `run`
 
-// A median over rounds is known better than rounds are; above this the rounds are not of one kind.
+// A median over rounds is known better than rounds are. Above this spread, rounds are of several kinds.
 constexpr double kWideSpread = 0.05;
 
 Check events_check(const Calibration& calibration) {
@@ -352,12 +352,12 @@ std::vector<Check> noise_floor_checks(const NoiseFloor& floor) {
 
 }  // namespace jitterscope
 
-// How finely a machine can be timed: what the doctor's few seconds of measuring reached.
+// Plots the precision that the doctor's few seconds of measuring reached.
 
 namespace jitterscope::report {
 namespace {
 
-constexpr int kLongestOperation = 320;  // pixels
+constexpr int kLongestOperation = 320;  // in pixels
 
 }  // namespace
 

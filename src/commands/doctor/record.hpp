@@ -1,4 +1,4 @@
-// What a machine allows, as it stands in a file.
+// Writes, reads and prints the record of `doctor`: how well a machine can be used for measuring.
 #pragma once
 
 #include <string>
@@ -11,35 +11,35 @@
 
 namespace jitterscope {
 
-/// How finely this device can be timed: what a few seconds of measuring reached.
+/// Precision of timing on this device, reached by a few seconds of measuring.
 struct NoiseFloor {
   Calibration calibration;
-  std::vector<Result> results;  ///< one measurement each, or a failure
+  std::vector<Result> results;  ///< one measurement or a failure each
   std::optional<CacheProof> cache_proof;
-  /// Host time of one launch, least of the results.
+  /// Host time of one launch, the least of the results.
   std::optional<Nanoseconds> launch_cost;
   Nanoseconds duration;
   bool interrupted = false;
 };
 
-/// Lines of the doctor's report under their heading.
+/// Lines of the report under one heading.
 struct DoctorSection {
   std::string key;      ///< devices, libraries, device, host, noise_floor
   std::string heading;  ///< for people
   std::vector<Check> checks;
 };
 
-/// What `jitterscope doctor` found out about a machine.
+/// Findings of `jitterscope doctor` on a machine.
 struct DoctorReport {
   Environment environment;
-  DeviceDescription device;             ///< the one that was looked at; no id where it could not be opened
-  std::vector<LibraryInfo> libraries;   ///< of that device and of the CPU
+  DeviceDescription device;             ///< the inspected device; without id if it could not be opened
+  std::vector<LibraryInfo> libraries;   ///< for that device and the CPU
   std::vector<DoctorSection> sections;  ///< in the order printed
   std::optional<NoiseFloor> noise_floor;
   bool interrupted = false;
 };
 
-/// 5th and 95th percentile of the times of rounds. At least one round.
+/// 5th and 95th percentile of the times of rounds. Needs at least one round.
 struct RoundSpread {
   Nanoseconds p5, p95;
 };
@@ -47,28 +47,28 @@ RoundSpread round_spread(const Measurement& measurement);
 
 std::string write_record(const DoctorReport& record);
 std::string record_text(const DoctorReport& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, DoctorReport& record);
 
-// The lines of `jitterscope doctor`: what was looked at, in sentences with remedies.
+// Below: the report's lines, in sentences with remedies.
 
-/// What a machine and its devices say of themselves.
+/// Self-descriptions of a machine and its devices.
 struct MachineChecks {
   std::vector<DeviceListing> devices;
-  /// The device's own lines and the CPU's; a CPU has no lines besides those of the host.
+  /// Lines of the device and of the CPU. A CPU has only host lines.
   std::vector<Check> device_checks, host_checks;
 };
 
-/// Of the report all but its sections must be there.
+/// Needs everything in the report but its sections.
 std::vector<DoctorSection> doctor_sections(const DoctorReport& report, const MachineChecks& machine);
 
-/// What the noise floor means for measuring here.
+/// Says what the noise floor means for measurements on this machine.
 std::vector<Check> noise_floor_checks(const NoiseFloor& floor);
 
-// What `jitterscope doctor` prints.
+// Below: the printed report.
 
-/// A line for each thing looked at, marked ok, limits or missing, its remedy below it; last how to
-/// find out whether to believe the tool here.
+/// Prints a line for each check, marked ok, limits or missing, with its remedy below. The last line says how
+/// to find out whether to trust the tool on this machine.
 std::string doctor_text(const DoctorReport& report, std::size_t width = kPageWidth);
 
 }  // namespace jitterscope

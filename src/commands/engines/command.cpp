@@ -57,7 +57,7 @@ class EnginesCommand {
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
-    record_.ranking = list_ranking(*device, operation);  // says at once where there are none
+    record_.ranking = list_ranking(*device, operation);  // fails at once if there are none
     WorkList work;
     work.model.layers.push_back({{}, operation});
     if (const std::string note = note_on_f32(work, record_.device); !note.empty())

@@ -28,7 +28,7 @@ void describe(Fields& fields, Described<Fields, RankedEngine>& ranked) {
   fields("result", ranked.result);
 }
 
-/// One of the times that `times` sums up; written only.
+/// Writes one of the times in the summary `times`.
 struct EngineTime {
   const Measurement* measurement = nullptr;
 };
@@ -39,7 +39,7 @@ void describe(Fields& fields, Described<Fields, EngineTime>& time) {
   describe(fields, time.measurement->time);
 }
 
-/// With what follows from the whole ranking; written only.
+/// Writes an engine with the values that follow from the whole ranking.
 struct EngineInRanking {
   const EngineRanking* ranking = nullptr;
   const RankedEngine* engine = nullptr;
@@ -225,7 +225,7 @@ std::string engines_table(const EnginesRecord& record, std::size_t width) {
 
 }  // namespace jitterscope
 
-// The engines of an operation by their times, with how often PyTorch's autotune takes each.
+// Plots an operation's engines by their times, and how often PyTorch's autotune takes each.
 
 namespace jitterscope::report {
 

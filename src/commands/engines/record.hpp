@@ -1,4 +1,4 @@
-// The plans that can run an operation, as they stand in a file.
+// Writes, reads and prints the record of `engines`: the plans that can run an operation.
 #pragma once
 
 #include <string>
@@ -20,12 +20,12 @@ struct EnginesRecord {
 
 std::string write_record(const EnginesRecord& record);
 std::string record_text(const EnginesRecord& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, EnginesRecord& record);
 
-// What `jitterscope engines` prints.
+// Below: the printed table.
 
-/// A row for each engine, fastest first, and what each of PyTorch's two ways of choosing costs.
+/// Makes a row for each engine, fastest first, and says what each of PyTorch's two ways of choosing costs.
 std::string engines_table(const EnginesRecord& record, std::size_t width = kPageWidth);
 
 }  // namespace jitterscope

@@ -36,12 +36,12 @@ struct ExplainFlags {
   std::string only, device = "auto", json;
   std::vector<std::string> factors;
   PageFlags page;
-  double time_limit = 180.0;  // seconds
+  double time_limit = 180.0;  // in seconds
   std::uint64_t seed = 1;
   bool quick = false, dry_run = false;
 };
 
-constexpr double kQuick = 30.0;  // seconds
+constexpr double kQuick = 30.0;  // in seconds
 
 constexpr const char* kExplainExamples = R"(Examples:
   jitterscope explain conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc
@@ -56,7 +56,7 @@ constexpr const char* kExplainExamples = R"(Examples:
 Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted, with what was
 known by then.)";
 
-// The first few, as --only finds each alone.
+// Returns the first few names, as values of --only that pick one layer each.
 std::string names_in(const Model& model) {
   constexpr std::size_t kShown = 6;
   std::vector<std::string> names;
@@ -134,7 +134,7 @@ class ExplainCommand {
     record_.conclusions = explain::conclusions_of(record_.accounts);
   }
 
-  // False where it was to be said only what would be done.
+  // Returns false for --dry-run, which only prints the plan.
   bool study() {
     if (flags_.targets.size() != 1) {
       throw UsageError(
@@ -154,8 +154,7 @@ class ExplainCommand {
     return true;
   }
 
-  // The device is closed again: another process is to measure on it, beside which this one would be a
-  // stranger.
+  // Closes the device again: another process will measure on it, and this one would disturb it.
   std::vector<explain::Factor> factors_of_function(const std::string& target) {
     const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
     record_.device = device->describe();
@@ -164,7 +163,7 @@ class ExplainCommand {
     return explain::chosen_factors(explain::factor_context(*device, function), flags_.factors);
   }
 
-  // In a process of Python, which gives the same record.
+  // Studies the function in a Python process, which returns the same kind of record.
   bool study_function() {
     if (flags_.targets.size() != 1) {
       throw UsageError(
@@ -189,7 +188,7 @@ class ExplainCommand {
     return true;
   }
 
-  // One operation: what a network's layer runs, or what was typed. Or a network: all that it runs, in order.
+  // Returns the one operation that was typed or picked from a network, or a network with its calls in order.
   TrialSubject read_subject() {
     WorkList work = read_targets(flags_.targets, flags_.only);
     fit_to_device(work, record_.device);
@@ -207,8 +206,7 @@ class ExplainCommand {
   }
 
   Nanoseconds time_limit() const { return seconds(flags_.quick ? kQuick : flags_.time_limit); }
-  // Opening a GPU and calibrating take seconds, and are part of what a user waits for. A simulated device has
-  // a time of its own.
+  // Opening a GPU and calibrating take seconds of the user's time limit. A simulated device has its own time.
   Nanoseconds time_left() const {
     if (record_.device.capabilities.is_simulated) return time_limit();
     return std::max(time_limit() - (host_time_now() - began_), time_limit() / 2.0);
@@ -245,7 +243,7 @@ class ExplainCommand {
     line.clear();
   }
 
-  // That the machine has, of the model that is asked about; empty for what is no GPU.
+  // Returns the machine's GPUs of the same model; empty if the device is no GPU.
   std::vector<std::string> gpus_alike() const {
     std::vector<std::string> ids;
     const DeviceCapabilities& can = record_.device.capabilities;

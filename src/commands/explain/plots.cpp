@@ -19,44 +19,44 @@
 #include "report/drawing.hpp"
 #include "statistics/statistics.hpp"
 
-// The waterfalls of an explanation: what lies between two levels of a time.
+// Plots an explanation: effects of causes, and waterfalls between two levels of a time.
 
 namespace jitterscope::report {
 
-/// From the fastest loop that the study had to the loops that a first benchmark runs. Nothing where the study
-/// did not come that far, or its record is older.
+/// Plots from the fastest loop of the study to the loops that a first benchmark runs. Returns nullopt if the
+/// study did not get that far, or if its record is older.
 std::optional<Plot> best_to_observed_plot(const explain::Explanation& study);
 
-/// From the first record's time to the second's.
+/// Plots from the first record's time to the second's.
 Plot account_plot(const explain::Account& account);
 
-// From one level of a time to another, part by part: each begins where the one above it ended.
+// Below: a waterfall between levels of a time, where each part begins at the end of the one above.
 
-/// A waterfall whose levels are times, and whose parts multiply.
+/// Draws levels that are times, and parts that multiply.
 class Waterfall {
  public:
-  /// `unit` fits the largest level.
+  /// `unit` must fit the largest level.
   explicit Waterfall(TimeUnit unit) : unit_(std::move(unit)) {}
 
-  /// Ends where it says, with its own interval.
+  /// Adds a level at this time, with its own interval.
   void add_level(const std::string& name, const TimeEstimate& time);
-  /// Multiplies what was reached; `source`: what was switched, or how it is known.
+  /// Multiplies the reached time by a ratio; `source` says what was switched, or how the ratio is known.
   void add_part(const std::string& name, const RatioEstimate& ratio, const std::string& source);
-  /// What leads from where the parts ended to the level that follows; `ratio` has its interval.
+  /// Adds the step from the end of the parts to the next level; `ratio` has its interval.
   void add_rest(const RatioEstimate& ratio, Nanoseconds level);
 
   Nanoseconds reached() const { return reached_; }
-  /// A view as wide as a page.
+  /// Returns a view as wide as a page.
   Json view() const;
-  /// `sources`: the heading of that column.
+  /// `sources` is the heading of the column of sources.
   std::vector<TableColumn> table(std::string_view sources) const;
 
  private:
   struct Row {
     std::string name;
-    Nanoseconds begin, end, low, high;  ///< low and high: the interval of the end
+    Nanoseconds begin, end, low, high;  ///< low and high are the interval of the end
     std::string_view kind;
-    std::string shown, brief, source;  ///< with its interval; without
+    std::string shown, brief, source;  ///< the change with its interval, and without
   };
 
   void add_step(const std::string& name, const RatioEstimate& ratio, Nanoseconds end, std::string_view kind,
@@ -67,14 +67,14 @@ class Waterfall {
   Nanoseconds reached_;
 };
 
-// What moves a time: the effects of causes, and how the plain loop varied.
+// Below: effects of causes, and the variation of the plain loop.
 
 namespace {
 
 using namespace explain;
 
-// Some causes move a time by a percent, a loop of one launch makes it four times as long: both are to be
-// seen.
+// Some causes change a time by a percent, and a loop of one launch makes it four times as long: the scale
+// must show both.
 Json effect_scale(const Json& rows) {
   constexpr double kWide = 60.0;
   const bool is_wide =
@@ -84,7 +84,7 @@ Json effect_scale(const Json& rows) {
     "axis": {"values": [-80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000], "labelOverlap": "greedy"}})");
 }
 
-// A cause's name stands above its doses: beside each there would be no room for both.
+// Writes a cause's name above its doses: beside each dose there is no room for both.
 Json causes_axis(const std::vector<std::string>& causes_and_doses) {
   Json axis = names_axis("row", causes_and_doses, 420);
   axis["scale"] = Json{{"domain", causes_and_doses}};
@@ -97,7 +97,7 @@ Json causes_axis(const std::vector<std::string>& causes_and_doses) {
 
 std::optional<Plot> causes_plot(const Explanation& study) {
   Json rows = Json::array();
-  std::vector<std::string> names;  // of the rows, each cause before its doses
+  std::vector<std::string> names;  // the rows: each cause before its doses
   TableColumn causes = text_column("cause"), doses = text_column("dose"), changes = number_column("change"),
               verdicts = text_column("verdict");
   for (const FactorResult& factor : study.factors) {
@@ -233,7 +233,7 @@ std::vector<Plot> plots_of(const ExplainRecord& record) {
   std::vector<Plot> plots;
   if (record.study) {
     std::array draws = {&causes_plot, &best_to_observed_plot, &variation_plot, &loops_plot};
-    // The waterfall leads where it holds the causes, and not only what is left.
+    // The waterfall comes first if it shows causes and not only the rest.
     if (record.study->fastest) std::swap(draws[0], draws[1]);
     for (auto* draw : draws) {
       if (std::optional<Plot> plot = draw(*record.study)) plots.push_back(*std::move(plot));
@@ -251,8 +251,8 @@ namespace {
 
 using namespace explain;
 
-// The page's level, as well as the loops tell it. Not by ranks: of medians in steps of a timer most are
-// alike.
+// Returns the observed level, with the interval from the loops. Not by ranks: most medians in steps of a
+// timer are equal.
 TimeEstimate observed_level(const Observation& observation) {
   std::vector<double> medians;
   for (const ObservedLoop& loop : observation.loops) medians.push_back(loop.median.value());
@@ -264,7 +264,7 @@ TimeEstimate observed_level(const Observation& observation) {
   return level;
 }
 
-// Of a ratio of what was measured apart: squares of logarithms add up.
+// Error of a ratio of separate measurements: the squares of their logarithms add up.
 struct LogError {
   double below = 0.0, above = 0.0;
 
@@ -295,7 +295,7 @@ struct TakenAway {
   const DoseEffect* dose;
 };
 
-// The largest first; nothing where a record names what it does not hold.
+// Returns the doses taken away, the largest first; nullopt if the record names one that it does not hold.
 std::optional<std::vector<TakenAway>> taken_away(const Explanation& study) {
   std::vector<TakenAway> taken;
   if (!study.fastest) return taken;
@@ -367,7 +367,7 @@ Plot account_plot(const Account& account) {
 
 namespace {
 
-constexpr int kLongestPart = 300, kRowHeight = 30;  // pixels
+constexpr int kLongestPart = 300, kRowHeight = 30;  // in pixels
 constexpr std::string_view kLevel = "measured", kSlower = "slower", kFaster = "faster", kRest = "rest";
 
 Json kind_color() {
@@ -430,7 +430,7 @@ Json Waterfall::view() const {
       joints.push_back(Json{{"part", names[i]}, {"next", names[i + 1]}, {"end", end}});
     }
   }
-  // Room at the right for what stands beside the bars; not from zero, as levels are points.
+  // Leaves room for text at the right of the bars. Levels are points, so the axis need not start at 0.
   const double span = most > least ? most - least : most * 0.01;
   const Json scale{
       {"scale", {{"domain", {rounded(least - 0.04 * span), rounded(most + 0.24 * span)}}, {"nice", false}}}};

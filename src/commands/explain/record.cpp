@@ -259,7 +259,7 @@ std::string subject_line(const ExplainRecord& record, std::size_t width) {
   return wrapped(joined(facts), width);
 }
 
-// What comes once, part by part: each is taken off the one that holds it.
+// Lists costs paid once, part by part; each part is subtracted from the one that includes it.
 std::string first_work_section(const explain::FirstWork& work, std::size_t width) {
   std::vector<std::string> parts;
   const auto add = [&](const char* what, Nanoseconds time) {
@@ -498,8 +498,8 @@ std::string several_accounts(const std::vector<Account>& accounts, const Page& p
   std::vector<const Account*> rows = explain::largest_change_first(accounts);
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));
-  // What most of a difference comes from: between two days the clock, between a layer alone and PyTorch's the
-  // place in the network.
+  // The usual main cause: between two days the clock; between a layer alone and PyTorch's the layer's place
+  // in the network.
   const bool is_of_trace = accounts.front().is_of_trace();
   TableColumn names{"operation", Align::left, {}},
       firsts{is_of_trace ? "alone" : "first", Align::right, {}, 2},

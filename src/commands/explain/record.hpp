@@ -1,4 +1,4 @@
-// What a study found out about one operation, as it stands in a file.
+// Writes, reads and prints the record of `explain`: why an operation's time varies or differs.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace jitterscope {
 struct ExplainRecord {
   Environment environment;
   DeviceDescription device;
-  std::vector<std::string> conclusions;       ///< sentences for a person to act on, the most important first
-  std::optional<explain::Explanation> study;  ///< of one operation; or
-  std::int64_t calls = 1;                     ///< of that operation in the network that it was picked from
-  std::vector<explain::Account> accounts;     ///< of two records, operation by operation
+  std::vector<std::string> conclusions;  ///< sentences that a person can act on, the most important first
+  std::optional<explain::Explanation> study;  ///< for one operation; empty if two records were compared
+  std::int64_t calls = 1;                     ///< number of calls of the operation in its network
+  std::vector<explain::Account> accounts;     ///< for two records, operation by operation
   std::vector<std::string> notes;
   bool interrupted = false;
 };
@@ -34,25 +34,25 @@ void run_study(Session& session, const TrialSubject& subject, const explain::Exp
 
 std::string write_record(const ExplainRecord& record);
 std::string record_text(const ExplainRecord& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, ExplainRecord& record);
 
-// What a study found out, for people: what follows first.
+// Below: the printed study, conclusions first.
 
-/// With details every dose of every factor, else the one that its verdict is about.
+/// Shows every dose of every factor with details, else only the dose that the factor's verdict is about.
 std::string explanation_table(const ExplainRecord& record, const Page& page);
 
-/// The operation, and that it is one of several calls where a network has them.
+/// Returns the operation, and says that it is one of several calls if its network has several.
 std::string one_of_calls(const std::string& operation, std::int64_t calls);
 
-/// What a study would switch, and what it would not and why.
+/// Says which factors a study would switch, and which not and why.
 std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
                          Nanoseconds time_limit, std::size_t width);
 
-// What each circumstance accounts for in the difference of two records.
+// Below: how much each circumstance contributes to the difference between two records.
 
-/// Of one operation a row for each part; of several a row for each operation, what changes most first. Empty
-/// for none.
+/// Makes a row for each part of one operation, or a row for each of several operations, the largest change
+/// first. Empty if there are none.
 std::string accounts_section(const std::vector<explain::Account>& accounts, const Page& page);
 
 }  // namespace jitterscope

@@ -33,7 +33,7 @@
 #include "output/output_file.hpp"
 #include "output/text.hpp"
 
-// What a gate writes for other programs.
+// Carries out `gate`: measures baselines again, and writes the verdicts for other programs.
 
 namespace jitterscope::cli {
 
@@ -46,8 +46,8 @@ struct GateFileFlags {
 
 class GateFiles {
  public:
-  /// Before anything is measured: throws UsageError where one cannot be written. Where $GITHUB_STEP_SUMMARY
-  /// is set, the page of the pull request goes there as well.
+  /// Made before measuring. Throws UsageError if a file cannot be written. If $GITHUB_STEP_SUMMARY is set,
+  /// the pull request's page is written there, too.
   GateFiles(const GateFileFlags& flags, std::size_t baselines);
   ~GateFiles();
   GateFiles(const GateFiles&) = delete;
@@ -64,26 +64,25 @@ class GateFiles {
   int summary_descriptor_ = -1;
 };
 
-// What a baseline was asked for, measured again.
+// Below: measuring again what a baseline was asked for.
 
 struct Invocation;
 
 struct GateConditions {
-  std::string device;  ///< empty: the baseline's
+  std::string device;  ///< empty: the baseline's device
   std::int64_t processes = 8;
-  std::optional<std::uint64_t> seed = {};  ///< nothing: another than the baseline's
+  std::optional<std::uint64_t> seed = {};  ///< empty: another seed than the baseline's
 };
 
-/// Throws UsageError where the record does not say what it was asked for, or was asked for what no gate
-/// measures.
+/// Throws UsageError if the record does not say what it was asked for.
 void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages);
 
-/// The same subjects under the same conditions, in fresh processes. Throws as `run` does; a record without
-/// entries was interrupted.
+/// Measures the same subjects under the same conditions in fresh processes. Throws like `run`. The record has
+/// no entries if interrupted.
 RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditions,
                         const Invocation& invocation);
 
-/// What would be measured, and for how long.
+/// Says what would be measured, and how long it would take.
 std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width);
 
 namespace {
@@ -148,7 +147,7 @@ class GateCommand {
   }
 
  private:
-  // All are read before anything is measured.
+  // Reads all baselines before anything is measured.
   void read_baselines() {
     const std::vector<std::string> names = flags_.names.empty() ? history_.names() : flags_.names;
     if (names.empty()) {
@@ -163,7 +162,7 @@ class GateCommand {
         check_is_baseline(record, entry.text());
         baselines_.push_back({entry, std::move(record)});
       } catch (const UsageError& error) {
-        // Of all of a history the others are judged; what was named is expected to be there.
+        // A named baseline must be readable; without names, the gate judges the others.
         if (!flags_.names.empty()) throw;
         GateOutcome& outcome = unreadable_.emplace_back();
         outcome.record.baseline = ComparedBaseline{entry.name, entry.text(), {}};
@@ -232,7 +231,7 @@ class GateCommand {
   History history_;
   double margin_ = 0.0;
   std::vector<Baseline> baselines_;
-  std::vector<GateOutcome> unreadable_;  // baselines that are damaged, or none
+  std::vector<GateOutcome> unreadable_;  // baselines that are damaged, or no baselines
   std::vector<GateOutcome> outcomes_;
 };
 
@@ -324,14 +323,14 @@ void GateFiles::write(std::span<const GateOutcome> outcomes, bool is_strict) {
   }
   if (!records.empty()) report_.write(records);
   if (summary_descriptor_ >= 0) {
-    // Behind what other steps wrote there, which may not end its last line.
+    // Starts with a line break: other steps may not have ended their last line.
     write_whole(summary_descriptor_, "\n" + gate_markdown(outcomes), summary_);
   }
 }
 
 namespace {
 
-// Without what is asked beside times: a gate judges these alone.
+// Removes what is asked beside times, because a gate judges only times.
 RunAsked asked_again(const RunRecord& baseline, const GateConditions& conditions) {
   RunAsked asked = *baseline.asked;
   asked.verify = false;
@@ -339,7 +338,7 @@ RunAsked asked_again(const RunRecord& baseline, const GateConditions& conditions
   asked.options.kernels = false;
   asked.options.counters.reset();
   asked.options.iterations.clear();
-  // The same seed would make of a simulated device the same processes once more, and find no difference.
+  // With the same seed a simulated device would repeat the same processes and show no difference.
   asked.options.seed = conditions.seed.value_or(asked.options.seed + 1);
   return asked;
 }
@@ -378,7 +377,7 @@ RunRecord measure_operations(RunAsked asked, const std::string& device_name, con
     lock = device->lock_clocks(fmt::format("{:.0f}", asked.options.locked_clock->value() / 1e6));
     request.options.locked_clock = asked.options.locked_clock = lock->frequency();
   } else {
-    device.reset();  // its memory is the workers' then
+    device.reset();  // leaves its memory to the workers
   }
   record.asked = std::move(asked);
   measure_in_processes(plan_of(request), conditions.processes, invocation, record);

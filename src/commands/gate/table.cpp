@@ -24,7 +24,7 @@ std::string baseline_name(const ComparisonRecord& record) {
   return record.baseline ? one_line(record.baseline->name) : "the baseline";
 }
 
-// What may move a time though the work is the same.
+// Lists circumstances that may change a time although the work is the same.
 std::string circumstances(const ComparisonRecord& record, std::size_t width) {
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("not there") : one_line(value);
@@ -32,7 +32,7 @@ std::string circumstances(const ComparisonRecord& record, std::size_t width) {
   std::string text;
   std::vector<std::string> named;
   for (const RecordDifference& difference : record.differences) {
-    // The clock differs in each state by another number: one of them says it.
+    // The clock differs by another number in each state: the first is enough.
     if (!difference.may_explain || std::ranges::find(named, difference.name) != named.end()) continue;
     named.push_back(difference.name);
     text += wrapped(fmt::format("- {}: {}, now {}", one_line(difference.name), shown(difference.first),
@@ -62,7 +62,7 @@ std::string headline(const ComparisonRecord& record, const std::vector<GateCase>
   };
   const auto failed =
       std::ranges::count_if(cases, [](const GateCase& each) { return !each.failure.empty(); });
-  // Beside what decides the verdict: with nothing said they would be taken for the same.
+  // Also names undecided cases, which would otherwise be taken for the same.
   const auto undecided = std::ranges::count_if(cases, [](const GateCase& each) {
     return each.failure.empty() && each.verdict == EffectVerdict::undecided;
   });
@@ -94,7 +94,7 @@ bool share_name(const std::vector<GateCase>& cases) {
   return std::ranges::all_of(cases, [&](const GateCase& each) { return each.name == cases.front().name; });
 }
 
-// What all times have in common.
+// Lists what all times have in common.
 std::string facts(const ComparisonRecord& record, const std::vector<GateCase>& cases) {
   std::vector<std::string> parts;
   if (!cases.empty() && share_name(cases)) parts.push_back(one_line(cases.front().name));
@@ -115,7 +115,7 @@ std::string facts(const ComparisonRecord& record, const std::vector<GateCase>& c
   return joined(parts) + ".";
 }
 
-// Of two processes with unlike clocks the interval of the cycles says nothing.
+// With two processes at different clocks, the interval of the cycles is too wide to tell anything.
 bool is_known(const std::optional<RatioEstimate>& cycles) {
   return cycles && cycles->high < 2.0 * cycles->low;
 }
@@ -148,7 +148,7 @@ std::string cases_table(const ComparisonRecord& record, const std::vector<GateCa
   return fitted_table(std::move(columns), width);
 }
 
-// What the table has no room for: why, and what would help.
+// Explains cases for which the table has no room, and what would help.
 std::string remarks(const ComparisonRecord& record, const std::vector<GateCase>& cases, std::size_t width) {
   std::string text;
   const auto remark = [&](const GateCase& each, const std::string& words) {
@@ -311,7 +311,7 @@ std::string suite_of(const GateOutcome& outcome, bool is_strict, Counts& all) {
     }
   }
   all.add(suite.counts);
-  // Without the Z: the format has no time zones.
+  // Removes the Z, because the format has no time zones.
   std::string moment = record.environment.time;
   if (moment.ends_with('Z')) moment.pop_back();
   return fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\">\n{}  </testsuite>\n", escaped_xml(name),

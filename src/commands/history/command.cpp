@@ -38,7 +38,7 @@ struct HistoryCommandFlags {
   bool all = false;
 };
 
-// The first that a gate would judge: of a network its total.
+// Returns the time of the first case that a gate would judge; for a network its total.
 std::string first_time(const RunRecord& record) {
   ComparisonRecord beside_itself;
   beside_itself.title = record.title;
@@ -51,7 +51,7 @@ std::string first_time(const RunRecord& record) {
   return cases.size() == 1 ? text : fmt::format("{} and {} more", text, cases.size() - 1);
 }
 
-// As `history show` and `rm` take it: without the fingerprint, where the moment is enough.
+// Returns the ID for `history show` and `rm`, without the fingerprint if the time alone is unique.
 std::string shortest_id(const HistoryEntry& entry, const std::vector<HistoryEntry>& all) {
   std::string moment = entry.id.substr(0, entry.id.rfind('-'));
   const auto alike =

@@ -18,14 +18,14 @@ namespace {
 
 using namespace report;
 
-// The slowest of more are drawn: a page of a hundred plots answers nothing.
+// Number of plots, the slowest series first: nobody reads a hundred plots.
 constexpr std::size_t kMostPlots = 12;
 
 struct HistoryPoint {
   std::string moment, id;
   TimeEstimate time;
-  std::optional<GateCase> change;  ///< against the record before; nothing for the first
-  std::string circumstances;       ///< that changed with it
+  std::optional<GateCase> change;  ///< against the record before; empty for the first
+  std::string circumstances;       ///< circumstances that also changed
 };
 
 struct HistorySeries {
@@ -33,7 +33,7 @@ struct HistorySeries {
   std::vector<HistoryPoint> points;
 };
 
-// "2026-11-23 20:11:05", or the record's name where it has no date; each once.
+// Returns "2026-11-23 20:11:05", or the ID if the record has no date; numbered to be unique.
 std::string moment_of(const DatedRecord& dated, std::set<std::string>& taken) {
   std::string moment = dated.record.environment.time.empty() ? dated.id : dated.record.environment.time;
   std::ranges::replace(moment, 'T', ' ');
@@ -52,7 +52,7 @@ ComparisonRecord compared(const RunRecord& first, const RunRecord& second, doubl
   return record;
 }
 
-// Nothing where the two have nothing in common.
+// Returns nullopt if the records have nothing in common.
 std::optional<ComparisonRecord> compared_if_alike(const RunRecord& first, const RunRecord& second,
                                                   double margin) {
   try {
@@ -81,7 +81,7 @@ class SeriesBuilder {
     const std::string moment = moment_of(dated, moments_);
     std::optional<ComparisonRecord> change;
     if (before) change = compared_if_alike(*before, dated.record, margin_);
-    // Beside itself a record has the cases that it will have beside the next one.
+    // Compared with itself, a record has the same cases as when compared with the next one.
     const std::optional<ComparisonRecord> own = compared_if_alike(dated.record, dated.record, margin_);
     if (!own) return;
     const std::string circumstances = change ? circumstances_of(*change) : std::string();
@@ -92,7 +92,7 @@ class SeriesBuilder {
     }
   }
 
-  // In their order, or the slowest of very many.
+  // Returns the series in order, or only the slowest of many.
   std::vector<HistorySeries> series() && {
     if (series_.size() > kMostPlots) {
       const auto time_of = [](const HistorySeries& series) { return series.points.back().time.median; };

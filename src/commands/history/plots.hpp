@@ -1,4 +1,4 @@
-// How the times of one history went, record by record.
+// Plots the times of one history, record by record.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace jitterscope {
 
-/// A record of a history, the oldest first.
+/// A record of a history; lists have the oldest first.
 struct DatedRecord {
   std::string id;
   RunRecord record;
 };
 
-/// A plot for each case that a gate would judge (of a network its total), each record against the one before;
-/// what else changed is marked. Empty where nothing was timed.
+/// Returns a plot for each case that a gate would judge (for a network its total). It compares each record
+/// with the one before and marks other changes. Empty if nothing was timed.
 std::vector<Plot> history_plots(const std::string& name, std::span<const DatedRecord> records, double margin);
 
 }  // namespace jitterscope

@@ -84,7 +84,7 @@ std::vector<ProviderListing> read_providers() {
   }
 }
 
-// Thousands of a chip: only where they are asked for.
+// A chip has thousands of counters, so they are read only on request.
 CounterListing read_counters(const ListFlags& flags) {
   CounterListing listing = flags.chip.empty() ? list_counters(flags.device.empty() ? "auto" : flags.device)
                                               : list_chip_counters(flags.chip);
@@ -148,7 +148,7 @@ ExitCode run(const ListFlags& flags) {
     text = list_text(listing, page_width());
     json = list_json(listing);
   } else {
-    const Model model = read_model(flags);  // no device is opened: a list is wanted at once
+    const Model model = read_model(flags);  // opens no device, so that the list appears at once
     text = model_text(model, page_width());
     json = model_json(model);
     if (model.is_incomplete) result = ExitCode::failed;

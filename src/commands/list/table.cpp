@@ -18,7 +18,7 @@ namespace {
 
 std::string heading(std::string_view title) { return fmt::format("## {}\n\n", title); }
 
-// "- **cuda:0**: missing: …": sentences do not fit into a column.
+// Returns an item such as "- **cuda:0**: missing: …", because sentences do not fit in a column.
 std::string item(const std::string& name, const std::string& text, std::size_t width) {
   return wrapped(fmt::format("- **{}**: {}", one_line(name), one_line(text)), width, 2);
 }
@@ -38,7 +38,7 @@ std::string operations_text(std::size_t width) {
   for (const OperationHelp& help : operation_help()) {
     text += wrapped(fmt::format("**{}**: {}", help.kind, help.summary), width) + '\n' +
             parameters_text(help, width);
-    // Parentheses are the shell's own.
+    // Quotes examples with parentheses, which the shell would interpret.
     const std::string_view quote = help.example.find('(') == std::string::npos ? "" : "'";
     text += fmt::format("Example: `jitterscope run {1}{0}{1}`\n\n", help.example, quote);
   }
@@ -48,7 +48,7 @@ std::string operations_text(std::size_t width) {
                     width);
 }
 
-// Beside other sections: what there is, and where the rest stands.
+// Lists the operations briefly, beside other sections, and says where to find the rest.
 std::string operations_overview(std::size_t width) {
   std::string text = heading("Operations");
   for (const OperationHelp& help : operation_help()) text += item(help.kind, help.summary, width);
@@ -183,7 +183,7 @@ std::string three_digits(double value) { return fmt::format("{:.3g}", value); }
 double flops_of(const Layer& layer) { return layer.operation.flops(); }
 double bytes_of(const Layer& layer) { return static_cast<double>(layer.operation.bytes().value()); }
 
-// A layer that a model runs sixteen times would make the line unreadable; the JSON has all names.
+// Shortens the names of a layer that a model runs, say, sixteen times; the JSON has all names.
 std::string names_text(const std::vector<std::string>& names) {
   if (names.size() <= 2) return names.size() == 1 ? names[0] : fmt::format("{}, {}", names[0], names[1]);
   return fmt::format("{} and {} more", names.front(), names.size() - 1);

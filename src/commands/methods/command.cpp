@@ -23,7 +23,7 @@ namespace {
 struct MethodsFlags {
   ReportFlags report;
   std::string operation, json;
-  MeasureFlags measure;  ///< device, data and seed of it are on this command's line
+  MeasureFlags measure;  ///< only its device, data and seed are flags of this command
   std::int64_t repetitions = 7;
   bool dry_run = false;
 };
@@ -84,7 +84,7 @@ class MethodsCommand {
     };
     request_.progress = show;
     show(1, "preparing on " + record_.device.name);
-    // Before this process has operands of its own: the two need not fit together.
+    // Runs before this process allocates operands, because the GPU may not have room for both.
     request_.traced = traced_times(operation);
     Session session(device);
     record_.comparison = compare_methods(session, operation, request_);
@@ -92,8 +92,8 @@ class MethodsCommand {
     invocation_.exit_code = exit_code();
   }
 
-  // In a process of its own: a tracer slows what runs beside it. As many rounds as there are repetitions, or
-  // the few more that an interval needs.
+  // Uses a separate process, because a tracer slows what runs beside it. Runs a round per repetition, or the
+  // few more that an interval needs.
   TracedTimes traced_times(const Operation& operation) const {
     if (!record_.device.capabilities.traces_kernels) return {{}, "CUPTI sees GPUs only, and this is none"};
     MeasureOptions options = request_.options;

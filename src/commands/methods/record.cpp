@@ -25,7 +25,7 @@ void describe(Fields& fields, Described<Fields, MethodReading>& reading) {
   fields("absent", reading.absent);
 }
 
-/// With what follows from its times and those of the reference; written only.
+/// Writes a reading with values that follow from its times and those of the reference.
 struct ReadingInComparison {
   const MethodComparison* comparison = nullptr;
   const MethodReading* reading = nullptr;
@@ -81,8 +81,8 @@ void read_fields(const Json& document, const std::string& name, MethodsRecord& r
 
 namespace {
 
-constexpr std::string_view kSpread = "spread";  // the first to leave where the page is narrow
-constexpr std::size_t kSentenceIndent = 4;      // of "10. ": Markdown then keeps the lines in the item
+constexpr std::string_view kSpread = "spread";  // the first column removed from a narrow page
+constexpr std::size_t kSentenceIndent = 4;      // width of "10. ": Markdown then keeps the lines in the item
 
 std::string header(const MethodsRecord& record, std::size_t width) {
   const MethodComparison& comparison = record.comparison;
@@ -104,7 +104,7 @@ std::string header(const MethodsRecord& record, std::size_t width) {
   return wrapped(first + ".", width) + wrapped(conditions, width) + wrapped(constants, width);
 }
 
-// "+2.93 µs (+88 %)"
+// Returns "+2.93 µs (+88 %)".
 std::string distance_text(const MethodDistance& distance) {
   const char* sign = distance.time < Nanoseconds(0) ? "" : "+";
   return fmt::format("{}{} ({:+.1f} %)", sign, time_text(distance.time, 0.02), distance.ratio * 100);
@@ -167,7 +167,7 @@ std::string methods_table(const MethodsRecord& record, std::size_t width) {
 
 }  // namespace jitterscope
 
-// What every method of timing read of one operation, repetition by repetition.
+// Plots the readings of every timing method, repetition by repetition.
 
 namespace jitterscope::report {
 

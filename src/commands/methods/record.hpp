@@ -1,4 +1,4 @@
-// One operation by every method, as it stands in a file.
+// Writes, reads and prints the record of `methods`: one operation timed by every method.
 #pragma once
 
 #include <string>
@@ -20,12 +20,12 @@ struct MethodsRecord {
 
 std::string write_record(const MethodsRecord& record);
 std::string record_text(const MethodsRecord& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, MethodsRecord& record);
 
-// What `jitterscope methods` prints.
+// Below: the printed table.
 
-/// Conditions and constants, a row for each method, and a numbered sentence for each.
+/// Prints conditions and constants, a row for each method, and a numbered sentence for each.
 std::string methods_table(const MethodsRecord& record, std::size_t width = kPageWidth);
 
 }  // namespace jitterscope

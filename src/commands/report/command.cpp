@@ -25,7 +25,7 @@ constexpr const char* kReportExamples = R"(Examples:
 
 Exit codes: 0 done, 2 a file is not there or is no record, 3 what draws is not there.)";
 
-// Reads everything before it writes anything.
+// Reads all records before it writes anything.
 void report(const ReportCommandFlags& flags) {
   if (flags.output.empty() && flags.plot.empty()) {
     throw UsageError("where shall it go? -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");

@@ -25,18 +25,18 @@
 #include "output/progress.hpp"
 #include "record/run_file.hpp"
 
-// --continue: a run goes on where an earlier one was interrupted.
+// Carries out `run`, and with --continue goes on where an earlier run was interrupted.
 
 namespace jitterscope::cli {
 
-/// The file that the record is to be in: FILE of FILE and of FILE.part.
+/// Returns the record's file: FILE for both FILE and FILE.part.
 std::string file_to_continue(const std::string& named);
 
-/// From FILE.part where that is there, else from FILE. Throws UsageError where neither holds a run.
+/// Reads FILE.part if it exists, else FILE. Throws UsageError if neither holds a run.
 RunRecord read_unfinished(const std::string& file);
 
-/// What the earlier run finished becomes part of the record, whose device, conditions (RunRecord::asked) and
-/// notes are those of now. Throws UsageError that says what differs, where anything does.
+/// Takes over what the earlier run finished. Device, conditions (RunRecord::asked) and notes of the record
+/// are those of now. Throws UsageError, with the differences, if anything differs.
 void take_over(RunRecord before, const std::string& file, const WorkList& work, RunRecord& record);
 
 namespace {
@@ -68,14 +68,14 @@ and not reached, or no steady state (of a sequence: the pass and nine calls of t
 5 the operation failed, or a call of a sequence, or a part of a file is missing or damaged,
 130 interrupted.)";
 
-// Where nobody named a device and there is no GPU, the numbers are a CPU's: that is said.
+// Says that times are a CPU's if no device was named and there is no GPU.
 std::string note_on_device(const std::string& asked_for, const DeviceDescription& device) {
   if (asked_for != "auto" || !device.capabilities.is_host) return {};
   std::string reason;
   for (const DeviceListing& listing : list_devices()) {
     if (!listing.problem.empty()) reason = listing.problem;
   }
-  // Details and what to do about it follow the reason; doctor has them.
+  // Keeps only the reason; `doctor` has details and remedies.
   reason = reason.substr(0, std::min(reason.find(" ("), reason.find(';')));
   return fmt::format("No NVIDIA GPU can be used{}; timing on the CPU.",
                      reason.empty() ? "" : " (" + reason + ")");
@@ -108,8 +108,8 @@ class RunCommand {
     record_.device_note = note_on_device(flags_.measure.device, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
-    // Nothing that PyTorch's operators give can be verified, and where it lies elsewhere after each run, no
-    // later call of a sequence could read it.
+    // Results of PyTorch's operators cannot be verified. If they lie elsewhere after each run, no later call
+    // of a sequence can read them.
     const bool outputs_stay = record_.device.capabilities.operator_outputs_stay;
     const bool keep_own = flags_.verify || (flags_.in_sequence && !outputs_stay);
     choose_provider(request_.work, parse_provider(flags_.provider), record_.device, keep_own);
@@ -155,8 +155,7 @@ class RunCommand {
         number));
   }
 
-  // Where a kernel does not end, its process must: it is another one. What goes on with an earlier run has
-  // run before.
+  // If a kernel never ends, its process must be ended, so it needs its own. A continued run has run before.
   bool may_never_end() const {
     return !before_ && !flags_.in_sequence &&
            std::ranges::any_of(request_.work.model.layers, [](const Layer& layer) {
@@ -197,7 +196,7 @@ class RunCommand {
     print();
   }
 
-  // By its text, as several are measured at once.
+  // Finds the operation by its text, because several are measured at once.
   std::int64_t calls_of(const std::string& operation) const {
     const std::vector<Layer>& layers = request_.work.model.layers;
     const auto found =
@@ -205,7 +204,7 @@ class RunCommand {
     return found == layers.end() ? 1 : std::max<std::int64_t>(1, found->count());
   }
 
-  // The device is closed before, so that its memory is the processes'; a lock of its clock is held open.
+  // Closes the device first, to leave its memory to the processes, unless it holds a lock of its clock.
   void measure_in_processes(std::unique_ptr<Device> device) {
     std::unique_ptr<ClockLock> lock;
     if (!flags_.measure.lock_clocks.empty()) {
@@ -243,7 +242,7 @@ class RunCommand {
   std::optional<RunFiles> files_;
   std::optional<RecordToSave> to_save_;
   std::optional<RunJournal> journal_;
-  std::optional<RunRecord> before_;  ///< what is continued
+  std::optional<RunRecord> before_;  ///< the run that is continued
 };
 
 }  // namespace
@@ -345,8 +344,8 @@ bool is_unfinished(const RunEntry& entry, const MeasureOptions& options) {
          });
 }
 
-// Operations are measured some at once, and an interruption leaves all of them unfinished; before it, the
-// device may have gone, and all that came then failed.
+// Several operations are measured at once, and an interruption leaves all of them unfinished. If the device
+// was lost before it, all operations since then failed.
 void keep_finished(std::vector<RunEntry>& entries, const MeasureOptions& options) {
   const auto unfinished =
       std::ranges::find_if(entries, [&](const RunEntry& entry) { return is_unfinished(entry, options); });

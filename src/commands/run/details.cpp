@@ -80,7 +80,7 @@ std::string verification_section(const RunPage& run) {
   }
   const std::string error =
       passed > 0 ? fmt::format("; largest relative error {:.2g}", worst) : std::string();
-  // A kernel of one's own is compared with another one that it names.
+  // A user's kernel is compared with the reference kernel that it names.
   const std::string against = kernels == 0         ? "a float64 reference"
                               : kernels == checked ? "the reference kernel"
                                                    : "a float64 reference, kernels against the one they name";
@@ -119,8 +119,8 @@ std::string imprecise_line(const RunPage& run) {
   return wrapped(text, run.page.width);
 }
 
-// Half of memory and more: operands cannot be moved to a second place, so that their interval takes from
-// other operations how places differ.
+// Operands of more than half of the memory cannot move to a second placement. The effect of placements in
+// their interval is then taken from other operations.
 std::string one_placement_line(const RunPage& run) {
   std::vector<std::string> names;
   for (std::size_t row = 0; row < run.record.entries.size(); ++row) {
@@ -160,22 +160,22 @@ std::string run_notes(const RunPage& run) {
   return joined(sections, "\n");
 }
 
-// What disturbed the times: each cause once, the largest effect first.
+// Below: findings, each cause once, the largest effect first.
 
 namespace {
 
-constexpr std::size_t kListIndent = 3;  // of "1. ": Markdown then keeps the lines in the item
+constexpr std::size_t kListIndent = 3;  // width of "1. ": Markdown then keeps the lines in the item
 constexpr std::size_t kTop = 3;
 
 struct FindingGroup {
   const Finding* finding =
       nullptr;                    // the one with the largest effect; others differ at most in their numbers
-  std::size_t row = 0;            // whose it is
+  std::size_t row = 0;            // row of `finding`
   std::vector<std::size_t> rows;  // empty: about the machine
-  bool alike = true;              // the sentences are the same to the letter
+  bool alike = true;              // all sentences are the same
 };
 
-// What no number says may change any time: it comes first.
+// A finding without a number may change any time: it comes first.
 double effect_of(const Finding& finding) {
   return finding.effect.value_or(std::numeric_limits<double>::infinity());
 }
@@ -208,7 +208,7 @@ std::vector<FindingGroup> group_findings(const RunRecord& record) {
   return groups;
 }
 
-// "#1, #3–7": rows are the numbers of the table, counted from 1.
+// Returns "#1, #3–7", the row numbers of the table, counted from 1.
 std::string row_list(const std::vector<std::size_t>& rows) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < rows.size();) {
@@ -222,7 +222,7 @@ std::string row_list(const std::vector<std::size_t>& rows) {
   return joined(parts);
 }
 
-// Which operations a finding is about; nothing where there is only one.
+// Says which operations a finding is about; empty if there is only one.
 std::string subject(const RunPage& run, const FindingGroup& group) {
   if (group.rows.empty() || run.record.entries.size() == 1) return {};
   if (group.rows.size() == 1) return fmt::format(" ({})", row_name(run, group.rows.front()));
@@ -251,8 +251,8 @@ std::string all_findings(const RunPage& run) {
 }
 
 std::string line(const RunPage& run, const FindingGroup& group, std::size_t number) {
-  std::string text = fmt::format("{}. **{}**: {}", number, one_line(group.finding->id),
-                                 one_line(group.finding->headline));
+  std::string text =
+      fmt::format("{}. **{}**: {}", number, one_line(group.finding->id), one_line(group.finding->headline));
   if (run.record.entries.size() > 1 && !group.rows.empty()) {
     text += group.rows.size() == 1 ? fmt::format(" (#{})", group.row + 1)
                                    : fmt::format(" (#{} and {} more)", group.row + 1, group.rows.size() - 1);
@@ -262,7 +262,7 @@ std::string line(const RunPage& run, const FindingGroup& group, std::size_t numb
 
 std::string top_findings(const RunPage& run) {
   std::vector<FindingGroup> groups = group_findings(run.record);
-  // How many times were not precise enough is said once below, with what was asked for.
+  // Missed precision is reported once below, with the precision that was asked for.
   std::erase_if(groups, [](const FindingGroup& group) { return group.finding->id == kImpreciseFinding; });
   if (groups.empty()) return {};
   std::string text;
@@ -284,7 +284,7 @@ std::string findings_section(const RunPage& run) {
   return {};
 }
 
-// Who runs the operations: engines, and the kernels of one launch.
+// Below: engines and kernels that run the operations.
 
 namespace {
 
@@ -296,7 +296,7 @@ bool any_stand_in(const RunRecord& record) {
   return std::ranges::any_of(results_of(record), [](const Result& result) { return result.stand_in; });
 }
 
-// Mangled names of kernels are up to 2,000 letters long; the JSON has them whole.
+// Makes rows of kernels. Mangled names have up to 2,000 letters and are shortened; the JSON has them whole.
 std::string kernel_rows(const RunPage& run) {
   std::array<TableColumn, 5> columns = {{{"#", Align::right, {}},
                                          {"kernel", Align::left, {}},
@@ -319,7 +319,7 @@ std::string kernel_rows(const RunPage& run) {
   return fitted_table({columns.begin(), columns.end()}, run.page.width);
 }
 
-// Of launches over several streams: on one, kernels follow each other.
+// Describes launches over several streams; on one stream, kernels follow each other.
 std::string side_by_side_lines(const RunPage& run) {
   std::string text;
   for (const std::size_t row : run.rows) {
@@ -338,7 +338,7 @@ bool on_fresh_data(const RunRecord& record) {
   });
 }
 
-// What all have in common; nothing where they differ.
+// Returns the engine of all operations; nullopt if they differ.
 std::optional<std::string> common_engine(const RunRecord& record) {
   std::optional<std::string> common;
   for (const Result& result : results_of(record)) {
@@ -382,7 +382,7 @@ std::string engine_text(const Result& result) {
   return result.stand_in ? text + ", stand-in" : text;
 }
 
-// Mostly one reason for all: a tracer that is missing. It is said once, with the first row.
+// Most have the same reason, such as a missing tracer: it is given once, with the first row.
 std::string shortfall_text(const RunPage& run, std::string_view part,
                            std::optional<Shortfall> Result::*missing) {
   const RunRecord& record = run.record;
@@ -414,7 +414,7 @@ std::string kernels_section(const RunPage& run) {
   return heading + '\n' + rows + side_by_side_lines(run) + (missing.empty() ? "" : '\n' + missing);
 }
 
-// Hardware counters of one launch, beside its times.
+// Below: hardware counters of one launch, beside its times.
 
 namespace {
 
@@ -433,7 +433,7 @@ std::vector<CountedLaunch> counted_launches(const RunPage& run) {
   return launches;
 }
 
-// Bursts before sustained loads, as they come in the result.
+// Returns the first measurement in this cache state: bursts come before sustained loads.
 const Measurement* time_beside(const CountedLaunch& launch) {
   for (const Measurement& measurement : launch.result.measurements) {
     if (measurement.conditions.cache == launch.counters.cache) return &measurement;
@@ -455,7 +455,7 @@ std::vector<TableColumn> key_columns(const RunPage& run, const std::vector<Count
   return {cache};
 }
 
-// Only what a launch has a value of.
+// Adds a column only if a launch has a value for it.
 void add_column(std::vector<TableColumn>& columns, const std::vector<CountedLaunch>& launches,
                 std::string heading, const std::function<std::string(const CountedLaunch&)>& text,
                 Align align = Align::right) {
@@ -485,7 +485,7 @@ bool has_columns(const CountedLaunch& launch) {
   });
 }
 
-// Known counters, each a column: two tables or three on a narrow page.
+// Makes a column for each known counter: two or three tables on a narrow page.
 std::string known_counters(const RunPage& run, const std::vector<CountedLaunch>& launches) {
   if (std::ranges::none_of(launches, has_columns)) return {};
   std::vector<TableColumn> columns;
@@ -525,7 +525,7 @@ std::string plain_number(const CounterValue& value) {
   return fmt::format("{:.6g} {}", *value.value, one_line(value.unit));
 }
 
-// Counters that were named, one in each row.
+// Makes a row for each counter that was named.
 std::string named_counters(const RunPage& run, const std::vector<CountedLaunch>& launches) {
   TableColumn number{"#", Align::right, {}}, cache{"cache", Align::left, {}};
   TableColumn name{"counter", Align::left, {}}, value{"value", Align::right, {}};

@@ -84,7 +84,7 @@ std::string cell(const Json& row, const std::string& key) {
   return value->dump();
 }
 
-// Of what only some operations have, a column stands where it stands in the first row that has it.
+// Puts a column that only some operations have where it stands in the first row that has it.
 std::vector<std::string> columns_of(const Json& rows) {
   std::vector<std::string> columns;
   for (const Json& row : rows) {

@@ -1,4 +1,4 @@
-// Every launch on a line of its own, for other programs.
+// Writes a run as CSV files and as a journal.
 #pragma once
 
 #include <cstddef>
@@ -9,36 +9,36 @@
 
 namespace jitterscope {
 
-/// RFC 4180 with a header line. `launch` counts launches, so that it advances by the size of a group where
-/// launches were timed in groups; `settled` is 0 for rounds of a sustained load before it settled.
+/// Writes RFC 4180 with a header line and a line for each launch. `launch` counts launches: it advances by
+/// the group's size if launches were timed in groups. `settled` is 0 before a sustained load settled.
 std::string launches_csv(const RunRecord& record);
 
-/// One field; quoted where it holds a comma, a quote or a line break.
+/// Returns one field, in quotes if it holds a comma, a quote or a line break.
 std::string csv_quoted(std::string_view field);
-/// The shortest digits that read back as the same number; empty where it is not finite.
+/// Returns the shortest digits that read back as the same number; empty if it is not finite.
 std::string csv_number(double value);
 
-// A row for each operation in each condition, for spreadsheets and plots.
+// Below: a row for each operation under each condition, for spreadsheets and plots.
 
-/// The record's summary as RFC 4180 with a header line: a column for each key that occurs.
+/// Writes the record's summary as RFC 4180, with a header line and a column for each key.
 std::string run_summary_csv(const RunRecord& record);
 
-// The journal of a run beside the file that is to hold its record: what is saved is what is new.
+// Below: the journal, beside the file for the whole record; saving appends only what is new.
 
-/// FILE.part, for the record that will be FILE.
+/// Returns FILE.part for the record FILE.
 std::string journal_path(const std::string& file);
 
 class RunJournal {
  public:
-  /// For the record that will be `file`. A journal that is there is replaced at the first save, in one step.
+  /// Makes the journal of the record `file`. The first save replaces an existing journal in one step.
   explicit RunJournal(const std::string& file);
   ~RunJournal();
   RunJournal(const RunJournal&) = delete;
   RunJournal& operator=(const RunJournal&) = delete;
 
-  /// Appends the entries that were not there before. Throws FailedError where that fails.
+  /// Appends the entries that are new. Throws FailedError.
   void save(const RunRecord& record);
-  /// When the record itself is written.
+  /// For use when the record itself is written.
   void remove();
 
  private:
@@ -46,7 +46,7 @@ class RunJournal {
 
   std::string path_;
   int descriptor_ = -1;
-  std::size_t saved_ = 0;  ///< entries
+  std::size_t saved_ = 0;  ///< number of entries saved
 };
 
 }  // namespace jitterscope

@@ -14,12 +14,12 @@
 #include "output/text.hpp"
 #include "report/drawing.hpp"
 
-// Which plots a run has: of its layers or its sweep first, then of each operation where there are few.
+// Plots a run: its layers or its sweep first, then each operation if there are few.
 
 namespace jitterscope::report {
 namespace {
 
-constexpr std::size_t kMostOperations = 4;  // whose rounds are drawn one by one
+constexpr std::size_t kMostOperations = 4;  // with rounds drawn for each
 
 std::vector<PlottedResult> results_to_plot(const RunRecord& record, const ConditionLabels& labels) {
   std::vector<std::string> operations;
@@ -30,7 +30,7 @@ std::vector<PlottedResult> results_to_plot(const RunRecord& record, const Condit
   for (std::size_t i = 0; i < record.entries.size(); ++i) {
     const RunEntry& entry = record.entries[i];
     std::string name = entry.layers.empty() ? names[i] : one_line(entry.layers.front());
-    // Two bars of one name would be one.
+    // Numbers the names, because bars of the same name would be drawn as one.
     if (several && !entry.layers.empty()) name = "#" + std::to_string(i + 1) + " " + name;
     results.push_back({entry, std::move(name), labels});
   }
@@ -90,13 +90,13 @@ std::vector<Plot> plots_of(const RunRecord& record) {
   return plots;
 }
 
-// How the times of rounds and launches are distributed, in each of the conditions.
+// Below: distributions of rounds and launches under each condition.
 
 namespace {
 
 struct SettledTimes {
   std::vector<DrawnRound> rounds;
-  std::vector<double> launches;  // sorted
+  std::vector<double> launches;  // sorted, in nanoseconds
   double grain = 0.0;
 };
 
@@ -105,7 +105,7 @@ SettledTimes settled_part(const Measurement& measurement) {
   for (std::size_t i = first_settled_round(measurement); i < measurement.rounds.size(); ++i) {
     const Round& round = measurement.rounds[i];
     part.rounds.push_back({i + 1, round.time()});
-    // As in the distribution that the table has: none is a time that is not above zero.
+    // Leaves out times that are not above 0, as the table's distribution does.
     for (const Nanoseconds launch : round.launches) {
       if (launch > Nanoseconds(0)) part.launches.push_back(launch.value());
     }
@@ -115,7 +115,7 @@ SettledTimes settled_part(const Measurement& measurement) {
   return part;
 }
 
-// The rounds that are drawn: an estimate may stand on fewer values, such as the blocks of a sustained load.
+// Counts the rounds drawn: an estimate may use fewer values, such as the blocks of a sustained load.
 std::string what_was_read(const DrawnTimes& drawn) {
   std::string text =
       fmt::format("{}; {}, {}", estimate_text(drawn.time), counted(std::ssize(drawn.rounds), "round"),
@@ -173,7 +173,7 @@ std::optional<Plot> distribution_plot(const PlottedResult& result) {
   return plot;
 }
 
-// Operations that differ in more than a number, one below the other.
+// Below: operations that differ in more than a number, one below the other.
 
 std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
   const TimeUnit unit = unit_for(slowest_of(results));
@@ -221,7 +221,7 @@ std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
               .table = {names, conditions, times}};
 }
 
-// Plain loops of more and more launches, as a first benchmark times them.
+// Below: plain loops with more and more launches, as a first benchmark times them.
 
 std::optional<Plot> iterations_plot(const PlottedResult& result) {
   const std::vector<IterationRun>& runs = result.entry.result.iterations;
@@ -270,7 +270,7 @@ std::optional<Plot> iterations_plot(const PlottedResult& result) {
       .id = "iterations",
       .title = "Time against iterations: " + result.name,
       .caption =
-          "Plain loops without a gate, each from rest. Band: from the least to the most iteration; line: the mean; "
+          "Plain loops in a queue that is not held, each from rest. Band: from the least to the most iteration; line: the mean; "
           "green: the median. Both axes are logarithmic.",
       .spec = single_plot(
           Json{{"height", 240}, {"data", data_of(rows)}, {"layer", {band, mean, points, medians}}}),
@@ -279,7 +279,7 @@ std::optional<Plot> iterations_plot(const PlottedResult& result) {
   return plot;
 }
 
-// What a launch moved through the device's memory, beside what it has to move.
+// Below: bytes that a launch moved through the device's memory, beside those that it must move.
 
 namespace {
 
@@ -288,7 +288,7 @@ std::optional<double> value_of(const CounterReading& reading, CounterQuantity qu
   return found == reading.values.end() ? std::nullopt : found->value;
 }
 
-// Binary, as the table's.
+// Binary units, as in the table.
 struct BytesUnit {
   const char* name;
   double bytes;

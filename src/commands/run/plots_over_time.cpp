@@ -10,42 +10,42 @@
 #include "measure/run_record.hpp"
 #include "report/drawing.hpp"
 
-// The rounds in which findings happened, as bands behind them.
+// Plots rounds over time, with the rounds of findings as bands behind them.
 
 namespace jitterscope::report {
 
-/// What holds a clock down is a reason of the device's and a finding by one name, and has one colour.
+/// Names of causes that hold a clock down: reasons of the device and findings share them, and their colours.
 inline constexpr std::string_view kPowerCap = "power_cap", kThermal = "thermal";
 
-/// A finding where it happened in one measurement.
+/// A finding with its rounds in one measurement.
 struct MarkedRounds {
   const Finding* finding;
   std::vector<RoundRange> rounds;
 };
 std::vector<MarkedRounds> findings_in(const Result& result, const Measurement& measurement);
 
-/// Each finding has a lane of its own behind the points.
+/// Returns the bands; each finding has its own lane behind the points.
 std::vector<Json> marked_rows(const Measurement& measurement, const std::vector<MarkedRounds>& marked);
 
-/// A colour for each of these findings, the same on every page.
+/// Gives each of these findings a colour, the same on every page.
 Json finding_color(const std::vector<std::string>& ids);
 
-/// Bands over an axis of seconds.
+/// Draws bands over an axis of seconds.
 Json marks_layer(const std::vector<Json>& rows, const Json& color, Json x);
 
-/// "drift, bimodal": of one round.
+/// Returns the findings of a round: "drift, bimodal".
 std::string findings_of(std::size_t round, const std::vector<MarkedRounds>& marked);
 
-// Rounds one after the other, over what the device's sensors said just behind each.
+// Below: rounds in order, above the readings of the device's sensors right after each.
 
 namespace {
 
-// More are drawn as the least and the most of rounds in a row: a page cannot show them apart.
+// More rounds are drawn as the fastest and slowest of consecutive ones: a page cannot show all.
 constexpr std::size_t kMostRounds = 4000;
 
 constexpr std::string_view kHardware = "hardware";
 
-// What holds the clock down, as a colour: an idle GPU's and an application's own settings do not.
+// Returns what holds the clock down, for a colour. Ignores idling and settings of an application.
 std::string held_by(const Round& round) {
   if (!round.sensors) return "free";
   for (const std::string& reason : round.sensors->clock_reasons) {
@@ -59,7 +59,7 @@ struct CourseRow {
   const Round* taken = nullptr;
 };
 
-// Of so many rounds in a row the fastest and the slowest.
+// Returns the fastest and the slowest of each group of consecutive rounds.
 std::vector<CourseRow> rows_to_draw(const Measurement& measurement) {
   const std::vector<Round>& rounds = measurement.rounds;
   std::vector<CourseRow> rows;
@@ -173,7 +173,7 @@ void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks
                {"tooltip", tooltip({{"second", "settled from here on, s"}})}}}});
   }
   Json view{{"title", plotted.label}, {"height", 150}, {"layer", layers}};
-  // Lanes have no unit, and findings other colours than what held the clock down.
+  // Lanes have no unit, and findings have other colours than causes that hold the clock down.
   if (!marks.empty()) view["resolve"] = parsed(R"({"scale": {"y": "independent", "color": "independent"}})");
   views.push_back(std::move(view));
   for (std::size_t i = 0; i < panels.size(); ++i) {
@@ -207,7 +207,7 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
     const std::vector<MarkedRounds> marked = findings_in(result.entry.result, plotted.measurement);
     is_marked = is_marked || !marked.empty();
     add_views(plotted, marked_rows(plotted.measurement, marked), mark_color, rows, unit, views);
-    if (!marked.empty()) mark_color["legend"] = nullptr;  // the first stands for all
+    if (!marked.empty()) mark_color["legend"] = nullptr;  // the first legend stands for all
     for (const Json& row : rows) {
       const auto shown = [&](const char* field) {
         return row.contains(field) ? cell(row[field].get<double>()) : std::string();
@@ -238,7 +238,7 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
 
 namespace {
 
-// Half way to the rounds beside it, of the same process.
+// Bands reach halfway to the neighbouring rounds of the same process.
 double begin_of(const std::vector<Round>& rounds, std::size_t round) {
   const bool is_first = round == 0 || rounds[round - 1].process != rounds[round].process;
   const Nanoseconds before = is_first ? rounds[round].started : rounds[round - 1].started;
@@ -251,7 +251,7 @@ double end_of(const std::vector<Round>& rounds, std::size_t round) {
   return rounded(to_seconds(after + rounds[round].started) / 2.0);
 }
 
-// What is known of heat and power has the colour of a round that it held down.
+// Findings of heat and power have the colour of the rounds whose clock they held down.
 std::string_view color_of_finding(const std::string& id) {
   constexpr std::pair<std::string_view, std::string_view> kColors[] = {{kPowerCap, kOrange},
                                                                        {kThermal, kRed},
@@ -285,7 +285,7 @@ std::vector<Json> marked_rows(const Measurement& measurement, const std::vector<
   const auto lanes = static_cast<double>(marked.size());
   for (std::size_t lane = 0; lane < marked.size(); ++lane) {
     for (const RoundRange& range : marked[lane].rounds) {
-      // One range may reach from one process into the next: their rounds began at the same times.
+      // A range may reach into the next process, whose rounds began at the same times.
       for (std::size_t first = range.first; first <= range.last;) {
         std::size_t last = first;
         while (last < range.last &&
@@ -345,7 +345,7 @@ std::string findings_of(std::size_t round, const std::vector<MarkedRounds>& mark
   return text;
 }
 
-// How the time follows the SM clock: t = a + b/f.
+// Below: how the time follows the SM clock: t = a + b/f.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// A run's record as text and as plots; its file is record/run_file.hpp.
+// Prints and draws a run's record; record/run_file.hpp reads and writes it.
 #pragma once
 
 #include <string>

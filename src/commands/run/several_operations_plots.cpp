@@ -14,14 +14,14 @@
 #include "output/cells.hpp"
 #include "report/drawing.hpp"
 
-// The layers of a network by their share of its time; a click shows the rounds behind one.
+// Plots layers by their share of the time, with the rounds of a clicked one; sweeps; the roofline.
 
 namespace jitterscope::report {
 namespace {
 
-constexpr std::size_t kMostLayers = 40;      // bars that a page shows apart
-constexpr std::size_t kRoundsOfLayer = 100;  // behind a click
-constexpr int kLongestLabel = 320;           // pixels
+constexpr std::size_t kMostLayers = 40;      // bars that a page can show apart
+constexpr std::size_t kRoundsOfLayer = 100;  // shown on a click
+constexpr int kLongestLabel = 320;           // in pixels
 
 struct LayerRows {
   Json bars = Json::array(), rounds = Json::array(), recorded = Json::array(), in_place = Json::array();
@@ -46,7 +46,7 @@ std::vector<const PlottedResult*> slowest_first(const std::vector<PlottedResult>
   return sorted;
 }
 
-// Every so many-th of the rounds sorted by their times: they keep the shape of the distribution.
+// Samples the rounds evenly in order of their times, which keeps the shape of the distribution.
 std::vector<Nanoseconds> some_rounds(const Measurement& measurement) {
   std::vector<Nanoseconds> times;
   for (std::size_t i = first_settled_round(measurement); i < measurement.rounds.size(); ++i) {
@@ -71,7 +71,7 @@ std::map<std::string, Nanoseconds> totals_of(const std::vector<PlottedResult>& r
   return totals;
 }
 
-// "40 of 65 layers are drawn, the slowest; the other 25 take 8.1 % of the time."
+// Returns "40 of 65 layers are drawn, the slowest; the other 25 take 8.1 % of the time."
 std::string what_is_left_out(const std::vector<const PlottedResult*>& sorted,
                              const std::map<std::string, Nanoseconds>& totals) {
   std::map<std::string, Nanoseconds> left;
@@ -118,7 +118,7 @@ void add_layer(const PlottedResult& result, const std::map<std::string, Nanoseco
   }
 }
 
-// A share stands to the right of its layer's bars and ticks.
+// Places a share to the right of its layer's bars and ticks.
 void place_shares(LayerRows& rows) {
   std::map<std::string, double> edges;
   for (const Json* drawn : {&rows.bars, &rows.recorded, &rows.in_place}) {
@@ -130,7 +130,7 @@ void place_shares(LayerRows& rows) {
   for (Json& bar : rows.bars) bar["edge"] = edges.at(bar["layer"].get<std::string>());
 }
 
-// Fixed, since the ticks of the record have no offset as the bars have.
+// The height is fixed, because the record's ticks have no offset as bars have.
 int rows_height(const LayerRows& rows) {
   const auto layers = static_cast<int>(rows.order.size()), bars = static_cast<int>(rows.bars.size());
   return std::max(60, std::max(18 * layers, 11 * bars));
@@ -219,7 +219,7 @@ std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<Plott
   }
   place_shares(rows);
   Json bars = bars_view(rows, unit);
-  // Before anybody clicks, the slowest layer is chosen.
+  // Selects the slowest layer until the user clicks.
   bars["layer"][0]["params"][0]["value"] = Json::array({Json{{"layer", rows.order.front()}}});
   TableColumn layers = text_column("layer"), operations = text_column("operation"),
               conditions = text_column("conditions"), calls = number_column("calls"),
@@ -250,7 +250,7 @@ std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<Plott
               .table = {layers, operations, conditions, calls, call, total, shares}};
 }
 
-// Operations that differ in a number, against it.
+// Below: a sweep, operations that differ in a number, plotted against it.
 
 namespace {
 
@@ -278,11 +278,11 @@ std::optional<double> number_in(const std::string& text) {
   return number;
 }
 
-// The number that has the most values; all else that differs names a line.
+// The number with the most values. Everything else that differs names a line.
 struct SweptParameter {
   std::string name;
-  std::vector<double> at;           // of each result
-  std::vector<std::string> series;  // of each result: "dtype=f16"; empty where nothing else differs
+  std::vector<double> at;           // for each result
+  std::vector<std::string> series;  // for each result: "dtype=f16"; empty if nothing else differs
 };
 
 std::optional<SweptParameter> swept_parameter(const std::vector<PlottedResult>& results) {
@@ -333,7 +333,7 @@ Json rows_with(const Json& rows, const std::string& field) {
   return with;
 }
 
-// A logarithm has no zero: an interval that reaches it goes on below all else. False where a time is none.
+// Extends intervals that reach 0 below all values, for a logarithmic axis. False if a time is not above 0.
 bool make_room_for_logarithms(Json& rows) {
   double least = rows.front()["high"].get<double>();
   for (const Json& row : rows) {
@@ -365,14 +365,14 @@ Json line_view(const Json& rows, const Json& x, const Json& y, const Json& serie
   Json points{{"name", has_band ? "times" : "points"},
               {"mark", {{"type", "point"}, {"filled", true}, {"size", 40}}},
               {"encoding", {{"x", x}, {"y", y}, {"color", series}, {"tooltip", read}}}};
-  // Where a row has no value its line has a gap.
+  // A line has a gap at rows without a value.
   const Json with_value = rows_with(rows, y["field"].get<std::string>());
   if (with_value.size() < rows.size()) points["data"] = data_of(with_value);
   layers.push_back(points);
   return Json{{"height", 190}, {"data", data_of(rows)}, {"layer", layers}};
 }
 
-// A range of powers of two is drawn evenly.
+// True if the values span a factor of 8 or more: they get a logarithmic axis.
 bool is_geometric(std::vector<double> at) {
   std::ranges::sort(at);
   return at.front() > 0.0 && at.back() / at.front() >= 8.0;
@@ -420,7 +420,7 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
   if (rows.empty()) return std::nullopt;
   double largest = 0.0;
   for (const Json& row : rows) largest = std::max(largest, row["rate"].get<double>());
-  const bool has_rates = largest > 0.0;  // nobody knows what a callable's work is
+  const bool has_rates = largest > 0.0;  // a callable's work is unknown
   const bool has_ceilings =
       std::ranges::any_of(shares.cells, [](const std::string& each) { return !each.empty(); });
   const RateUnit rate_unit = rate_unit_for(largest, has_flops ? "FLOP/s" : "B/s");
@@ -464,7 +464,7 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
       .table = std::move(table)};
 }
 
-// Rates against arithmetic intensity, under the ceilings that were measured on this very device.
+// Below: rates against arithmetic intensity, under the ceilings measured on this device.
 
 namespace {
 
@@ -483,7 +483,7 @@ std::vector<Roof> roofs_of(const Ceilings& ceilings) {
   return roofs;
 }
 
-// Memory's slope up to the ridge, then the ceiling; without one, the slope alone.
+// Draws memory's slope up to the ridge, then the compute ceiling; without ceilings only the slope.
 Json roof_rows(const std::vector<Roof>& roofs, double bytes_per_second, double from, double to,
                const RateUnit& unit) {
   Json rows = Json::array();

@@ -21,11 +21,11 @@ using Columns = std::vector<TableColumn>;
 
 constexpr std::string_view kOfCeiling = "of ceiling";
 
-// What leaves a table that is too wide, the largest first.
+// Order in which columns leave a table that is too wide, the largest first.
 constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4,
               kSpareCeiling = 5;
 
-// In a column, where "no interval" at each time would make it wider than the page.
+// Shortens "no interval", which at each time would make a column wider than the page.
 std::string short_estimate(const TimeEstimate& time) {
   if (time.rounds == 0 || has_interval(time)) return estimate_text(time);
   return fmt::format("{} ({})", time_text(time.median), counted(time.rounds, "round"));
@@ -60,7 +60,7 @@ Columns key_columns(const RunPage& run, bool model) {
   return {number, operation};
 }
 
-// With ± where there is room; a model's first row is its total.
+// Adds ± to the first `with_precision` conditions. A model's first row is its total.
 Columns time_columns(const RunPage& run, bool model, std::size_t with_precision) {
   Columns columns;
   const std::vector<NetworkTotal> totals = network_totals(run.record);
@@ -86,13 +86,13 @@ const Measurement* first_measurement(const RunPage& run, std::size_t row) {
   return find_measurement(run.record.entries[row].result, run.labels.conditions.front());
 }
 
-// Of the model's time in the first condition, as far as it was measured.
+// Returns shares of the model's measured time in the first condition.
 std::vector<std::optional<double>> shares_of_first_total(const RunPage& run) {
   if (run.labels.conditions.empty()) return std::vector<std::optional<double>>(run.record.entries.size());
   return shares_of_total(run.record, run.labels.conditions.front());
 }
 
-// What a call took where it was recorded, and this time over it; both absent where nothing was recorded.
+// Returns the recorded time of a call, and this run's change against it; no columns if none was recorded.
 Columns recorded_columns(const RunPage& run) {
   TableColumn recorded{"recorded", Align::right, {}, kSpareRecorded},
       ratio{"here", Align::right, {}, kSpareRecorded};
@@ -108,7 +108,7 @@ Columns recorded_columns(const RunPage& run) {
   return any ? Columns{recorded, ratio} : Columns();
 }
 
-// Clock and rate are those of the first condition: a column for each would be wider than a page.
+// Shows clock and rate of the first condition only: columns for each would be wider than a page.
 Columns fact_columns(const RunPage& run) {
   TableColumn clock{"clock", Align::right, {}, kSpareClock}, rate{"rate", Align::right, {}, kSpareRate},
       share{std::string(kOfCeiling), Align::right, {}, kSpareCeiling}, bound{"bound by", Align::left, {}},
@@ -159,7 +159,7 @@ Columns operator+(Columns left, const Columns& right) {
   return left;
 }
 
-// Only times and shares can be added up.
+// Leaves the total's row empty: only times and shares can be added up.
 Columns below_total(Columns columns) {
   for (TableColumn& column : columns) column.cells.insert(column.cells.begin(), std::string());
   return columns;
@@ -189,10 +189,10 @@ std::size_t needed_width(Columns columns) {
   return table_width(columns);
 }
 
-// One table that fits the page: what is spare leaves it, then ± behind the first condition, then ± and share.
-// More conditions than fit even so go on in the next table.
+// Fits one table to the page by removing spare columns, then ± after the first condition, then all ± and
+// share. If the conditions still do not fit, they continue in further tables.
 std::string page_table(const RunPage& run, bool model) {
-  // Names may be shortened by so much for the sake of ±, and by more before a second table is begun.
+  // Columns by which names may be shortened to keep ±, and to avoid a second table.
   constexpr std::size_t kForPrecision = 4, kForOneTable = 12;
   const std::size_t conditions = run.labels.conditions.size();
   const Columns names = key_columns(run, model);
@@ -268,7 +268,7 @@ std::string place_text(const LayerInSequence& layer) {
   return fmt::format("{} ({})", time, time_range_text(layer.fastest, layer.slowest));
 }
 
-// The load is said only where there are two.
+// Names the load only if there are two.
 std::vector<std::string> headings_alone(const ConditionLabels& labels) {
   const auto& all = labels.conditions;
   const bool two_loads = std::ranges::any_of(
@@ -281,8 +281,7 @@ std::vector<std::string> headings_alone(const ConditionLabels& labels) {
   return headings;
 }
 
-// In place, beside the times alone, which the table of the layers has: by default only which of them is
-// nearest.
+// Shows times in place. By default names only the nearest time alone; with details shows all of them.
 std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
       calls{"calls", Align::right, {}, 1}, place{"in place", Align::right, {}},
@@ -310,11 +309,11 @@ std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& 
   return split_tables({number, name}, columns, run.page.width);
 }
 
-// Sentences do not fit into a column.
+// Lists the reasons below the table, because sentences do not fit in a column.
 std::string reasons(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   std::string text;
   for (const LayerInSequence& layer : layers) {
-    // "as cold" stands in the table already.
+    // The table already says "as cold".
     const bool is_said = !run.page.details && layer.nearest &&
                          layer.reason == fmt::format("as {}", to_string(layer.nearest->cache));
     if (layer.reason.empty() || is_said) continue;
@@ -333,7 +332,7 @@ std::vector<LayerInSequence> shown_layers(const RunPage& run) {
   return shown;
 }
 
-// A time of some of the calls is no time of the network.
+// A time of some of the calls is not a time of the network.
 std::string pass_text(const SequenceMeasurement& sequence) {
   const std::int64_t timed = calls_timed(sequence);
   const std::int64_t all = std::ssize(sequence.calls);
@@ -404,7 +403,7 @@ std::string sequence_section(const RunPage& run) {
   return text;
 }
 
-// The times at the clock that was asked for, so that runs at unlike clocks compare.
+// Below: times at the requested clock, so that runs at different clocks can be compared.
 
 namespace {
 

@@ -93,7 +93,7 @@ std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabe
   std::vector<std::size_t> rows(record.entries.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   if (!page.top || labels.conditions.empty()) return rows;
-  // What failed has no time; it stands under "Failed".
+  // A failed operation has no time; it is listed under "Failed".
   const auto time = [&](std::size_t row) {
     const RunEntry& entry = record.entries[row];
     const Measurement* measurement = find_measurement(entry.result, labels.conditions.front());
@@ -159,11 +159,11 @@ namespace {
 
 std::string known(const std::string& text) { return text.empty() ? std::string(kAbsent) : text; }
 
-// "warm burst", and the data and the queue where they are not the usual ones.
+// Returns "warm burst", with the data and the queue if they are not the defaults.
 std::string quoted_conditions(const RunPage& run, const Conditions& conditions, const std::string& label) {
   std::string text = label;
   const bool differs = run.labels.conditions.size() > 1;
-  // Of a caller's own operands nothing is known, and nothing need be said.
+  // The data of a caller's own operands is unknown and is not named.
   if (conditions.data && conditions.data != DataKind::normal) {
     const std::string data(data_word(conditions));
     if (!differs || label.find(data) == std::string::npos) text += ' ' + data;
@@ -179,13 +179,13 @@ std::int64_t calls_of(const RunPage& run) { return run.record.entries.front().co
 
 std::string all_calls_words(const RunPage& run) { return fmt::format("all {} calls", calls_of(run)); }
 
-// "124.9 µs ± 0.15 %", and its interval behind it where that is not what it is ± of.
+// Returns "124.9 µs ± 0.15 %"; without ± if the interval is not symmetric enough.
 std::string median_text(const TimeEstimate& time) {
   return has_interval(time) && !reads_as_plus_minus(time) ? time_text(time.median, time.precision())
                                                           : estimate_text(time);
 }
 
-// "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs)", of one launch.
+// Returns "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs)", for one launch.
 std::string launch_text(const Measurement& measurement) {
   const TimeEstimate& time = measurement.time;
   std::string text = median_text(time);
@@ -196,7 +196,7 @@ std::string launch_text(const Measurement& measurement) {
   return text + ')';
 }
 
-// "698.9 µs ± 0.4 % for all 12 calls (95 % interval 696–701 µs)": the instrument's error is in it.
+// Returns "698.9 µs ± 0.4 % for all 12 calls (95 % interval 696–701 µs)", with the instrument's error.
 std::string all_calls_text(const RunPage& run, const NetworkTotal& total) {
   const TimeEstimate time = estimate_of(total);
   if (!has_interval(time)) return fmt::format("{} for {}", total_estimate_text(total), all_calls_words(run));
@@ -204,8 +204,8 @@ std::string all_calls_text(const RunPage& run, const NetworkTotal& total) {
                      time_range_text(time.low, time.high, time.precision()));
 }
 
-// "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs), warm burst, 1704 MHz, NVIDIA H200, jitterscope 0.1.0":
-// all that a number needs to be quoted, in one line however wide the page is.
+// Returns all that is needed to quote a number, in one line however wide the page is: "124.9 µs ± 0.15 % (95
+// % interval 124.6–125.0 µs), warm burst, 1704 MHz, NVIDIA H200, jitterscope 0.1.0".
 std::string line_to_quote(const RunPage& run) {
   const Measurement& measurement =
       *find_measurement(run.record.entries.front().result, run.labels.conditions.front());
@@ -224,7 +224,7 @@ std::string line_to_quote(const RunPage& run) {
   return joined(parts) + '\n';
 }
 
-// What belongs to one of several calls: "One call of the 12: 58.24 µs ± 0.12 % (…), linear:n=…"
+// Describes one of several calls: "One of the 12 calls: 58.24 µs ± 0.12 % (…), linear:n=…".
 std::string one_call_line(const RunPage& run) {
   if (calls_of(run) < 2) return {};
   const Result& result = run.record.entries.front().result;
@@ -265,7 +265,7 @@ struct Cell {
   int spare = 0;
 };
 
-// A row for each condition, of cells that are the same in all of them.
+// Makes a row for each condition, with the same cells in each.
 std::vector<TableColumn> columns_of(const RunPage& run,
                                     const std::function<std::vector<Cell>(const Measurement&)>& cells_of) {
   std::vector<TableColumn> columns;
@@ -285,7 +285,7 @@ std::vector<TableColumn> columns_of(const RunPage& run,
 
 TableColumn condition_column(const RunPage& run) { return {"conditions", Align::left, run.labels.labels}; }
 
-// What the interval is made of: of one process what it adds itself, of several how far they lie apart.
+// Shows the spread between processes; for one process its own part of the interval.
 Cell spread_cell(const Measurement& measurement) {
   if (!measurement.processes.empty()) {
     return {"processes differ by", percent_text(measurement.process_variation.placed)};
@@ -297,7 +297,7 @@ Cell spread_cell(const Measurement& measurement) {
 std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement) {
   const TimeEstimate& time = measurement.time;
   const Distribution& launches = measurement.launches;
-  // Single launches spread more than the median is uncertain: four digits say all of it.
+  // Single launches spread more than the median is uncertain: four digits are enough.
   const double spread_precision = std::max(time.precision(), 0.002);
   const auto rate = achieved_rate(run.record.entries.front().result, time.median, run.record);
   const bool any = launches.values > 0;
@@ -348,7 +348,7 @@ std::string reference_text(const Measurement& measurement) {
                      clock_text(at.reference), at.extrapolated ? ", extrapolated" : "");
 }
 
-// Nothing where it may be half of the time or more, either way.
+// Empty if the share is uncertain by half of the time or more.
 std::string clock_share_text(const Measurement& measurement) {
   constexpr double kWellKnown = 0.1, kKnown = 0.5;
   if (!measurement.at_reference_clock) return {};
@@ -397,7 +397,7 @@ std::string method_table(const RunPage& run) {
   return split_tables({condition_column(run)}, columns, run.page.width);
 }
 
-// What one number cannot say: several modes, and whether a sustained load settled.
+// Reports what one number cannot: several modes, and whether a sustained load settled.
 std::string remarks(const RunPage& run) {
   const ConditionLabels& labels = run.labels;
   std::string text;
@@ -468,7 +468,7 @@ std::string single_operation_table(const RunPage& run) {
 
 namespace {
 
-// "0.07 ms of the 8.49 ms that the record holds of the GPU (0.83 %)"; empty where no time was recorded.
+// Returns "0.07 ms of the 8.49 ms of GPU time recorded (0.83 %)"; empty if no time was recorded.
 std::string share_text(const std::vector<UntimedOperator>& untimed,
                        const std::optional<Nanoseconds>& recorded) {
   if (!recorded || !(recorded->value() > 0)) return {};
@@ -487,7 +487,7 @@ std::string untimed_text(const std::vector<UntimedOperator>& untimed,
   std::ranges::stable_sort(sorted, [](const UntimedOperator& a, const UntimedOperator& b) {
     return a.recorded_time.value_or(Nanoseconds(0)) > b.recorded_time.value_or(Nanoseconds(0));
   });
-  // Most have one of a few reasons, which are sentences.
+  // Most operators share one of a few reasons, which are sentences.
   std::vector<std::string> reasons;
   for (const UntimedOperator& each : sorted) {
     if (std::ranges::find(reasons, each.reason) == reasons.end()) reasons.push_back(each.reason);

@@ -38,7 +38,7 @@ void describe(Fields& fields, Described<Fields, ProofValue>& value) {
   }
 }
 
-/// The value's fields are the line's own.
+/// Describes a line with its value's fields as fields of the line.
 template <class Fields>
 void describe(Fields& fields, Described<Fields, ProofLine>& line) {
   fields("proof", line.group);
@@ -83,7 +83,7 @@ using selftest::ProofLine;
 using selftest::SelftestRecord;
 
 constexpr std::size_t kNotesWidth = 120;  // below a table that is wider
-constexpr std::size_t kListIndent = 2;    // of "- ": Markdown then keeps the lines in the item
+constexpr std::size_t kListIndent = 2;    // width of "- ": Markdown then keeps the lines in the item
 
 std::string verdict_cell(selftest::Verdict verdict) {
   return verdict == selftest::Verdict::missed ? "**missed**" : std::string(to_string(verdict));
@@ -107,7 +107,7 @@ std::string table(const std::vector<ProofLine>& lines) {
   return markdown_table(columns);
 }
 
-// Lines of one proof often share a note: it is said once, of all of them.
+// Prints a note once for all lines of a proof that share it.
 std::string notes(const std::vector<ProofLine>& lines) {
   std::string text;
   for (auto first = lines.begin(); first != lines.end(); ++first) {
@@ -129,7 +129,7 @@ std::int64_t count(const SelftestRecord& record, selftest::Verdict verdict) {
   return std::ranges::count(record.lines, verdict, &ProofLine::verdict);
 }
 
-// PASSED is all that could be judged; beside lines of which nothing is known it would say too much.
+// PASSED needs a verdict on every line that could be judged; with inconclusive lines it would claim too much.
 const char* verdict_word(std::int64_t passed, std::int64_t missed, std::int64_t inconclusive,
                          bool interrupted) {
   if (missed > 0) return "MISSED";
@@ -149,7 +149,7 @@ std::string verdict_line(const SelftestRecord& record) {
   return text;
 }
 
-// What is not as it must be, each with what was seen; skipped lines of a proof share one item.
+// Lists missed lines with their values, then the skipped lines.
 std::string not_passed(const SelftestRecord& record, std::size_t width) {
   std::string text;
   for (const ProofLine& line : record.lines) {
@@ -252,7 +252,7 @@ std::string proofs_table(std::span<const selftest::Proof> proofs, std::size_t wi
 
 }  // namespace jitterscope
 
-// What a selftest proved: each claim's value with its interval, over the range that its target allows.
+// Plots each claim's value with its interval, over the range that its target allows.
 
 namespace jitterscope::report {
 namespace {
@@ -261,9 +261,9 @@ using selftest::ProofLine;
 using selftest::ProofValue;
 using selftest::ValueKind;
 
-constexpr int kLongestClaim = 360;  // pixels
+constexpr int kLongestClaim = 360;  // in pixels
 
-// Lines of one proof whose values count the same have an axis together.
+// Lines of one proof with the same kind of value share an axis.
 struct ProvedLines {
   std::string proof;
   ValueKind kind;
@@ -286,7 +286,7 @@ std::vector<ProvedLines> lines_by_proof(const selftest::SelftestRecord& record) 
   return groups;
 }
 
-// What a value is drawn in: an axis' title, and what it is divided by.
+// Unit for drawing values: the axis' title, and the divisor.
 struct ProvedUnit {
   std::string title;
   double one = 1.0;

@@ -1,4 +1,4 @@
-// The tool's judgement of itself, as it stands in a file.
+// Writes, reads, prints and draws the record of `selftest`.
 #pragma once
 
 #include <span>
@@ -10,25 +10,23 @@
 #include "report/drawing.hpp"
 #include "selftest/proof.hpp"
 
-// What `jitterscope selftest` prints.
-
 namespace jitterscope {
 
 std::string write_record(const selftest::SelftestRecord& record);
 std::string record_text(const selftest::SelftestRecord& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, selftest::SelftestRecord& record);
 
-/// The verdict in one line, then what missed and what was skipped.
+/// Prints the verdict in one line, then the missed and the skipped lines.
 std::string selftest_summary(const selftest::SelftestRecord& record, std::size_t width = kPageWidth);
 
-/// The verdict, then a row for each line, and notes below: as wide as that takes.
+/// Prints the verdict, a row for each line, and notes, as wide as needed.
 std::string selftest_table(const selftest::SelftestRecord& record);
 
-/// That table under machine, versions, date and command: a section of docs/evidence/truth.md.
+/// Prints the table with machine, versions, date and command: a section of docs/evidence/truth.md.
 std::string selftest_markdown(const selftest::SelftestRecord& record);
 
-/// The proofs that can be named by --only.
+/// Lists the proofs that --only can name.
 std::string proofs_table(std::span<const selftest::Proof> proofs, std::size_t width = kPageWidth);
 
 }  // namespace jitterscope

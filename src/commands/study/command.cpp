@@ -27,19 +27,19 @@
 #include "study/loss_scaling.hpp"
 #include "study/study.hpp"
 
-// `study loss-scaling`: a process of Python trains, since only it can load what is trained.
+// Carries out `study`. For loss-scaling a Python process trains, because only it can load the model.
 
 namespace jitterscope::cli {
 
 struct Invocation;
 
-/// What would be trained, by which Python. Throws UsageError for a target or a device that is none.
+/// Says what would be trained, by which Python. Throws UsageError for an invalid target or device.
 std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device);
 
-/// Trains what the one target names, python:FILE:FUNCTION, whose function returns a model and its loss;
-/// without a target torchvision's ResNet-18. `device` is as open_device takes it. Throws UsageError for
-/// another target or device, MissingError where Python lacks jitterscope, PyTorch or torchvision, FailedError
-/// where it failed.
+/// Trains the model of the one target, python:FILE:FUNCTION, whose function returns a model and its loss, or
+/// torchvision's ResNet-18 without a target. `device` is as for open_device. Throws UsageError for another
+/// target or device, MissingError if Python lacks jitterscope, PyTorch or torchvision, FailedError if it
+/// failed.
 study::LossScalingRecord train_with_scales(const std::vector<std::string>& targets, const std::string& device,
                                            std::uint64_t seed, const Invocation& invocation);
 
@@ -70,7 +70,7 @@ Exit codes: 0 done, 1 an arm computes something else than it should, 2 usage, or
 this work or device, 3 device or library missing, 5 no arm has a time, 130 interrupted.)";
 
 // A ratio over five processes is known about twice as well as one process knows its own.
-constexpr double kPairPrecision = 0.25;  // of the margin
+constexpr double kPairPrecision = 0.25;  // as a share of the margin
 
 class StudyCommand {
  public:
@@ -102,7 +102,7 @@ class StudyCommand {
       print_result(study_.question + "\n\n" + comparison_plan_text(work, record_));
       return;
     }
-    if (!lock) device_.reset();  // its memory is the workers' then
+    if (!lock) device_.reset();  // leaves its memory to the workers
     compare_in_processes(work, invocation_, record_);
     add_amounts();
     if (!record_.comparisons.empty()) {
@@ -127,8 +127,8 @@ class StudyCommand {
     return options;
   }
 
-  // An answer in half a minute, of which fresh processes take as long to start: what is left is shared by
-  // all trials. Arms differ by more than a trial that was ended by its time is known to.
+  // An answer should take half a minute, and starting fresh processes takes half of it: all trials share the
+  // rest. Arms differ by more than the precision of a trial that this limit ends.
   Nanoseconds time_for_each(std::size_t trials, const MeasureOptions& options) const {
     constexpr Nanoseconds kAll = seconds(15), kLeast = milliseconds(200);
     if (flags_.measure.asks_for_time()) return options.time_limit;
@@ -136,7 +136,7 @@ class StudyCommand {
     return std::clamp(kAll / shares, std::min(kLeast, options.time_limit), options.time_limit);
   }
 
-  // What the study can be asked of; what else there is, a note names.
+  // Keeps the operations that the study can be asked of; a note names the others.
   WorkList read_work() {
     const std::vector<std::string> targets =
         flags_.targets.empty() ? study::subjects_of(study_, record_.device) : flags_.targets;
@@ -169,7 +169,7 @@ class StudyCommand {
     for (const Layer& layer : work.model.layers) context.operations.push_back(layer.operation);
     const std::vector<study::Arm> arms = study_.arms(context);
     MeasureOptions each = options;
-    // Of what follows in the same process the counters' hooks might move the time: there is nothing.
+    // The counters' hooks could change the times of later operations in the process: here there are none.
     if (study_.counts_memory && work.model.layers.size() == 1 && !record_.device.capabilities.is_host)
       each.counters.emplace();
     if (!work.is_model) each.time_limit = time_for_each(arms.size() * work.model.layers.size(), options);
@@ -199,7 +199,7 @@ class StudyCommand {
     return compared;
   }
 
-  // What the launches of each side do, for the rates beside their times.
+  // Adds what the launches of each side do, for the rates beside their times.
   void add_amounts() {
     if (study_.amount == nullptr) return;
     for (Comparison& comparison : record_.comparisons) {
@@ -226,12 +226,12 @@ class StudyCommand {
   const study::Study& study_;
   std::unique_ptr<Device> device_;
   ComparisonRecord record_;
-  std::vector<bool> may_be_wrong_;  ///< each of the alternatives
+  std::vector<bool> may_be_wrong_;  ///< for each alternative
   std::optional<OutputFile> json_;
   std::optional<ReportFiles> report_;
 };
 
-// Training has no rounds and no layers to pick: the other flags are of comparisons.
+// Training has no rounds and no layers to pick: the other flags belong to comparisons.
 void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocation& invocation) {
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
@@ -308,7 +308,7 @@ DeviceDescription describe_trainer(const std::string& device) {
   throw UsageError(description.id + " is simulated and trains nothing: use --device cpu or --device cuda");
 }
 
-// Python writes what it found; the envelope is this program's.
+// Combines the results that Python wrote with this program's envelope.
 study::LossScalingRecord record_of(const study::LossScalingRecord& envelope, const std::string& output) {
   const nlohmann::json found = nlohmann::json::parse(output, nullptr, false);
   if (!found.is_object()) throw FailedError("the process of Python wrote nothing that can be read");
@@ -326,7 +326,7 @@ study::LossScalingRecord record_of(const study::LossScalingRecord& envelope, con
 
 std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device) {
   const std::string callable = callable_of(targets);
-  // Others are opened by who runs it, on a machine that may have another one.
+  // The process that runs the training opens other devices, which this machine may not have.
   if (device.starts_with("virtual")) describe_trainer(device);
   return fmt::format("{} is trained for 100 steps in float32, and as many with each scale, by {}\n",
                      callable.empty() ? "ResNet-18" : "The model of " + callable, interpreter());

@@ -70,7 +70,7 @@ std::string loss_text(const std::optional<double>& loss) {
 
 double lost(const LayerGradients& layer) { return layer.underflow + layer.overflow; }
 
-// "layer4.0.conv1 (12 %)"
+// Returns "layer4.0.conv1 (12 %)".
 std::string most_lost_in(const LossScalingArm& arm) {
   const auto worst = std::ranges::max_element(arm.layers, {}, lost);
   if (worst == arm.layers.end() || lost(*worst) <= 0.0) return std::string(kAbsent);
@@ -135,7 +135,7 @@ std::string loss_scaling_table(const study::LossScalingRecord& record, const Pag
 
 }  // namespace jitterscope
 
-// What each scale of the loss does to training in half precision: the gradients that it loses, and the loss.
+// Plots what each scale does to training in half precision: lost gradients, and the loss.
 
 namespace jitterscope::report {
 namespace {
@@ -143,7 +143,7 @@ namespace {
 using study::LossScaling;
 using study::LossScalingArm;
 
-constexpr int kLongestScale = 200;  // pixels
+constexpr int kLongestScale = 200;  // in pixels
 
 Json lost_view(const LossScaling& found, const std::vector<std::string>& scales, int width) {
   Json rows = Json::array();
@@ -182,7 +182,7 @@ std::optional<Json> losses_view(const LossScaling& found, const std::vector<std:
   if (rows.empty()) return std::nullopt;
   if (found.float32_loss) float32.push_back(Json{{"loss", rounded(*found.float32_loss)}});
   Json y = names_axis("scale", scales, kLongestScale);
-  y["scale"] = Json{{"domain", scales}};  // those without a loss as well, as above
+  y["scale"] = Json{{"domain", scales}};  // includes scales without a loss, as in the view above
   const char* mean = "loss, mean of the last ten steps";
   Json line{
       {"name", "float32"},

@@ -1,4 +1,4 @@
-// What training with each scale of the loss gave, as it stands in a file.
+// Writes, reads and prints the record of `study loss-scaling`: training with each scale of the loss.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace jitterscope {
 
 std::string write_record(const study::LossScalingRecord& record);
 std::string record_text(const study::LossScalingRecord& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, study::LossScalingRecord& record);
 
-// What training with each scale of the loss gave, as a page: the answer, then a row for each scale.
+// Below: the printed page: the answer, then a row for each scale.
 
-/// With details each layer's losses stand below.
+/// With details, adds the share of each layer's gradients that is lost.
 std::string loss_scaling_table(const study::LossScalingRecord& record, const Page& page);
 
 }  // namespace jitterscope

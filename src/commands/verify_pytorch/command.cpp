@@ -46,7 +46,7 @@ class VerifyCommand {
     if (!flags_.log.empty() && flags_.trace.empty()) {
       throw UsageError("--log goes with --trace: the trace holds the layers, the log their plans");
     }
-    // What cannot be trained is refused before a device is opened and Python started.
+    // Refuses a model that cannot be trained before opening a device and starting Python.
     const std::optional<RecordingRequest> request =
         flags_.trace.empty() ? std::optional(recording_request(flags_.model)) : std::nullopt;
     if (!flags_.json.empty()) json_.emplace(flags_.json);

@@ -183,20 +183,20 @@ std::string pytorch_table(const PytorchRecord& record) {
 
 }  // namespace jitterscope
 
-// A network's layers as jitterscope runs them, against the times that PyTorch had in training.
+// Plots a network's layers as jitterscope runs them, against their times in PyTorch's training.
 
 namespace jitterscope::report {
 namespace {
 
-constexpr int kLongestLayer = 430;  // pixels
+constexpr int kLongestLayer = 430;  // in pixels
 
 struct TimedLayer {
   std::string name;
   const ComparedLayer* layer;
-  Nanoseconds there, here;  ///< of one call
+  Nanoseconds there, here;  ///< times of one call
 };
 
-// Those with both times, numbered as the table on the page numbers all.
+// Returns the layers that have both times, numbered as in the page's table of all layers.
 std::vector<TimedLayer> timed_layers(const PytorchComparison& comparison) {
   std::vector<std::string> operations;
   for (const ComparedLayer& layer : comparison.layers) operations.push_back(layer.reference.operation.text());
@@ -227,7 +227,7 @@ Json likeness_color() {
                          {"range", {kBlue, kRed, kGrey, kPurple}}}}});
 }
 
-// A layer that takes ten times as long must not hide a percent of the others.
+// Uses a wide scale, so that a layer that takes ten times as long does not hide a percent of the others.
 Json scale_of(const Json& rows) {
   constexpr double kWide = 60.0;
   const bool is_wide = std::ranges::any_of(
@@ -250,7 +250,7 @@ Json ratios_view(const std::vector<TimedLayer>& layers) {
                         {"here", here},
                         {"calls", calls}});
   };
-  Nanoseconds all_there, all_here;  // as often as the network runs each
+  Nanoseconds all_there, all_here;  // weighted by the network's calls
   std::int64_t all_calls = 0;
   for (const TimedLayer& layer : layers) {
     const std::int64_t calls = layer.layer->reference.count;

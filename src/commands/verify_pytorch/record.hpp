@@ -1,4 +1,4 @@
-// PyTorch's layers beside jitterscope's, as they stand in a file.
+// Writes, reads and prints the record of `verify-pytorch`: PyTorch's layers beside jitterscope's.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ struct PytorchRecord {
 
 std::string write_record(const PytorchRecord& record);
 std::string record_text(const PytorchRecord& record, const ShownPage& shown);
-/// From a document whose envelope says that the command wrote it.
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, PytorchRecord& record);
 
-// What `jitterscope verify-pytorch` prints.
+// Below: the printed table.
 
 std::string pytorch_table(const PytorchRecord& record);
 

@@ -8,9 +8,9 @@
 
 #include "base/files.hpp"
 #include "cli/invocation.hpp"
-#include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "output/output_file.hpp"
+#include "record/run_file.hpp"
 #include "worker/fresh_processes.hpp"
 #include "worker/in_step.hpp"
 #include "worker/neighbour_process.hpp"
@@ -29,14 +29,14 @@ Exit codes: 0 the record is written, others as of `run`, with the error in place
 
 constexpr int kInputPollMilliseconds = 1000;
 
-// Whoever waits for the record is this process's parent; without it nobody does.
+// Ends this process with its parent, which alone waits for the record.
 void end_with_parent(std::int64_t parent) {
   if (parent == 0) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) throw FailedError("the process that made the plan has ended");
 }
 
-// A line at once: whoever asked waits for it.
+// Writes a line at once, because the other process waits for it.
 void answer(const std::string& line) {
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fputc('\n', stdout);
@@ -45,7 +45,7 @@ void answer(const std::string& line) {
 
 void run_load(const LoadPlan& plan, LineReader& orders) {
   end_with_parent(plan.parent);
-  // A terminal's Ctrl-C reaches both processes: what it means for this one, the other says.
+  // A terminal's Ctrl-C reaches both processes; this one ignores it and waits for the other's order.
   std::signal(SIGINT, SIG_IGN);
   carry_out_load(plan, orders, answer, is_interrupted);
 }
@@ -62,11 +62,15 @@ void work(Invocation& invocation) {
       std::fprintf(stderr, "[%zu/%zu] %s\n", number, total, what.c_str());
     };
     if (plan.is_in_step) {
-      OrderedDecisions decisions(input, answer);
+      OrderedAgreement decisions(input, answer);
       answer(one_line_of(write_record(carry_out(plan, {stage, is_interrupted, &decisions}))));
       return;
     }
     print_result(write_record(carry_out(plan, {stage, is_interrupted})));
+  } catch (const OrdersLost& lost) {
+    const FailedError error(lost.what());
+    print_result(write_error(error));
+    invocation.exit_code = error.exit_code();
   } catch (const Error& error) {
     print_result(write_error(error));
     invocation.exit_code = error.exit_code();

@@ -44,9 +44,9 @@ AllocationPattern uniform(const Allocation& allocation) {
   return builder.pattern();
 }
 
-// Training of a small transformer on batches of 8 sequences, each batch of another length, in f16: what
-// forward keeps is freed layer by layer in backward. Unlike lengths make blocks that fit no later request
-// exactly.
+// Training of a small transformer on batches of 8 sequences in f16, each batch of another length: blocks kept
+// by the forward pass are freed layer by layer in the backward pass. Different lengths make blocks that fit
+// no later request exactly.
 AllocationPattern sequences() {
   constexpr int kSteps = 4, kLayers = 6;
   constexpr std::int64_t kShortest = 128, kLengths = 896, kBytesOfToken = std::int64_t{8} * 1024 * 2;
@@ -316,8 +316,8 @@ CachingAllocator::Blocks::iterator CachingAllocator::make_free(Pool& pool, Block
   return block;
 }
 
-// A segment whose first block is free and whose next one is another segment's is free as a whole: neighbours
-// that are free are one block.
+// A segment is free if its first block is, and the next block is another segment's: free neighbours are one
+// block.
 void CachingAllocator::give_back_free_segments() {
   for (Pool& pool : pools_) {
     for (auto block = pool.blocks.begin(); block != pool.blocks.end();) {

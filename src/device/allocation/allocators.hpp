@@ -1,4 +1,4 @@
-// What a program asks an allocator for, and when: events in their order.
+// Allocation patterns, and allocators that they are replayed with.
 #pragma once
 
 #include <array>
@@ -22,47 +22,43 @@ namespace jitterscope {
 struct AllocationEvent {
   bool is_release = false;
   std::size_t block = 0;  ///< blocks are numbered in the order in which they are allocated
-  Bytes size;             ///< of the block
+  Bytes size;
 };
 
-/// Every block is freed behind its allocation, so that it can be replayed any number of times.
+/// Every block is freed after its allocation, so that the pattern can be replayed.
 struct AllocationPattern {
   std::vector<AllocationEvent> events;
-  std::vector<Bytes> blocks;  ///< their sizes
+  std::vector<Bytes> blocks;
 };
 
-/// Of bytes and count, of a file, or of one that the program carries. Throws UsageError that names the line
-/// where it cannot be replayed.
+/// Returns the pattern of bytes and count, of a file, or of one that the program carries. Throws UsageError
+/// that names the line if it cannot be replayed.
 AllocationPattern pattern_of(const Allocation& allocation);
 
-/// One event a line: `alloc NAME BYTES` or `free NAME`; what follows # is a comment. A name may be used again
-/// once its block is freed. `file` is for messages.
+/// Reads one event a line: `alloc NAME BYTES` or `free NAME`; # begins a comment. A name may be used again
+/// once its block is freed. `file` is named in messages.
 AllocationPattern read_pattern(std::string_view text, const std::string& file);
 
 /// Most bytes in use at once.
 Bytes most_at_once(const AllocationPattern& pattern);
 
-// What gives a pattern its memory.
-
 class MemoryAllocator {
  public:
   virtual ~MemoryAllocator() = default;
-  /// Throws FailedError where memory is full.
+  /// Throws FailedError if memory is full.
   virtual std::uintptr_t allocate(Bytes size) = 0;
   virtual void release(std::uintptr_t address) = 0;
-  /// What it has of the device now.
+  /// Bytes taken from the device now.
   virtual Bytes held() const = 0;
-  /// Of that, the largest block that is not in use; nothing where that is unknown.
+  /// The largest unused block of these; nullopt if unknown.
   virtual std::optional<Bytes> largest_free() const { return std::nullopt; }
 };
 
-// A pattern whose blocks all have their place before it begins: what is left of it is no allocation at all.
-
-/// Places in one stretch of memory for all blocks of a pattern, first fit, so that no two overlap while both
-/// are in use.
+/// Places for all blocks of a pattern in one stretch of memory, first fit: blocks that are in use together do
+/// not overlap.
 struct PlacedBlocks {
-  std::vector<Bytes> offsets;  ///< of each block
-  Bytes size;                  ///< of the stretch
+  std::vector<Bytes> offsets;  ///< for each block
+  Bytes size;
 };
 PlacedBlocks place_blocks(const AllocationPattern& pattern);
 
@@ -84,14 +80,14 @@ class Preallocated final : public MemoryAllocator {
   std::size_t next_ = 0;
 };
 
-// Keeps what it got from the device, in lists by size, splits blocks and joins neighbours again: the rules of
-// PyTorch 2's CUDA allocator (c10/cuda/CUDACachingAllocator.cpp) for one stream.
+// A caching allocator: keeps the device's memory in lists by size, splits blocks and joins neighbours again.
+// The rules are those of PyTorch 2's CUDA allocator (c10/cuda/CUDACachingAllocator.cpp) for one stream.
 
-/// Where a caching allocator gets memory: a segment at a time.
+/// Source of a caching allocator's memory, one segment at a time.
 class SegmentSource {
  public:
   virtual ~SegmentSource() = default;
-  /// Throws FailedError where memory is full.
+  /// Throws FailedError if memory is full.
   virtual std::uintptr_t take(Bytes size) = 0;
   virtual void give_back(std::uintptr_t address, Bytes size) = 0;
 };
@@ -100,12 +96,12 @@ class CachingAllocator final : public MemoryAllocator {
  public:
   /// segments: each is apart from the others. range: each begins where the last one ended, and grows it.
   enum class Growth { segments, range };
-  /// PyTorch's, for requests of up to 1 MiB and for larger ones.
+  /// PyTorch's sizes, for requests of up to 1 MiB and for larger ones.
   static constexpr Bytes kSmallSegment = Bytes(2 << 20), kLargeSegment = Bytes(20 << 20);
 
   /// Small and large requests never share a segment.
   CachingAllocator(Growth growth, std::unique_ptr<SegmentSource> small, std::unique_ptr<SegmentSource> large);
-  /// Gives all segments back; nothing may be in use.
+  /// Gives all segments back; no block may be in use.
   ~CachingAllocator() override;
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
@@ -118,7 +114,7 @@ class CachingAllocator final : public MemoryAllocator {
  private:
   struct Block {
     std::int64_t size = 0;
-    std::uintptr_t segment = 0;  // where its segment begins; of a range, where the first one did
+    std::uintptr_t segment = 0;  // begin of its segment; in a range, of the first one
     bool is_free = false;
   };
   using Blocks = std::map<std::uintptr_t, Block>;
@@ -142,8 +138,6 @@ class CachingAllocator final : public MemoryAllocator {
   std::int64_t held_ = 0;
 };
 
-// A pattern carried out with an allocator.
-
 class PatternReplay {
  public:
   explicit PatternReplay(AllocationPattern pattern)
@@ -151,13 +145,13 @@ class PatternReplay {
 
   const AllocationPattern& pattern() const { return pattern_; }
 
-  /// `fill` is called with each block, address and size, as soon as it is there. What is in use when
-  /// something is thrown is freed.
+  /// Calls `fill` with address and size of each block as soon as it is there. If anything throws, blocks in
+  /// use are freed.
   template <class Fill>
   void run(MemoryAllocator& allocator, const Fill& fill) {
     run(allocator, fill, [] {});
   }
-  /// Once, behind each event asking what the allocator holds.
+  /// Replays once, asking the allocator after each event how much it holds.
   HeldMemory run_watched(MemoryAllocator& allocator);
 
  private:
@@ -165,7 +159,7 @@ class PatternReplay {
   void run(MemoryAllocator& allocator, const Fill& fill, const Watch& watch);
 
   AllocationPattern pattern_;
-  std::vector<std::uintptr_t> addresses_;  // of blocks in use, else 0
+  std::vector<std::uintptr_t> addresses_;  // 0 unless in use
 };
 
 template <class Fill, class Watch>

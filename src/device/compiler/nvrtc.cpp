@@ -20,25 +20,22 @@
 #include <unistd.h>
 
 #include "base/files.hpp"
-#include "base/shared_library.hpp"
 #include "base/names.hpp"
+#include "base/shared_library.hpp"
 #include "device/compiler/user_kernel.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
 
-// Where CUDA's own headers lie, for a compiler that brings none.
-
 namespace jitterscope {
 
-/// Folders with cuda_fp16.h and with cuda/std, of the same toolkit as a library where it has them beside it;
-/// then those of NVIDIA's wheels, $CUDA_HOME and /usr/local/cuda, and the system's. Fewer where none is
-/// found.
+/// Returns the folders with cuda_fp16.h and with cuda/std: first the library's own toolkit, then NVIDIA's
+/// wheels, $CUDA_HOME and /usr/local/cuda, then the system. Fewer if not all are found.
 std::vector<std::string> cuda_header_folders(const std::string& library);
 
 namespace {
 
-// The library's stable binary interface, declared here: its header is a package of its own, which those who
-// have nvcc may lack.
+// Declares the library's stable binary interface: its header is a package of its own, which users who have
+// nvcc may lack.
 using NvrtcProgram = struct NvrtcProgramHandle*;
 constexpr int kNvrtcSuccess = 0, kNvrtcCompilation = 6;
 
@@ -111,8 +108,8 @@ std::string version_of(const Nvrtc& library) {
   return library.version(&major, &minor) == kNvrtcSuccess ? fmt::format("{}.{}", major, minor) : "";
 }
 
-// NVRTC has no option for launch bounds, and those of its ptxas came with CUDA 12.4 or later: the words of
-// the source get another meaning. Lines keep their numbers.
+// NVRTC has no option for launch bounds, and those of its ptxas came with CUDA 12.4 or later, so macros
+// redefine the source's words. Lines keep their numbers.
 std::string bounded_source(const CompileRequest& request) {
   if (request.min_blocks == 0) return request.source;
   return fmt::format(
@@ -124,8 +121,8 @@ std::string bounded_source(const CompileRequest& request) {
       request.bound_threads, request.min_blocks, request.source);
 }
 
-// NVRTC has no headers of the host's C library, and files of kernels include these for their types, or for a
-// printf that it knows by itself. As cuda/std has the types.
+// NVRTC has no headers of the host's C library. Files of kernels include these for types, or for a printf
+// that NVRTC has built in. The types are those of cuda/std.
 constexpr const char* kSizes =
     "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef decltype((char*)0 - (char*)0) ptrdiff_t;\n";
 constexpr const char* kIntegers =
@@ -199,8 +196,8 @@ std::string older_architecture_option(std::int64_t architecture) {
       version_of(nvrtc()), architecture, fmt::join(known, ", ")));
 }
 
-// Machine code for the GPU; where the compiler does not know it, PTX of the newest before it, which the
-// driver compiles.
+// Asks for machine code; if the compiler does not know the GPU, for PTX of the newest architecture before it,
+// which the driver compiles.
 std::string architecture_option(int architecture) {
   int older = 0;
   for (const int each : known_architectures()) {
@@ -218,7 +215,7 @@ std::vector<std::string> options_of(const CompileRequest& request) {
   std::vector<std::string> options = {request.older_architecture > 0
                                           ? older_architecture_option(request.older_architecture)
                                           : architecture_option(request.architecture),
-                                      "--ptxas-options=-v",  // so that it says what is spilled
+                                      "--ptxas-options=-v",  // prints what is spilled
                                       // A file may have a main beside its kernels.
                                       "--device-as-default-execution-space"};
   const std::filesystem::path folder = std::filesystem::path(request.file).parent_path();
@@ -232,10 +229,10 @@ std::vector<std::string> options_of(const CompileRequest& request) {
   return options;
 }
 
-// Errors only, each with its place; what the compiler shows of the source below them is left out.
+// Throws with the errors only, each with its place, without the source lines that the compiler shows.
 [[noreturn]] void fail_compilation(const CompileRequest& request, const std::string& log) {
   constexpr std::size_t kShown = 5, kLongest = 300;
-  constexpr std::string_view kOfTheName = "__nv_name_map";  // where it reads which kernel is asked for
+  constexpr std::string_view kOfTheName = "__nv_name_map";  // where it reads the kernel's name
   std::vector<std::string> errors;
   bool of_the_name = false;
   std::istringstream lines(log);
@@ -254,7 +251,7 @@ std::vector<std::string> options_of(const CompileRequest& request) {
                                more > 0 ? fmt::format("; and {} more errors", more) : ""));
 }
 
-// Of "Function properties for SYMBOL" and, in the next line, "0 bytes stack frame, 8 bytes spill stores, …".
+// Reads "Function properties for SYMBOL" and its next line, "0 bytes stack frame, 8 bytes spill stores, …".
 std::string spills_in(const std::string& log, const std::string& symbol) {
   constexpr std::string_view kFrame = " bytes stack frame, ";
   const std::size_t function = log.find("Function properties for " + symbol + "\n");
@@ -265,7 +262,7 @@ std::string spills_in(const std::string& log, const std::string& symbol) {
   return printable(log.substr(begin, log.find('\n', begin) - begin), 100);
 }
 
-// Of ".entry SYMBOL(", and in a line each ".param .u64 SYMBOL_param_0," or ".param .align 8 .b8
+// Reads the lines after ".entry SYMBOL(": ".param .u64 SYMBOL_param_0," or ".param .align 8 .b8
 // SYMBOL_param_1[16]".
 std::vector<std::size_t> parameter_sizes_in(const std::string& ptx, const std::string& symbol) {
   std::vector<std::size_t> sizes;
@@ -323,7 +320,7 @@ LibraryInfo nvrtc_library() {
 
 namespace {
 
-// Each part behind its length, so that no two requests read alike.
+// Each part follows its length, so that no two requests read alike.
 std::string joined_parts(std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const std::string_view part : parts) text += fmt::format("{}\n{}\n", part.size(), part);
@@ -359,7 +356,7 @@ std::optional<CompiledKernel> find_kernel(const std::filesystem::path& folder,
                                           const CompileRequest& request) {
   const std::string key = key_of(request);
   const std::string text = file_text(file_of(folder, key)).text;
-  if (!text.starts_with(key)) return std::nullopt;  // another request of the same hash
+  if (!text.starts_with(key)) return std::nullopt;  // another request with the same hash
   const std::size_t symbol_end = text.find('\n', key.size());
   if (symbol_end == std::string::npos) return std::nullopt;
   const std::size_t spills_end = text.find('\n', symbol_end + 1);
@@ -395,8 +392,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside a folder of libraries: of a toolkit or of a wheel of its own, and of other wheels (cuda_runtime has
-// the headers, cuda_nvrtc the library, and cuda_cccl what is in cuda/std).
+// Adds the include folders beside a folder of libraries: that of a toolkit or wheel, and those of other
+// wheels (cuda_runtime has the headers, cuda_nvrtc the library, and cuda_cccl those in cuda/std).
 void add_include_folders(std::vector<fs::path>& folders, const fs::path& libraries) {
   std::error_code error;
   folders.push_back(libraries.parent_path() / "include");

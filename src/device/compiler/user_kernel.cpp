@@ -49,7 +49,7 @@ bool takes(const KernelParameter& parameter, const KernelArgument& argument) {
          (parameter.kind == KernelParameter::Kind::pointer) == is_buffer(argument);
 }
 
-// Of kernels of this name with as many parameters; where several have, a compiler would choose.
+// Compares kinds if one kernel of this name has as many parameters: among several a compiler chooses.
 void check_kinds(const std::string& name, const std::vector<SourceKernel>& named, const CudaKernel& kernel) {
   const auto has_as_many = [&](const SourceKernel& each) {
     return !each.has_pack && each.parameters.size() == kernel.arguments.size();
@@ -172,13 +172,13 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, Count>&
   return std::ranges::find(words, word) != words.end();
 }
 
-// A text as words, numbers and signs; comments are gone, literals are "", and directives are kept apart.
+// Splits a text into words, numbers and signs, without comments; literals become "". Keeps directives apart.
 class Tokenizer {
  public:
   explicit Tokenizer(std::string_view text) : text_(text) { read(); }
 
   Tokens tokens;
-  std::vector<std::string> directives;  // without the #, each in one line
+  std::vector<std::string> directives;  // each in one line, without the #
 
  private:
   char at(std::size_t index) const { return index < text_.size() ? text_[index] : '\0'; }
@@ -213,7 +213,7 @@ class Tokenizer {
   void skip_comment() {
     const bool is_line = text_[next_ + 1] == '/';
     std::size_t end = is_line ? text_.find('\n', next_) : text_.find("*/", next_ + 2);
-    // A comment of one line goes on behind a backslash.
+    // A line comment continues after a backslash at the line's end.
     while (is_line && end != std::string_view::npos && text_[text_.find_last_not_of('\r', end - 1)] == '\\')
       end = text_.find('\n', end + 1);
     next_ = end == std::string_view::npos ? text_.size() : end + (is_line ? 0 : 2);
@@ -275,7 +275,7 @@ class Tokenizer {
   std::size_t next_ = 0;
 };
 
-// Where the bracket that opens at `begin` is closed; the end where it is not. <> are brackets where asked.
+// Returns where the bracket at `begin` is closed, or the end. <> are brackets only with `with_angles`.
 std::size_t closing(const Tokens& tokens, std::size_t begin, bool with_angles = false) {
   std::size_t depth = 0;
   for (std::size_t i = begin; i < tokens.size(); ++i) {
@@ -358,7 +358,7 @@ void add_parameters(const Tokens& tokens, SourceKernel& kernel) {
   finish();
 }
 
-// Kernels among the tokens of one file.
+// Finds kernels among a file's tokens.
 class Reader {
  public:
   Reader(const Tokens& tokens, SourceKernels& all) : tokens_(tokens), all_(all) {}
@@ -386,7 +386,7 @@ class Reader {
   }
 
  private:
-  // `using namespace`, and another name of one, open nothing.
+  // `using namespace` and namespace aliases open no scope.
   void enter_namespace() {
     const std::string before = next_ > 0 ? tokens_[next_ - 1] : std::string();
     const bool is_transparent = before == "inline";
@@ -404,7 +404,7 @@ class Reader {
     next_ = i;
   }
 
-  // The brackets before `{` or `;` that no other word follows; those of __launch_bounds__ come before a name.
+  // The last brackets before `{` or `;` are the parameters; those of __launch_bounds__ come before a name.
   void read_kernel() {
     static constexpr std::array<std::string_view, 4> kBehind = {"noexcept", "__attribute__",
                                                                 "__launch_bounds__", "__maxnreg__"};
@@ -425,7 +425,7 @@ class Reader {
   }
 
   void add(std::size_t begin, std::size_t end) {
-    std::size_t name = begin;  // one behind it
+    std::size_t name = begin;  // one after the name
     if (name > 0 && tokens_[name - 1] == ">") {
       std::size_t depth = 0;
       while (name > next_) {
@@ -456,7 +456,7 @@ class Reader {
 
   const Tokens& tokens_;
   SourceKernels& all_;
-  std::vector<std::string> scopes_;  // of each open brace, what it puts before names
+  std::vector<std::string> scopes_;  // the namespace prefix of each open brace
   std::size_t next_ = 0;
   bool is_template_ = false;
 };
@@ -487,13 +487,13 @@ class SourceReader {
     const std::string_view rest = without_blanks(line.substr(7));
     const std::size_t end = rest.empty() ? std::string_view::npos : rest.find('"', 1);
     if (!rest.starts_with('"') || end == std::string_view::npos) {
-      all.is_complete = all.is_complete && rest.starts_with('<');  // else a macro names the file
+      all.is_complete = all.is_complete && rest.starts_with('<');  // otherwise a macro names the file
       return;
     }
     const std::filesystem::path header = file.parent_path() / std::string(rest.substr(1, end - 1));
     if (!seen_.insert(header.lexically_normal().string()).second) return;
     const FileText text = file_text(header);
-    // CUDA's own headers may be named so, too, and they have no kernels.
+    // CUDA's own headers may be included in quotes too; they have no kernels.
     if (!text.error) read(text.text, header);
   }
 

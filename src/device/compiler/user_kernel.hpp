@@ -1,4 +1,4 @@
-// A user's kernel before anything runs it: what is asked of the compiler, and whether its arguments fit.
+// Checks a user's kernel before it runs: its compile request, and its arguments.
 #pragma once
 
 #include <optional>
@@ -10,25 +10,22 @@
 
 namespace jitterscope {
 
-/// For a GPU of this compute capability (90 for 9.0). Throws UsageError where the kernel is to be code for a
-/// newer one, or its file cannot be read.
+/// For a GPU of this compute capability (90 for 9.0). Throws UsageError if the kernel asks for a newer one,
+/// or its file cannot be read.
 CompileRequest compile_request(const CudaKernel& kernel, int architecture);
 
-/// Throws UsageError where there are more or fewer arguments than parameters, one has another size, or the
-/// source shows that a buffer is given for a number or a number for a pointer.
+/// Throws UsageError if arguments are missing or left over, if sizes differ, or if the source shows that a
+/// buffer is given for a number or a number for a pointer.
 void check_arguments(const CudaKernel& kernel, const CompileRequest& request, const CompiledKernel& compiled);
 
-/// Throws UsageError where the text of the source shows that it has no such kernel, no reference of that
-/// name, or that they take other arguments: all that is known without a compiler.
+/// Checks all that is known without a compiler. Throws UsageError if the source has no such kernel or
+/// reference, or if they take other arguments.
 void check_source(const CudaKernel& kernel, const CompileRequest& request);
 
-// The sources of kernels: files of the user's, and a few that the program carries.
-
-/// The text of a file, or of what the program carries as @NAME. Throws UsageError where there is no such.
+/// Returns the text of a file, or of the program's source @NAME. Throws UsageError if there is none.
 std::string kernel_source(const std::string& file);
 
-// The kernels of a CUDA source as its text declares them, read without a compiler: their names and what kind
-// of argument each parameter takes.
+// Reads kernels from the text of a CUDA source, without a compiler: names, and the kind of each parameter.
 
 struct KernelParameter {
   /// unknown: a type that only a compiler knows, as a template's or a struct.
@@ -38,25 +35,25 @@ struct KernelParameter {
 };
 
 struct SourceKernel {
-  std::string name;  ///< with its namespaces, as app::scale
+  std::string name;  ///< with its namespaces: app::scale
   bool is_template = false;
-  bool has_pack = false;  ///< as many parameters as the template's arguments say
+  bool has_pack = false;  ///< the template's arguments decide how many parameters
   std::vector<KernelParameter> parameters = {};
 };
 
 struct SourceKernels {
-  std::vector<SourceKernel> kernels;  ///< in their order; an overloaded name several times
-  bool is_complete = true;  ///< false where macros make kernels, or name files: what is not here may be there
-  bool uses_namespaces = false;  ///< by `using namespace`, so that names may go without theirs
+  std::vector<SourceKernel> kernels;  ///< in their order; an overloaded name comes several times
+  bool is_complete = true;            ///< false if macros make kernels or name files: others may exist
+  bool uses_namespaces = false;       ///< by `using namespace`, so that names may lack theirs
 };
 
-/// Of the text and of what it includes from beside `file`. Parts that #if leaves out count too.
+/// Includes files that `file` includes from its folder. Parts that #if excludes count too.
 SourceKernels kernels_in(const std::string& source, const std::string& file);
 
-/// Those that an expression as scale<float>, app::scale or ::scale may mean.
+/// Returns the kernels that scale<float>, app::scale or ::scale may mean.
 std::vector<SourceKernel> find_kernels(const SourceKernels& all, std::string_view expression);
 
-/// Throws UsageError with the kernels that there are.
+/// Throws UsageError that lists the source's kernels.
 [[noreturn]] void fail_unknown_kernel(const std::string& file, const std::string& kernel,
                                       const SourceKernels& all);
 

@@ -65,7 +65,7 @@ class CpuDevice final : public Device {
                                 .host_memories = {},
                                 .allocators = cpu::allocators(),
                                 .reason_not_fusible = reason_not_fusible_on_cpu};
-    // A product takes a tenth of a second. In f64 own loops do 1.4 GFLOP/s, and 1536 would take 5 s.
+    // A product takes a tenth of a second. In f64 our own loops reach 1.4 GFLOP/s, and 1536 would take 5 s.
     description.large_work = {
         .copy = Bytes(256 << 20), .product = 1536, .slow_type = DataType::f64, .product_in_slow_type = 256};
     description.libraries = cpu_libraries();
@@ -114,7 +114,7 @@ class CpuDevice final : public Device {
 
   Nanoseconds host_time() override { return host_time_now(); }
 
-  // Returns early when a signal comes, so that Ctrl-C need not wait.
+  // Returns early if a signal arrives, so that Ctrl-C takes effect at once.
   void idle(Nanoseconds duration) override {
     if (duration <= Nanoseconds(0)) return;
     const double whole = std::floor(to_seconds(duration));
@@ -126,8 +126,8 @@ class CpuDevice final : public Device {
   void idle_awake(Nanoseconds time) override { stay_awake(time); }
 
  private:
-  // Making a table takes 50 ms; a model prepares hundreds of operations from one, and a chain a thousand
-  // steps, each of which takes other parts of it, by a seed of its own.
+  // Making a table takes 50 ms. A model prepares hundreds of operations from one, and a chain a thousand
+  // steps, each of which takes other parts of it, by its own seed.
   const InputTable& table(const InputData& data, std::uint64_t seed) {
     if (!table_ || table_data_.kind != data.kind || table_data_.seed != seed) {
       table_data_ = data;
@@ -165,14 +165,14 @@ const auto& passed(const Slots& slots, std::uint32_t slot) {
 
 }  // namespace
 
-void CpuQueue::close_gate() {
-  refuse_while_recording("close the gate");
+void CpuQueue::hold() {
+  refuse_while_recording("hold the queue");
   run_pending();
-  gate_closed_ = true;
+  is_held_ = true;
 }
 
-// What waits runs in the next call that may throw, since a workload may.
-void CpuQueue::open_gate() noexcept { gate_closed_ = false; }
+// Held commands run in the next call that may throw, because a workload may throw.
+void CpuQueue::release() noexcept { is_held_ = false; }
 
 void CpuQueue::launch(Workload& workload) { launch_in_a_row(workload, 1); }
 
@@ -220,11 +220,11 @@ void CpuQueue::replay(Recording& recording) {
 
 void CpuQueue::wait() {
   refuse_while_recording("wait");
-  const bool forgotten = gate_closed_ && !pending_.empty();
-  gate_closed_ = false;
+  const bool forgotten = is_held_ && !pending_.empty();
+  is_held_ = false;
   run_pending();
-  // The thread that would open the gate is the one that waits.
-  if (forgotten) throw FailedError("the queue was waited for behind a closed gate: open the gate first");
+  // The thread that would release the queue is the one that waits.
+  if (forgotten) throw FailedError("the queue was waited for in a held queue: release it first");
 }
 
 void CpuQueue::wait_for(Mark) { wait(); }
@@ -240,7 +240,7 @@ std::optional<ClockReading> CpuQueue::clock_between(ClockStamp from, ClockStamp 
 void CpuQueue::enqueue(const Command& command) {
   if (recorded_ != nullptr) {
     recorded_->push_back(command);
-  } else if (gate_closed_) {
+  } else if (is_held_) {
     pending_.push_back(command);
   } else {
     run_pending();
@@ -275,7 +275,7 @@ void CpuQueue::refuse_while_recording(const char* what) const {
 
 namespace {
 
-// User space only: that much is allowed up to a paranoid level of 2, the kernel's default.
+// Counts user space only, as allowed up to a perf_event_paranoid level of 2, the kernel's default.
 int open_cycles_event() {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -291,7 +291,7 @@ struct EventCount {
   std::uint64_t cycles = 0, enabled = 0, running = 0;
 };
 
-// Time on a core, without sleep and preemption, in which no cycles are counted.
+// Time that the thread had a core: no cycles are counted during sleep and preemption.
 Nanoseconds thread_time() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -317,7 +317,7 @@ CycleCounter::Reading CycleCounter::read() const {
   reading.wall = host_time_now();
   reading.running = thread_time();
   const bool complete = ::read(event_, &count, sizeof count) == static_cast<ssize_t>(sizeof count);
-  // Where other users of the counters left it only part of the time, the count is scaled up as perf does.
+  // If other users of the counters left it only part of the time, the count is scaled up as perf does.
   if (complete && count.running > 0) {
     const double share = static_cast<double>(count.enabled) / static_cast<double>(count.running);
     reading.cycles = static_cast<double>(count.cycles) * share;
@@ -338,9 +338,9 @@ std::string_view CycleCounter::source() const { return event_ >= 0 ? "perf_event
 
 namespace {
 
-// A chain of adds, each of which needs the one before: one cycle each on every x86-64 and AArch64 core
-// of the last 15 years. Both operands are registers: Golden Cove and later add small constants at
-// renaming, in no time at all.
+// A chain of dependent adds takes one cycle per add on every x86-64 and AArch64 core of the last 15 years.
+// Both operands are registers, because Golden Cove and later add small constants at renaming, in no time at
+// all.
 #if defined(__x86_64__)
 inline void chain_of_64(std::uint64_t& sum, std::uint64_t addend) {
   asm volatile(".rept 64\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(addend) : "cc");
@@ -371,7 +371,7 @@ double nanoseconds_of(Clock::duration duration) {
   return std::chrono::duration<double, std::nano>(duration).count();
 }
 
-// What the two readings of the clock themselves take: some 20 ns of the 12 us that are timed.
+// Time of the two clock readings themselves: some 20 ns of the 12 us that are timed.
 double reading_time() {
   double shortest = 1e9;
   for (int i = 0; i < 64; ++i) {
@@ -392,7 +392,7 @@ void spend_cycles(std::int64_t cycles) {
 Hertz time_known_cycles() {
   static const double kReading = reading_time();
   constexpr std::int64_t kCycles = 40'000;
-  // The shortest of three: an interrupt lengthens one of them, and never shortens any.
+  // The shortest of three is kept: an interrupt can only lengthen a run.
   double shortest = 1e18;
   for (int i = 0; i < 3; ++i) {
     const Clock::time_point begin = Clock::now();

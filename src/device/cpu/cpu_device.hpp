@@ -1,4 +1,4 @@
-// The CPU as a device: oneDNN for layers, own loops for the rest, real measurements.
+// The CPU as a device: oneDNN runs layers, our own loops the rest; times are measured.
 #pragma once
 
 #include <array>
@@ -16,22 +16,22 @@ namespace jitterscope {
 
 std::unique_ptr<Device> open_cpu_device();
 DeviceListing list_cpu_device();
-/// oneDNN, with its version and the file it was loaded from, and the plug-in for PyTorch.
+/// Lists oneDNN, with its version and file, and the plug-in for PyTorch.
 std::vector<LibraryInfo> cpu_libraries();
 
 }  // namespace jitterscope
 
-// The core's clock between two moments: by perf events where the system allows, else by known cycles.
+// Measures the core's clock between two moments: by perf events if allowed, else by known cycles.
 
 namespace jitterscope::cpu {
 
-/// Counts for the thread that made it.
+/// Counts cycles of the thread that made it.
 class CycleCounter {
  public:
   struct Reading {
     Nanoseconds wall, running;       ///< running: time that this thread had a core
-    double cycles = 0.0;             ///< by perf events
-    std::optional<Hertz> frequency;  ///< by known cycles
+    double cycles = 0.0;             ///< from perf events
+    std::optional<Hertz> frequency;  ///< from known cycles
   };
 
   CycleCounter();
@@ -45,11 +45,11 @@ class CycleCounter {
   std::string_view source() const;
 
  private:
-  int event_ = -1;  ///< file of the perf event; negative where there is none
+  int event_ = -1;  ///< file descriptor; negative without perf events
 };
 
-// The line of work of the CPU. Commands run in the calling thread: at once while the gate is open, else
-// when the queue is next waited for or given work after the gate has opened.
+// The CPU's queue. Commands run in the calling thread: at once, or if the queue is held, in the first wait or
+// command after the release.
 
 struct CpuRecording;
 
@@ -57,8 +57,8 @@ class CpuQueue final : public Queue {
  public:
   explicit CpuQueue(Bytes last_level_cache) : caches_(last_level_cache) {}
 
-  void close_gate() override;
-  void open_gate() noexcept override;
+  void hold() override;
+  void release() noexcept override;
   void launch(Workload& workload) override;
   void launch_in_a_row(Workload& workload, std::int64_t launches) override;
   Mark mark() override;
@@ -76,7 +76,7 @@ class CpuQueue final : public Queue {
     enum class Kind { launch, mark, stamp, set_cache, replay };
     Kind kind = Kind::launch;
     Workload* workload = nullptr;
-    std::int64_t launches = 1;  ///< of it in a row
+    std::int64_t launches = 1;  ///< launches in a row
     const CpuRecording* recording = nullptr;
     std::uint32_t slot = 0;
     CacheState cache = CacheState::warm;
@@ -91,10 +91,10 @@ class CpuQueue final : public Queue {
   CycleCounter counter_;
   CacheControl caches_;
   std::vector<Command> pending_;
-  std::vector<Command>* recorded_ = nullptr;  ///< where commands go while recording
-  bool gate_closed_ = false;
+  std::vector<Command>* recorded_ = nullptr;  ///< receives the commands while recording
+  bool is_held_ = false;
   std::uint32_t next_mark_ = 0, next_stamp_ = 0;
-  // Nothing in a slot: not passed yet.
+  // An empty slot has not been passed yet.
   std::array<std::optional<Nanoseconds>, kRingSize> marks_;
   std::array<std::optional<CycleCounter::Reading>, kRingSize> stamps_;
 };
@@ -103,12 +103,10 @@ struct CpuRecording final : Recording {
   std::vector<CpuQueue::Command> commands;
 };
 
-// Work of a known number of core cycles.
-
-/// Takes `cycles` cycles of the core, plus a few dozen for the branches around.
+/// Takes `cycles` cycles of the core, plus a few dozen for loop branches.
 void spend_cycles(std::int64_t cycles);
 
-/// The core's clock now, by timing known cycles for about 40 us.
+/// Returns the core's clock now, by timing known cycles for about 40 us.
 Hertz time_known_cycles();
 
 }  // namespace jitterscope::cpu

@@ -17,17 +17,15 @@
 
 #include "device/cpu/cpu_device.hpp"
 
-// Small readings of /proc, /sys and control groups.
-
 namespace jitterscope::cpu {
 
-/// First line without its end; nothing where the file cannot be read.
+/// First line without its end; nullopt if the file cannot be read.
 std::optional<std::string> read_line(const std::filesystem::path& file);
 std::optional<double> read_number(const std::filesystem::path& file);
-/// "key : value" or "key: value" lines, as in cpuinfo and meminfo; the first of each key.
+/// Reads "key : value" or "key: value" lines, as in cpuinfo and meminfo. A key's first value counts.
 std::map<std::string, std::string> read_pairs(const std::filesystem::path& file);
-/// The control group's folder of one controller and all its parents, innermost first. Version 2 has one
-/// tree for all controllers; version 1 has one each.
+/// Returns a controller's control group folder and all its parents, innermost first. Version 2 has one tree
+/// for all controllers; version 1 has one tree each.
 std::vector<std::filesystem::path> control_group_folders(const std::filesystem::path& root,
                                                          const std::string& controller);
 
@@ -35,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Kilobytes to bytes: "24383288 kB".
+// Reads "24383288 kB" and returns bytes.
 std::optional<Bytes> kilobytes(const std::map<std::string, std::string>& pairs, const std::string& key) {
   const auto found = pairs.find(key);
   if (found == pairs.end()) return std::nullopt;
@@ -47,7 +45,7 @@ std::optional<Bytes> kilobytes(const std::map<std::string, std::string>& pairs, 
 int allowed_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  // More CPUs than cpu_set_t has bits (1024).
+  // There are more CPUs than cpu_set_t has bits (1024).
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
@@ -59,7 +57,7 @@ std::optional<double> core_quota(const fs::path& root) {
   for (const fs::path& folder : control_group_folders(root, "cpu")) {
     if (const auto line = read_line(folder / "cpu.max")) {
       double quota = 0, period = 0;
-      if (std::istringstream(*line) >> quota >> period) consider(quota, period);  // "max 100000" fails
+      if (std::istringstream(*line) >> quota >> period) consider(quota, period);  // "max 100000" is no quota
     }
     const auto quota = read_number(folder / "cpu.cfs_quota_us");
     const auto period = read_number(folder / "cpu.cfs_period_us");
@@ -72,8 +70,8 @@ struct MemoryLimit {
   double limit = INFINITY, left = INFINITY;
 };
 
-// File cache that the kernel would give up: it counts as used, and a container that has read large
-// files would look full without it.
+// File cache that the kernel would give up. It counts as used, so a container that has read large files would
+// look full without it.
 double reclaimable(const fs::path& folder) {
   std::ifstream stream(folder / "memory.stat");
   double own = 0, with_children = 0, value = 0;
@@ -84,7 +82,7 @@ double reclaimable(const fs::path& folder) {
   return std::max(own, with_children);
 }
 
-// The tightest of the control groups around this process. Version 1 writes 2^63 less a page for "none".
+// Returns the tightest limit of this process's control groups. Version 1 writes 2^63 less a page for none.
 MemoryLimit memory_limit(const fs::path& root) {
   MemoryLimit tightest;
   const auto consider = [&](const fs::path& folder, const char* limit_file, const char* usage_file) {
@@ -130,7 +128,7 @@ std::optional<bool> turbo(const fs::path& cpus) {
 std::optional<double> steal_share(const fs::path& root) {
   const std::optional<std::string> line = read_line(root / "proc/stat");
   if (!line) return std::nullopt;
-  // cpu user nice system idle iowait irq softirq steal …
+  // Fields: cpu user nice system idle iowait irq softirq steal …
   std::istringstream fields(*line);
   std::string name;
   fields >> name;
@@ -151,7 +149,7 @@ std::optional<Hertz> kilohertz(const fs::path& file) {
 
 void read_cpuinfo(MachineFacts& facts, const fs::path& root) {
   const auto pairs = read_pairs(root / "proc/cpuinfo");
-  // aarch64 has no model name; its implementer and part numbers stand for it.
+  // AArch64 has no model name; its part number stands for it.
   const auto model = pairs.find("model name");
   const auto part = pairs.find("CPU part");
   if (model != pairs.end()) {
@@ -280,7 +278,7 @@ Check quota(const MachineFacts& machine) {
 }
 
 Check load(double average) {
-  // Half a core: less is the noise of system services.
+  // Half a core: below is the noise of system services.
   if (average < 0.5)
     return {"cpu load", Status::good, fmt::format("the load average is {:.2f}", average), ""};
   return {"cpu load", Status::limits,

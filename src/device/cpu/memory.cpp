@@ -62,7 +62,7 @@ AlignedMemory mapped_without_huge_pages(std::int64_t size) {
   if (data == MAP_FAILED) {
     throw FailedError(std::string("the system refused memory in pieces: ") + std::strerror(errno));
   }
-  ::madvise(data, static_cast<std::size_t>(size), MADV_NOHUGEPAGE);  // a system without them refuses
+  ::madvise(data, static_cast<std::size_t>(size), MADV_NOHUGEPAGE);  // systems without huge pages refuse this
   return AlignedMemory::mapped(static_cast<std::byte*>(data), Bytes(size));
 }
 
@@ -74,8 +74,8 @@ AlignedMemory memory_in_pieces(Bytes size, std::int64_t pages_per_piece, std::ui
   const std::int64_t whole = round_up(size.value(), page), pieces = round_up(whole, piece) / piece;
   require_memory(Bytes(2 * whole), "memory in pieces, and what lies between them,");
   AlignedMemory memory = mapped_without_huge_pages(whole);
-  // What another program holds between the pieces, given back at the end: the system hands out frames in much
-  // the order in which pages are touched.
+  // Stands for another program's memory between the pieces, and is freed at the end. The system hands out
+  // frames in much the order in which pages are touched.
   const AlignedMemory between = mapped_without_huge_pages(whole);
   const auto touch = [&](const AlignedMemory& pages, std::int64_t number) {
     const std::int64_t end = std::min((number + 1) * piece, whole);
@@ -110,12 +110,12 @@ namespace {
 
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kMebibyte = 1 << 20;
-// sysfs may name the cache of a whole host, shared by many virtual machines: 2 x 260 MiB on one. Beyond
-// 1 GiB nothing is gained.
+// sysfs may name the cache of a whole host that many virtual machines share: 2 x 260 MiB on one. Beyond 1 GiB
+// nothing is gained.
 constexpr Bytes kLargestSweep(1024 * kMebibyte);
-// The dirty state is set before each launch, and what a launch meets is what its own cores' caches and
-// their part of the shared one hold. 64 MiB take 2.4 ms (520 MiB would take 20), are 2 x the last-level
-// cache of most CPUs, and 16 x the private 2 MiB of two cores where that is far larger.
+// The dirty state is set before each launch, which only meets its own cores' caches and their part of the
+// shared one. 64 MiB take 2.4 ms (520 MiB would take 20 ms), are 2 x the last-level cache of most CPUs, and
+// 16 x the private 2 MiB of two cores if that cache is far larger.
 constexpr Bytes kLargestDirty(64 * kMebibyte);
 constexpr Bytes kAssumedCache(32 * kMebibyte);
 
@@ -124,7 +124,7 @@ bool has_clflushopt() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 23 & 1u) != 0;
 }
-// clflush is ordered against itself and takes some 100 ns for each line; clflushopt is not.
+// clflush is ordered against itself and takes some 100 ns for each line; clflushopt is not ordered.
 void flush_line(void* line, bool unordered) {
   if (unordered) {
     asm volatile("clflushopt (%0)" ::"r"(line) : "memory");
@@ -147,7 +147,7 @@ void flush_part(std::byte* first, std::int64_t lines) {
   fence();
 }
 
-// The sum is handed to the compiler as used, so that the reads stay.
+// The asm statement uses the sum, so that the reads stay.
 void read_all(std::span<const std::byte> memory) {
   const auto lines = static_cast<std::int64_t>(memory.size()) / kLine;
   std::uint64_t sum = 0;
@@ -160,8 +160,8 @@ void read_all(std::span<const std::byte> memory) {
   asm volatile("" ::"r"(sum));
 }
 
-// Each thread writes its share, so that the private caches of every core are filled too. One word makes
-// a whole line modified.
+// Each thread writes its share, so that every core's private caches are filled too. One word makes a whole
+// line modified.
 void write_all(std::span<std::byte> memory) {
   const auto lines = static_cast<std::int64_t>(memory.size()) / kLine;
 #pragma omp parallel for schedule(static)
@@ -204,7 +204,7 @@ void CacheControl::set(CacheState state, Workload& workload) {
 void CacheControl::evict(Workload& workload) {
   const std::vector<MemoryRegion> regions = workload.memory();
   for (const MemoryRegion& region : regions) flush_lines(region);
-  // A prepared operation says all that it touches (a spin touches nothing); another callable may touch
+  // A prepared operation names all that it touches (a spin touches nothing); other callables may touch
   // anything.
   if (!regions.empty() || dynamic_cast<PreparedOperation*>(&workload) != nullptr) return;
   read_all(buffer(std::min(kLargestSweep, last_level_cache_ * 2)));

@@ -1,4 +1,4 @@
-// Memory for operands and buffers, asked for only where it is there.
+// Memory for operands and buffers, and the caches' state before a launch.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace jitterscope::cpu {
 
-/// Aligned to a cache line, its size rounded up to whole lines, so that no two share one.
+/// Memory in whole cache lines, aligned to them, so that no two blocks share a line.
 class AlignedMemory {
  public:
   AlignedMemory() = default;
   explicit AlignedMemory(Bytes size);
-  /// Takes pages that the system mapped for this program: whole ones, which it unmaps.
+  /// Takes over whole pages that the system mapped for this program, and unmaps them.
   static AlignedMemory mapped(std::byte* data, Bytes size);
 
   std::byte* data() const { return data_.get(); }
@@ -32,22 +32,18 @@ class AlignedMemory {
   Bytes size_;
 };
 
-/// Throws UsageError with both numbers where less than `size` is available. Linux promises memory that
-/// it does not have and kills the process later; so this is asked before.
+/// Throws UsageError, with both numbers, if less than `size` is available. Linux promises memory that it does
+/// not have and kills the process later, so this is checked before allocating.
 void require_memory(Bytes size, std::string_view purpose);
 
-// Memory as a fragmented heap gives it out: put together of pages from all over.
-
-/// Pages of the usual size, 4 KiB: no huge ones, of which a fragmented memory has none. Each piece of so many
-/// pages is elsewhere in the machine's memory than the one before it, and what lies between was in use
-/// meanwhile. As where memory is filled by all threads, each is the first to touch its share, so that a
-/// machine with several nodes has it on the same ones. For a moment it takes twice the size: throws
-/// UsageError where less is available, FailedError where the system refuses it.
+/// Returns memory as a fragmented heap gives it out: usual pages of 4 KiB, no huge ones. Each piece of so
+/// many pages lies elsewhere in the machine's memory than the one before it; the pages between are in use
+/// meanwhile. Each thread is the first to touch its share, so that a machine with several NUMA nodes places
+/// it as if all threads filled it. Takes twice the size for a moment: throws UsageError if less is available,
+/// FailedError if the system refuses it.
 AlignedMemory memory_in_pieces(Bytes size, std::int64_t pages_per_piece, std::uint64_t seed);
 
-// Puts the caches in a known state before a launch.
-
-/// Removes each line of a region from every cache; returns once that is done.
+/// Removes each line of a region from every cache, and returns once that is done.
 void flush_lines(const MemoryRegion& region);
 
 class CacheControl {

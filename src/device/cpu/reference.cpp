@@ -22,10 +22,10 @@ namespace {
 constexpr double kWorthThreads = 1e6;
 constexpr double kAffordable = 2e9;  // multiply-adds: seconds, on a few cores
 
-/// Multiply-adds behind an element, at most.
+/// Most multiply-adds for one element.
 struct Terms {
-  double alone = 1;   // computed by itself
-  double in_all = 1;  // its share where all are computed one after another
+  double alone = 1;   // if computed by itself
+  double in_all = 1;  // its share if all are computed one after another
 };
 
 Terms alike(std::int64_t count) { return {static_cast<double>(count), static_cast<double>(count)}; }
@@ -40,7 +40,7 @@ Terms terms(const Conv2d& conv, std::size_t) {
 }
 Terms terms(const Matmul& matmul, std::size_t) { return alike(matmul.k); }
 Terms terms(const Linear& linear, std::size_t) { return alike(linear.in); }
-// A row, or a column, of scores is computed for one element, and serves as many as a head has.
+// An element needs a whole row or column of scores, which serves as many as a head has.
 Terms terms(const Attention& attention, std::size_t output) {
   const auto dim = static_cast<double>(attention.dim), keys = static_cast<double>(attention.keys),
              queries = static_cast<double>(attention.queries * attention.group());
@@ -48,7 +48,7 @@ Terms terms(const Attention& attention, std::size_t output) {
   const double others = output == 0 ? keys : queries;
   return {5 * others * dim, 5 * others};
 }
-// Of the others the whole costs no more than reading the operands.
+// For all other operations, computing everything costs no more than reading the operands.
 template <class Shape>
 Terms terms(const Shape&, std::size_t) {
   return {};
@@ -70,7 +70,7 @@ double cost_of_all(const Operation& operation, std::size_t output, std::int64_t 
   return static_cast<double>(count) * std::max(1.0, terms_of(operation, output).in_all);
 }
 
-// On a busy machine threads wait for each other longer than a small operation takes.
+// On a busy machine, threads wait for each other longer than a small operation takes.
 void run_on_threads(PreparedOperation& operation, bool all) {
 #ifdef _OPENMP
   const int threads = omp_get_max_threads();
@@ -95,8 +95,8 @@ Operation in_double(const Operation& operation) {
   }
   if (const Copy* copy = std::get_if<Copy>(&operation.parameters()))
     return Operation(Copy{.bytes = copy->bytes});
-  // A conversion rounds to its type, and the reference rounds nothing: only the order of elements is left. In
-  // one channel both orders are the same.
+  // A conversion rounds and the reference does not, so only the order of elements is left. With one channel
+  // both orders are the same.
   if (const Convert* convert = std::get_if<Convert>(&operation.parameters())) {
     Convert order = *convert;
     order.dtype = order.to_dtype = DataType::f64;
@@ -142,7 +142,7 @@ void Reference::for_each_sampled(std::size_t output, const std::function<void(st
   for (const std::int64_t index : reference_sample(operation_, output)) look(index, element(output, index));
 }
 
-// Where that is not so, the element has been computed.
+// False if all is known, or the element has just been computed by itself.
 bool Reference::needs_all(std::size_t operand, std::int64_t index) {
   return !is_whole_ && (cost_ <= kMostMultiplyAdds || !loops_->compute_element(operand, index));
 }
@@ -185,7 +185,7 @@ std::vector<std::int64_t> sample_within(const Operation& operation, std::size_t 
 std::vector<std::int64_t> reference_sample(const Operation& operation, std::size_t output) {
   const Chain* chain = std::get_if<Chain>(&operation.parameters());
   if (chain == nullptr) return sample_within(operation, output, kMostMultiplyAdds);
-  // All outputs of a chain together get what one operation gets.
+  // All outputs of a chain share the budget of one operation.
   const std::vector<OperandInChain> outputs = outputs_of(*chain);
   const OperandInChain own = computed_by(*chain, outputs.at(output));
   std::vector<std::int64_t> elements = sample_within(chain->steps[own.step], own.number,
@@ -280,7 +280,7 @@ double ChainReference::element(std::size_t output, std::int64_t index) {
       .element(place.number, index_where_computed(chain_, outputs_.at(output), index));
 }
 
-// What a chain of copies of one step writes is millions of elements: who computes them is looked up once.
+// A chain of copies writes millions of elements of one step: the computing step is looked up once.
 void ChainReference::for_each(std::size_t output, const std::vector<std::int64_t>& indices,
                               const std::function<void(std::int64_t, double)>& look) {
   const OperandInChain& own = outputs_.at(output);
@@ -293,7 +293,7 @@ void ChainReference::for_each(std::size_t output, const std::vector<std::int64_t
   }
 }
 
-// Outputs are asked for lane by lane, so that one lane's values are kept at a time.
+// Outputs are asked for lane by lane, so only one lane's values are kept at a time.
 Reference& ChainReference::reference(std::size_t lane, std::size_t step) {
   if (lane != lane_) {
     for (std::unique_ptr<Reference>& known : references_) known.reset();
@@ -318,7 +318,7 @@ Reference& ChainReference::reference(std::size_t lane, std::size_t step) {
 }  // namespace jitterscope
 
 // conv2d, matmul and linear in double precision, for dtype=f64 and as the reference of every device: plain
-// sums in index order, no blocking, no fused library.
+// sums in index order, without blocking or a library.
 
 namespace jitterscope::cpu {
 namespace {
@@ -360,7 +360,7 @@ class DoubleMatmul final : public CpuOperation {
   Matmul matmul_;
 };
 
-// Each output element gathers its sum, so that any number of threads gives the same bits.
+// Each output element gathers its own sum, so that any number of threads gives the same bits.
 class DoubleConvolution final : public CpuOperation {
  public:
   DoubleConvolution(const Operation& operation, const InputTable& inputs)

@@ -1,4 +1,4 @@
-// What an operation must give, in float64: what --verify compares with. It is what the CPU runs for
+// The correct results of operations in float64, which --verify compares with. The CPU runs the same loops for
 // dtype=f64.
 #pragma once
 
@@ -18,20 +18,20 @@ class CpuOperation;
 }
 class ChainReference;
 
-/// The outputs that follow from given inputs. A gradient is the formula of its operands as they are given,
-/// whether or not a forward pass would have given them: that of softmax is y (dy - sum of dy y) for any y.
+/// Computes the outputs that follow from given inputs. A gradient's formula takes its operands as given, even
+/// if no forward pass gives them: that of softmax is y (dy - sum of dy y) for any y.
 class Reference {
  public:
-  /// `inputs` follow operands(), each in its dense order. Throws UsageError for spin, aten and cuda.
+  /// `inputs` are the input operands, each in its dense order. Throws UsageError for spin, aten and cuda.
   Reference(const Operation&, std::vector<std::vector<double>> inputs);
   ~Reference();
-  /// `output` counts from 0; `index` follows its operand's dense order: that of its layout, so an nhwc
-  /// tensor is n,h,w,c and its weight k,r,s,c/groups.
+  /// `output` counts from 0. `index` is in its operand's dense order, that of its layout: an nhwc tensor is
+  /// n,h,w,c, and its weight k,r,s,c/groups.
   double element(std::size_t output, std::int64_t index);
-  /// All elements of an output; of any operation but a chain.
+  /// Returns all elements of an output; not for chains.
   std::vector<double> all(std::size_t output);
-  /// The elements of an output that a check looks at, with their places: all where no element is cheaper
-  /// alone than with the others, else those of reference_sample.
+  /// Calls `look` with index and value of each element that a check looks at: all if none is cheaper to
+  /// compute alone, else those of reference_sample.
   void for_each_sampled(std::size_t output, const std::function<void(std::int64_t, double)>& look);
 
  private:
@@ -40,58 +40,56 @@ class Reference {
 
   Operation operation_;
   std::size_t inputs_;
-  std::unique_ptr<ChainReference> chain_;  ///< of a chain alone, which has none of the rest
+  std::unique_ptr<ChainReference> chain_;  ///< for a chain only, which uses none of the rest
   std::unique_ptr<PreparedOperation> prepared_;
   cpu::CpuOperation* loops_ = nullptr;
-  double cost_ = 0.0;  // of all of the dearest output, in multiply-adds
+  double cost_ = 0.0;  // multiply-adds of the costliest output
   bool is_whole_ = false;
 };
 
-/// What a check of an output spends at most, about: a third of a second on one core.
+/// Most multiply-adds for checking one output: about a third of a second on one core.
 inline constexpr double kMostMultiplyAdds = 4e7;
 
-/// False for what nobody knows the result of: operators of PyTorch, kernels, and spins, which have none; and
-/// for a chain with one of the first two among its steps, or with a step inside that takes minutes to
-/// compute.
+/// False if the correct result is unknown: for PyTorch operators, kernels and spins (no output), and for a
+/// chain with one of the first two as a step, or with an inner step that takes more than seconds to compute.
 bool has_reference(const Operation&);
 
-/// Whether all that an operation writes first takes no more than seconds to compute, on a few cores.
+/// True if computing the whole first output takes no more than seconds on a few cores.
 bool can_be_computed_whole(const Operation&);
 
-/// Multiply-adds behind one element of an output, at most, where it is computed by itself; 1 where all
-/// elements are computed at once.
+/// Most multiply-adds for an element that is computed by itself; 1 if all are computed at once.
 std::int64_t terms_per_element(const Operation&, std::size_t output = 0);
 
-/// The elements of an output that a check looks at, in about kMostMultiplyAdds: all where they can be
-/// afforded, else a random sample, the same each time.
+/// Returns the elements of an output that a check looks at, in about kMostMultiplyAdds: all if that is
+/// enough, else a random sample, the same each time.
 std::vector<std::int64_t> reference_sample(const Operation&, std::size_t output = 0);
 
-// What a chain must give: the references of its steps, each with what the one before it gives.
+// The reference of a chain: those of its steps, each fed with the result of the step before it.
 
-/// An output of a chain, as the step counts its own from 0.
+/// An output of a chain; `number` counts its step's outputs from 0.
 struct OperandInChain {
   std::size_t lane = 0, step = 0, number = 0;
 };
 /// In the order of the chain's operands.
 std::vector<OperandInChain> outputs_of(const Chain& chain);
 
-/// Copies and conversions pass on what a step has computed.
+/// True for copies and conversions, which pass on computed values.
 bool passes_on(const Operation& step);
-/// The step that has computed an output, or the first of those that pass on.
+/// Returns the output of the step that computed the values, or of the first that passes them on.
 OperandInChain computed_by(const Chain& chain, OperandInChain output);
-/// Where an element of the output lies in what that step writes, since conversions between layouts move it;
-/// and the same back.
+/// Map an element's index in the output to that in the output of that step, and back: conversions between
+/// layouts move elements.
 std::int64_t index_where_computed(const Chain& chain, const OperandInChain& output, std::int64_t index);
 std::int64_t index_in_output(const Chain& chain, const OperandInChain& output, std::int64_t computed);
-/// Whether a step that computes something reads what the step writes first.
+/// True if a later step that computes something reads the step's first output.
 bool is_needed_whole(const Chain& chain, std::size_t step);
 
 class ChainReference {
  public:
-  /// `inputs` follow the chain's operands.
+  /// `inputs` are in the chain's operand order.
   ChainReference(const Chain& chain, std::vector<std::vector<double>> inputs);
   double element(std::size_t output, std::int64_t index);
-  /// The same of many elements of one output.
+  /// Calls `look` with index and value of each of these elements.
   void for_each(std::size_t output, const std::vector<std::int64_t>& indices,
                 const std::function<void(std::int64_t, double)>& look);
 
@@ -102,8 +100,8 @@ class ChainReference {
   std::vector<ChainOperand> operands_;
   std::vector<OperandInChain> outputs_;
   std::vector<std::vector<double>> inputs_;
-  std::size_t lane_ = 0;                                // that the references are of
-  std::vector<std::unique_ptr<Reference>> references_;  // of its steps, as they are needed
+  std::size_t lane_ = 0;                                // the lane of references_
+  std::vector<std::unique_ptr<Reference>> references_;  // for each step, made when needed
 };
 
 }  // namespace jitterscope

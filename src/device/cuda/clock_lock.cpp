@@ -24,7 +24,7 @@ namespace {
 constexpr char kReady = 'r';
 constexpr char kRestored = 'd';
 constexpr int kGuardianStartMilliseconds = 10'000;
-// Signals that end a command from outside; the guardian outlives them.
+// Signals by which others end a command. The guardian ignores them.
 constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 std::string& guardian_executable() {
@@ -32,7 +32,7 @@ std::string& guardian_executable() {
   return path;
 }
 
-/// The other end of a guardian process.
+/// A guardian process, and this process's end of the socket to it.
 class Guardian {
  public:
   explicit Guardian(const std::string& uuid) {
@@ -57,7 +57,7 @@ class Guardian {
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
-  /// After this the guardian ends without touching the clock.
+  /// Tells the guardian to end without touching the clock.
   void dismiss() noexcept { (void)!send(fd_, &kRestored, 1, MSG_NOSIGNAL); }
 
  private:
@@ -71,11 +71,11 @@ class Guardian {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&actions, fd, fd);  // the same number: only lifts close-on-exec
+    posix_spawn_file_actions_adddup2(&actions, fd, fd);  // same number: only clears close-on-exec
     sigset_t blocked;
     sigemptyset(&blocked);
     for (const int number : kEndingSignals) sigaddset(&blocked, number);
-    // Blocked from its first instruction, so that there is no moment in which one ends it.
+    // Blocked from the guardian's first instruction, so that none can end it before it ignores them.
     posix_spawnattr_setsigmask(&attributes, &blocked);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
     std::string file = guardian_executable(), argument = kGuardianArgument, gpu = uuid,
@@ -122,7 +122,7 @@ class GpuClockLock : public ClockLock {
     if (result == nvml::kNotSupported || result == nvml::kFunctionNotFound) throw UsageError(message);
     throw FailedError(message);
   }
-  // A reset that fails is left to the guardian, which tries again when its socket closes.
+  // If the reset fails, the guardian tries again when its socket closes.
   ~GpuClockLock() override {
     if (device_.reset_sm_clock() == nvml::kSuccess) guardian_.dismiss();
   }

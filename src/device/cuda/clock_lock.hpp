@@ -1,4 +1,4 @@
-// Holding a GPU's SM clock for those who may, and restoring it on every way out. Needs NVML and a UUID only.
+// Locks a GPU's SM clock, and restores it however the process ends. Needs only NVML and a UUID.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ namespace jitterscope::cuda {
 /// First argument that makes the guardian executable call run_clock_guardian: FILE kGuardianArgument UUID FD.
 inline constexpr const char* kGuardianArgument = "__restore-clocks";
 
-/// The command line tool calls this with its own path. Without it nothing can be locked: a program that uses
-/// the library must not find itself started a second time.
+/// Sets the executable that is started as guardian; the command line tool passes its own path. Without it
+/// nothing can be locked: a program that uses the library must not find itself started a second time.
 void set_guardian_executable(const std::string& path);
 
-/// Locks the SM clock of the GPU `uuid` at `request`: base, max or MHz. A guardian process in a session of
-/// its own, started first, resets the clock when this process ends in any way. Throws UsageError without the
-/// right or where there is no such clock, MissingError without NVML; nothing is changed then.
+/// Locks the SM clock of the GPU `uuid` at `request`: base, max or MHz. Starts a guardian process in its own
+/// session first, which resets the clock when this process ends in any way. Throws UsageError without the
+/// right or if there is no such clock, MissingError without NVML; then nothing has been changed.
 std::unique_ptr<ClockLock> lock_gpu_clock(const std::string& uuid, std::string_view request);
 
-/// The guardian's whole life: says on `fd` that it is ready, waits for the other end to say that all is
-/// restored or to vanish, and in that case resets the clock. Returns the exit status of the process.
+/// Runs the guardian: says on `fd` that it is ready, then waits until the other end reports that the clock is
+/// restored, or closes; if it closes, resets the clock. Returns the exit status of the process.
 int run_clock_guardian(std::string_view uuid, int fd);
 
 }  // namespace jitterscope::cuda

@@ -1,5 +1,5 @@
-# cuBLASLt's names of tiles, stages, inner shapes and clusters, of which its header has hundreds, and more with each
-# version: a log names an algorithm by them.
+# Writes tables of cuBLASLt's names of tiles, stages, inner shapes and clusters, by which its log names an algorithm. The
+# header has hundreds of them, and more with each version.
 function(write_cublaslt_names header output)
   set(text)
   foreach(list kTiles=MATMUL_TILE kStages=MATMUL_STAGES kInnerShapes=MATMUL_INNER_SHAPE kClusters=CLUSTER_SHAPE)

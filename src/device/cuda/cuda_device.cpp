@@ -28,11 +28,11 @@
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
 
-// What this machine allows on a GPU, and what limits precision: the lines of `doctor`.
+// Checks what this machine allows on a GPU and what limits precision: the lines of `doctor`.
 
 namespace jitterscope::cuda {
 
-/// What the checks look at, read beforehand.
+/// State of the GPU that the checks use; read beforehand.
 struct GpuState {
   const DeviceDescription& description;
   const std::optional<NvmlDevice>& nvml;
@@ -51,7 +51,7 @@ std::string name_of(CUdevice device) {
   return name.data();
 }
 
-// As NVML and nvidia-smi write it; a part of a split GPU has a UUID of its own.
+// Returns the UUID as NVML and nvidia-smi write it. A part of a split GPU has its own UUID.
 std::string uuid_of(CUdevice device, const char* prefix) {
   CUuuid uuid{};
   check(driver().cuDeviceGetUuid(&uuid, device), "reading the GPU's UUID");
@@ -360,7 +360,7 @@ Check check_library(const LibraryInfo& library) {
 }
 
 Check check_clock_lock() {
-  // Whether NVML would refuse cannot be known without trying, and trying changes the clock.
+  // Only trying would show whether NVML refuses, and trying changes the clock.
   const bool root = geteuid() == 0;
   return {"clock locking", root ? Status::good : Status::limits,
           fmt::format("only root may lock clocks; you are {}root", root ? "" : "not "),

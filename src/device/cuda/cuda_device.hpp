@@ -1,4 +1,4 @@
-// One NVIDIA GPU by the CUDA driver API.
+// One NVIDIA GPU as a Device, through the CUDA driver API.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace jitterscope::cuda {
 
-/// Throws MissingError where there is no driver or no such GPU.
+/// Throws MissingError if there is no driver or no such GPU.
 std::unique_ptr<Device> open_cuda_device(int ordinal);
 
-/// Never throws. Without a usable driver: one entry, cuda:0, whose problem says why.
+/// Never throws. Without a usable driver it returns one entry, cuda:0, whose problem says why.
 std::vector<DeviceListing> list_cuda_devices();
 
 }  // namespace jitterscope::cuda

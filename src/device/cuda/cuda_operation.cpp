@@ -45,7 +45,7 @@ CudaOperation::CudaOperation(const Context& context, const Operation& operation,
   CudaOperation::poison_outputs();
 }
 
-// Each element holds what it would hold with its row behind the one before.
+// Gives each element the value that it has in packed rows.
 void CudaOperation::fill(std::size_t index, const InputData& data) {
   const Operand& description = descriptions_[index];
   if (rows_[index].are_packed()) return fill_operand(context_, operand(index), description, index, data);
@@ -62,14 +62,14 @@ void CudaOperation::allocate(const InputData& data) {
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     const SharedOperand* shared = find_shared(data, i, held_bytes(i));
     const auto* owner = shared ? dynamic_cast<const CudaOperation*>(shared->owner) : nullptr;
-    const auto memory = shared && !owner ? owned_memory(*shared) : std::nullopt;  // PyTorch's
+    const auto memory = shared && !owner ? owned_memory(*shared) : std::nullopt;  // PyTorch owns it
     Place place;
     if (owner != nullptr) place = owner->places_[shared->owner_operand];
     if (memory) place.address = reinterpret_cast<CUdeviceptr>(memory->address);
     if (place.address != 0) {
       place.address += static_cast<CUdeviceptr>(shared->offset.value());
       place.is_filled = is_filled_by_owner(*shared);
-      place.is_guarded = false;  // of a part, the rest of the owner's lies there
+      place.is_guarded = false;  // the rest of the owner's operand lies around it
     } else {
       needed += held_bytes(i) + data.offset + guard_ + guard_;
     }
@@ -135,9 +135,9 @@ std::vector<MemoryRegion> CudaOperation::memory() const {
 bool CudaOperation::place_anew() {
   context_.make_current();
   check(driver().cuCtxSynchronize(), "waiting for the GPU before operands are moved");
-  bool moved = true;  // what has no operands is the same wherever they would lie
+  bool moved = true;  // the place of an operation without operands does not matter
   for (Place& place : places_) {
-    // What another operation shares would move below it, too.
+    // Moving memory that another operation shares would move that operation's operand as well.
     const bool is_own = place.memory && place.memory.use_count() == 1;
     moved = moved && is_own && place.memory->place_anew(context_.stream());
   }
@@ -169,21 +169,21 @@ std::vector<double> CudaOperation::read_operand(std::size_t index) {
 namespace {
 
 constexpr int kPoisonByte = 0xff;
-// Doubles that pass through page-locked memory at once: 32 MiB of it.
+// Number of doubles that pass through page-locked memory at once: 32 MiB.
 constexpr std::int64_t kElementsPerPiece = std::int64_t{4} << 20;
 
 }  // namespace
 
 void require_device_memory(const Context& context, const Operation& operation, Bytes needed) {
   const Bytes free = context.free_memory();
-  // What the pool holds for other placements is free, but only when it is given back.
+  // Memory that the pool holds for other placements is free, but must be given back first.
   if (needed + context.pages().free() > free) context.pages().release_free();
   require_memory(operation.text(), needed, free, fmt::format("cuda:{}", context.ordinal()));
 }
 
 void fill_operand(const Context& context, CUdeviceptr address, const Operand& operand, std::size_t index,
                   const InputData& data) {
-  // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
+  // An odd 64-bit factor keeps (seed, operand) pairs apart.
   const std::uint64_t seed = data.seed + 0xd1342543de82ef95u * (index + 1);
   InputData own = data;
   own.seed = seed;

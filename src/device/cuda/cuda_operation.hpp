@@ -1,4 +1,4 @@
-// What every operation on a GPU shares: operands in device memory, filled, poisoned, read back.
+// Base of all operations on a GPU: operands in device memory that are filled, poisoned and read back.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace jitterscope::cuda {
 
-/// Base of the operations whose operands all live on the GPU. A provider derives, chooses its algorithm
-/// in the constructor and implements provider(), algorithm() and run().
+/// Base of the operations whose operands all live on the GPU. A provider derives from it, chooses its
+/// algorithm in the constructor and implements provider(), algorithm() and run().
 class CudaOperation : public PreparedOperation {
  public:
   const Operation& operation() const override { return operation_; }
   bool produce_inputs(NativeQueue queue) override;
   std::vector<MemoryRegion> memory() const override;
-  /// Workspaces move as well, those of other operations too.
+  /// Moves the workspaces as well, including those of other operations.
   bool place_anew() override;
   std::optional<Bytes> operand_alignment() const override { return alignment_; }
   bool has_row_strides() const override { return has_row_strides_; }
@@ -30,32 +30,32 @@ class CudaOperation : public PreparedOperation {
  protected:
   static constexpr Bytes kVector = Bytes(16);
 
-  /// Checks that operands fit into free memory (UsageError with both numbers), allocates them, fills the
-  /// inputs as `data` says and poisons the outputs. Leaves the context current. Operands that are allocated
-  /// here have `guard` bytes of known content before and behind them. What launches here copes with operands
-  /// at any multiple of `alignment`; 16 bytes are the widest access of a thread. A kernel that meets less
-  /// than it was chosen for ends in a fault, which costs the process its context: so an offset that is no
-  /// multiple is refused (UsageError), as rows apart are where they are never read so.
+  /// Allocates the operands, fills the inputs as `data` says and poisons the outputs. Leaves the context
+  /// current. Operands that are allocated here have `guard` bytes of known content before and behind them.
+  /// The kernels must accept operands at any multiple of `alignment`; 16 bytes are the widest access of a
+  /// thread. A kernel that meets less than it was chosen for ends in a fault, which costs the process its
+  /// context. Throws UsageError if the operands do not fit into free memory (with both numbers), if
+  /// data.offset is no multiple of `alignment`, or if data.rows is given but `rows` is never.
   CudaOperation(const Context& context, const Operation& operation, const InputData& data,
                 Bytes guard = Bytes(0), Bytes alignment = kVector, RowsApart rows = RowsApart::never);
 
-  /// Waits for the GPU. Throws FailedError that names the operand beside which `writer` wrote.
+  /// Waits for the GPU. Throws FailedError that names the operand if `writer` wrote beside it.
   void check_guards(std::string_view writer) const;
 
   const Context& context() const { return context_; }
-  /// Device address of operation().operands()[index].
+  /// Returns the device address of operation().operands()[index].
   CUdeviceptr operand(std::size_t index) const { return places_[index].address; }
   void* operand_pointer(std::size_t index) const {
     return reinterpret_cast<void*>(operand(index));  // NOLINT: as the libraries take it
   }
 
  private:
-  /// Where an operand lies: alone in its memory, or in a part of another's.
+  /// Memory of an operand: its own, or a part of another operation's operand.
   struct Place {
     std::shared_ptr<PlacedMemory> memory;
     CUdeviceptr address = 0;
-    bool is_filled = false;   ///< by the operation that owns it
-    bool is_guarded = false;  ///< the memory is its own, with guards around it
+    bool is_filled = false;   ///< the owner of the memory fills it
+    bool is_guarded = false;  ///< in memory of its own, with guards around it
   };
   void allocate(const InputData& data);
   void fill(std::size_t index, const InputData& data);
@@ -76,26 +76,26 @@ class CudaOperation : public PreparedOperation {
   std::vector<Place> places_;
 };
 
-// Filling, poisoning and reading back operands that live on the GPU.
+// Functions that fill, poison and read back operands on the GPU.
 
-/// Throws UsageError with both numbers where `needed` is more than the GPU has free.
+/// Throws UsageError with both numbers if the GPU has less than `needed` free.
 void require_device_memory(const Context&, const Operation&, Bytes needed);
 
 /// Enqueues on the context's stream. `index` makes the operands of one operation differ from each other.
 void fill_operand(const Context&, CUdeviceptr address, const Operand&, std::size_t index, const InputData&);
 
-/// Rows from one place to another, each with a stride of its own in elements. Enqueues on the context's
-/// stream.
+/// First row's address, and the stride of rows in elements. copy_rows() copies between two of these and
+/// enqueues on the context's stream.
 struct RowsAt {
   CUdeviceptr address = 0;
   std::int64_t stride = 0;
 };
 void copy_rows(const Context&, DataType, const OperandRows&, RowsAt from, RowsAt to);
 
-/// All bits set is a NaN in every data type. Enqueues on the context's stream.
+/// Sets all bits, a NaN in every floating-point type. Enqueues on the context's stream.
 void poison_device_memory(const Context&, CUdeviceptr address, Bytes size);
 
-/// Waits for the device, then converts there, in pieces, so that no copy of the tensor is made on the GPU.
+/// Waits for the device, then converts there in pieces, so that the GPU needs no copy of the whole tensor.
 std::vector<double> read_as_double(const Context&, CUdeviceptr address, const Operand&);
 
 }  // namespace jitterscope::cuda

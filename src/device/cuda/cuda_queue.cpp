@@ -13,17 +13,17 @@
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
 
-// Recorded work of somebody else's as a part of a recording of ours.
+// Adds a graph that somebody else recorded to a recording of ours.
 
 namespace jitterscope::cuda {
 
-/// Puts a copy of `graph` behind what the capturing stream has recorded so far. Throws FailedError, and
-/// MissingError where the driver is too old.
+/// Appends a copy of `graph` to what the capturing stream has recorded so far. Throws FailedError, or
+/// MissingError if the driver is too old.
 void add_to_capture(CUstream stream, CUgraph graph);
 
-// Memory of the GPU for a moment, as a program takes it around a launch.
+// GPU memory that a program takes for a moment around a launch.
 
-/// By cuMemAlloc and cuMemFree, which waits for all that the GPU does.
+/// Memory from cuMemAlloc. Its cuMemFree waits for all work on the GPU.
 class DriverMemory final : public TemporaryMemory {
  public:
   DriverMemory(const Context& context, Bytes size) : context_(context), memory_(size) {}
@@ -34,11 +34,11 @@ class DriverMemory final : public TemporaryMemory {
   DeviceMemory memory_;
 };
 
-/// By cuMemAllocAsync and cuMemFreeAsync of the GPU's own pool, in stream order. As the pool is by default,
-/// it gives what is free back to the driver at each synchronization.
+/// Memory from the GPU's default pool in stream order (cuMemAllocAsync, cuMemFreeAsync). By default the pool
+/// gives free memory back to the driver at each synchronization.
 class PooledMemory final : public TemporaryMemory {
  public:
-  /// Throws UsageError where the GPU has no such pool.
+  /// Throws UsageError if the GPU has no such pool.
   PooledMemory(const Context& context, CUstream stream, Bytes size);
   ~PooledMemory() override;
   PooledMemory(const PooledMemory&) = delete;
@@ -74,37 +74,37 @@ class CudaRecording : public Recording {
 
 }  // namespace
 
-CudaQueue::CudaQueue(const Context& context, CUstream stream, Nanoseconds gate_limit)
-    : context_(context), stream_(stream), usual_gate_limit_(gate_limit), gate_limit_(gate_limit) {
+CudaQueue::CudaQueue(const Context& context, CUstream stream, Nanoseconds hold_limit)
+    : context_(context), stream_(stream), usual_hold_limit_(hold_limit), hold_limit_(hold_limit) {
   context_.make_current();
-  gate_memory_ = PinnedMemory(Bytes(sizeof(GateWords)));
+  hold_memory_ = PinnedMemory(Bytes(sizeof(HoldWords)));
   samples_ = PinnedMemory(Bytes(sizeof(ClockSample) * kRingSize));
   claims_ = DeviceMemory(Bytes(sizeof(std::uint32_t) * kRingSize));
   eviction_ = DeviceMemory(eviction_size(context_));
-  std::memset(gate_memory_.pointer(), 0, sizeof(GateWords));
+  std::memset(hold_memory_.pointer(), 0, sizeof(HoldWords));
   std::memset(samples_.pointer(), 0, sizeof(ClockSample) * kRingSize);
   check(driver().cuMemsetD8Async(claims_.address(), 0, sizeof(std::uint32_t) * kRingSize, stream_),
         "clearing the clock stamps");
   // Lines that another library of the process made persistent would survive every eviction. A GPU without
-  // that feature answers with an error that means nothing here.
+  // persistent lines returns an error, which is ignored.
   driver().cuCtxResetPersistingL2Cache();
   try {
     create_events();
     check(driver().cuCtxSynchronize(), "making a queue");
   } catch (...) {
-    release();
+    destroy_events();
     throw;
   }
 }
 
 CudaQueue::~CudaQueue() {
-  open_gate();
+  release();
   try {
     context_.make_current();
-  } catch (const Error&) {  // a GPU that is lost: nothing is left to free
+  } catch (const Error&) {  // the GPU is lost: nothing is left to free
   }
   driver().cuStreamSynchronize(stream_);
-  release();
+  destroy_events();
 }
 
 void CudaQueue::create_events() {
@@ -118,7 +118,7 @@ void CudaQueue::create_events() {
         "making an event to sleep for");
 }
 
-void CudaQueue::release() noexcept {
+void CudaQueue::destroy_events() noexcept {
   for (CUevent event : events_) driver().cuEventDestroy(event);
   if (waking_ != nullptr) driver().cuEventDestroy(waking_);
 }
@@ -127,40 +127,40 @@ void CudaQueue::require_not_recording(const char* what) const {
   if (recording_) throw std::logic_error(fmt::format("{} cannot be part of a recording", what));
 }
 
-void CudaQueue::close_gate() {
-  require_not_recording("a gate");
-  if (gate_closed_) throw std::logic_error("the gate is closed already");
+void CudaQueue::hold() {
+  require_not_recording("holding the queue");
+  if (is_held_) throw std::logic_error("the queue is held already");
   context_.make_current();
-  const CUdeviceptr words = gate_memory_.device_address();
-  context_.kernels().gate(stream_, words + offsetof(GateWords, opened),
-                          words + offsetof(GateWords, timed_out), ++gate_ticket_, gate_limit_);
-  gate_closed_ = true;
-  marks_behind_gate_ = 0;
+  const CUdeviceptr words = hold_memory_.device_address();
+  context_.kernels().hold(stream_, words + offsetof(HoldWords, opened),
+                          words + offsetof(HoldWords, timed_out), ++hold_ticket_, hold_limit_);
+  is_held_ = true;
+  marks_behind_hold_ = 0;
 }
 
-// Between marks, the last ten launches or so of a held queue take 0.6 us less than those before them (H200,
-// kernels of 2 and of 50 us alike). Empty kernels take that place, so that one constant fits all that is
-// timed.
+// Between marks, the last ten or so launches in a held queue take 0.6 us less than those before them (H200,
+// kernels of 2 and of 50 us alike). Empty kernels take the last places, so that one constant fits all timed
+// launches.
 void CudaQueue::follow_with_empty_kernels() noexcept {
   constexpr int kEmptyKernels = 16;
-  // 511 launches with a mark each fit behind the gate of an H200; more would wait for it to open.
+  // 511 launches with a mark each fit into a held queue on an H200; further ones would wait for its release.
   constexpr std::uint32_t kRoomFor = 400;
-  if (marks_behind_gate_ > kRoomFor) return;
+  if (marks_behind_hold_ > kRoomFor) return;
   try {
     context_.make_current();
     for (int i = 0; i < kEmptyKernels; ++i) context_.kernels().empty(stream_);
-  } catch (const Error&) {  // whoever waits next is told what happened to the GPU
+  } catch (const Error&) {  // the next wait reports what happened to the GPU
   }
 }
 
-void CudaQueue::open_gate() noexcept {
-  if (gate_closed_) follow_with_empty_kernels();
-  gate_words().opened = gate_ticket_;
-  gate_closed_ = false;
+void CudaQueue::release() noexcept {
+  if (is_held_) follow_with_empty_kernels();
+  hold_words().opened = hold_ticket_;
+  is_held_ = false;
 }
 
 void CudaQueue::launch(Workload& workload) {
-  if (gate_closed_ && workload.waits_for_queue()) open_gate();
+  if (is_held_ && workload.waits_for_queue()) release();
   context_.make_current();
   const NativeGraph graph = recording_ ? workload.graph() : nullptr;
   if (graph != nullptr) {
@@ -173,7 +173,7 @@ void CudaQueue::launch(Workload& workload) {
 Mark CudaQueue::mark() {
   require_not_recording("a mark");
   const Mark mark{next_mark_++ % kRingSize};
-  ++marks_behind_gate_;
+  ++marks_behind_hold_;
   check(driver().cuEventRecord(events_[mark.slot], stream_), "recording an event");
   return mark;
 }
@@ -182,7 +182,7 @@ ClockStamp CudaQueue::stamp_clock() {
   require_not_recording("a clock stamp");
   context_.make_current();
   const ClockStamp stamp{++stamp_ticket_ % kRingSize};
-  // Zeros stay where no block of the kernel lands on SM 0.
+  // Zeros remain if no block of the kernel runs on SM 0.
   sample(stamp.slot).cycles = 0;
   sample(stamp.slot).nanoseconds = 0;
   context_.kernels().stamp_clock(stream_, samples_.device_address() + stamp.slot * sizeof(ClockSample),
@@ -204,7 +204,7 @@ void CudaQueue::set_cache(CacheState state, Workload& workload) {
 
 std::unique_ptr<Recording> CudaQueue::record(const std::function<void(Queue&)>& work) {
   require_not_recording("a recording");
-  if (gate_closed_) throw std::logic_error("a recording must be made while the gate is open");
+  if (is_held_) throw std::logic_error("a recording must be made while the queue is not held");
   context_.make_current();
   check(driver().cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "beginning a recording");
   recording_ = true;
@@ -242,27 +242,27 @@ void CudaQueue::replay(Recording& recording) {
 
 void CudaQueue::wait() {
   require_not_recording("a wait");
-  open_gate();
+  release();
   context_.make_current();
   check(driver().cuStreamSynchronize(stream_), "waiting for the GPU");
-  throw_if_gate_timed_out();
+  throw_if_hold_timed_out();
 }
 
 void CudaQueue::wait_for(Mark mark) {
-  // Slots of the marks that were taken since the gate closed end just before next_mark_.
+  // The slots of the marks taken since the queue was held end just before next_mark_.
   const std::uint32_t age = (next_mark_ - 1 - mark.slot) % kRingSize;
-  if (gate_closed_ && age < marks_behind_gate_) open_gate();
+  if (is_held_ && age < marks_behind_hold_) release();
   check(driver().cuEventSynchronize(events_[mark.slot]), "waiting for the GPU");
-  throw_if_gate_timed_out();
+  throw_if_hold_timed_out();
 }
 
 void CudaQueue::wait_asleep() {
   require_not_recording("a wait");
-  open_gate();
+  release();
   context_.make_current();
   check(driver().cuEventRecord(waking_, stream_), "recording an event");
   check(driver().cuEventSynchronize(waking_), "waiting for the GPU");
-  throw_if_gate_timed_out();
+  throw_if_hold_timed_out();
 }
 
 bool CudaQueue::has_passed(Mark mark) {
@@ -279,13 +279,13 @@ std::unique_ptr<TemporaryMemory> CudaQueue::allocate(Bytes size, MemorySource so
   return std::make_unique<DriverMemory>(context_, size);
 }
 
-void CudaQueue::throw_if_gate_timed_out() {
-  if (gate_words().timed_out == 0) return;
-  gate_words().timed_out = 0;
-  throw GateTimeoutError(
-      fmt::format("the gate of the queue opened by itself after {:.1f} s, so the times of this round are "
-                  "not valid: the host was stopped, or something waits for the GPU while the gate is closed",
-                  to_seconds(gate_limit_)));
+void CudaQueue::throw_if_hold_timed_out() {
+  if (hold_words().timed_out == 0) return;
+  hold_words().timed_out = 0;
+  throw HoldTimeoutError(
+      fmt::format("the held queue was released by its time limit of {:.1f} s, so the times of this round are "
+                  "not valid: the host was stopped, or something waits for the GPU while the queue is held",
+                  to_seconds(hold_limit_)));
 }
 
 Nanoseconds CudaQueue::elapsed(Mark from, Mark to) {
@@ -333,8 +333,8 @@ void OrderEvent::hold(CUstream stream) const {
 
 namespace {
 
-// As CUDA 11.3 has them. The headers of CUDA 13 declare newer ones by these names, with parameters for edges
-// that no node of ours has; every driver still exports these.
+// Signatures of CUDA 11.3, which every driver still exports. The headers of CUDA 13 declare newer functions
+// by these names, with parameters for edge data that our nodes do not have.
 using GetCaptureInfo = CUresult(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*, const CUgraphNode**,
                                 std::size_t*);
 using UpdateDependencies = CUresult(CUstream, CUgraphNode*, std::size_t, unsigned);
@@ -374,7 +374,7 @@ PooledMemory::PooledMemory(const Context& context, CUstream stream, Bytes size)
   check(driver().cuMemAllocAsync(&address_, bytes, stream_), "taking memory from the GPU's pool");
 }
 
-// A GPU that is lost says so to whoever waits next.
+// If the GPU is lost, the next wait reports it.
 PooledMemory::~PooledMemory() { driver().cuMemFreeAsync(address_, stream_); }
 
 }  // namespace jitterscope::cuda

@@ -1,4 +1,4 @@
-// A CUDA stream with a gate, marks, clock stamps and cache states.
+// A CUDA stream with a hold, marks, clock stamps and cache states.
 #pragma once
 
 #include <utility>
@@ -13,24 +13,24 @@
 
 namespace jitterscope::cuda {
 
-/// On the context's stream or a caller's; neither is destroyed with the queue, and both must outlive it, as
-/// the context must. Everything that may wait for the GPU or allocate happens in the constructor, so that
-/// nothing of it happens behind a closed gate.
+/// Queue on the context's stream or a caller's. It does not destroy the stream; stream and context must
+/// outlive it. The constructor does everything that may wait for the GPU or allocate, so that nothing of it
+/// happens while the queue is held.
 class CudaQueue : public Queue {
  public:
-  static constexpr Nanoseconds kGateLimit = seconds(10);
+  static constexpr Nanoseconds kHoldLimit = seconds(10);
 
-  CudaQueue(const Context& context, CUstream stream, Nanoseconds gate_limit = kGateLimit);
+  CudaQueue(const Context& context, CUstream stream, Nanoseconds hold_limit = kHoldLimit);
   ~CudaQueue() override;
   CudaQueue(const CudaQueue&) = delete;
   CudaQueue& operator=(const CudaQueue&) = delete;
 
-  void close_gate() override;
-  bool limit_gate(Nanoseconds limit) override {
-    gate_limit_ = limit > Nanoseconds(0) ? limit : usual_gate_limit_;
+  void hold() override;
+  bool limit_hold(Nanoseconds limit) override {
+    hold_limit_ = limit > Nanoseconds(0) ? limit : usual_hold_limit_;
     return true;
   }
-  void open_gate() noexcept override;
+  void release() noexcept override;
   void launch(Workload& workload) override;
   Mark mark() override;
   ClockStamp stamp_clock() override;
@@ -47,16 +47,16 @@ class CudaQueue : public Queue {
   NativeQueue native() override { return stream_; }
 
  private:
-  // Words of page-locked memory that the host and the gate's kernel both see.
-  struct GateWords {
+  // Words in page-locked memory that the host and the kernel that holds the queue both access.
+  struct HoldWords {
     std::uint32_t opened = 0, timed_out = 0;
   };
 
   void create_events();
-  void release() noexcept;
+  void destroy_events() noexcept;
   void require_not_recording(const char* what) const;
-  void throw_if_gate_timed_out();
-  volatile GateWords& gate_words() const { return *static_cast<GateWords*>(gate_memory_.pointer()); }
+  void throw_if_hold_timed_out();
+  volatile HoldWords& hold_words() const { return *static_cast<HoldWords*>(hold_memory_.pointer()); }
   volatile ClockSample& sample(std::uint32_t slot) const {
     return static_cast<ClockSample*>(samples_.pointer())[slot];
   }
@@ -65,21 +65,21 @@ class CudaQueue : public Queue {
 
   const Context& context_;
   CUstream stream_;
-  Nanoseconds usual_gate_limit_, gate_limit_;
-  PinnedMemory gate_memory_, samples_;
+  Nanoseconds usual_hold_limit_, hold_limit_;
+  PinnedMemory hold_memory_, samples_;
   DeviceMemory claims_, eviction_;
   std::vector<CUevent> events_;
-  CUevent waking_ = nullptr;  ///< whoever waits for it sleeps
-  std::uint32_t gate_ticket_ = 0, stamp_ticket_ = 0, next_mark_ = 0;
-  std::uint32_t marks_behind_gate_ = 0;
-  bool gate_closed_ = false, recording_ = false;
+  CUevent waking_ = nullptr;  ///< a thread that waits for it sleeps
+  std::uint32_t hold_ticket_ = 0, stamp_ticket_ = 0, next_mark_ = 0;
+  std::uint32_t marks_behind_hold_ = 0;
+  bool is_held_ = false, recording_ = false;
 };
 
-// Streams and events of an operation's own.
+// Streams and events that an operation owns.
 
 enum class StreamPriority { usual, highest };
 
-/// Needs the context current throughout.
+/// Owns a stream. The context must be current at construction and destruction.
 class Stream {
  public:
   explicit Stream(StreamPriority priority = StreamPriority::usual);
@@ -92,24 +92,24 @@ class Stream {
   CUstream handle_ = nullptr;
 };
 
-/// Carries order from one stream to others, or to the host; it reads no time.
+/// Event that makes other streams or the host wait for a stream; it records no time.
 class OrderEvent {
  public:
-  /// `flags` besides: CU_EVENT_BLOCKING_SYNC lets a host that waits sleep.
+  /// `flags` are added: with CU_EVENT_BLOCKING_SYNC a host thread that waits sleeps.
   explicit OrderEvent(unsigned flags = 0);
   ~OrderEvent();
   OrderEvent(OrderEvent&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   OrderEvent& operator=(OrderEvent&&) = delete;
   CUevent handle() const { return handle_; }
   void record(CUstream stream) const;
-  /// What `stream` gets from now on begins when the last record has passed.
+  /// Work that `stream` gets from now on begins after the last record() has passed.
   void hold(CUstream stream) const;
 
  private:
   CUevent handle_ = nullptr;
 };
 
-// A queue on a stream of its own, whose work runs beside that of the context's stream.
+// A queue on its own stream, whose work runs beside that of the context's stream.
 
 class CompanionStream {
  protected:
@@ -124,7 +124,7 @@ class CompanionStream {
   Stream stream_;
 };
 
-/// The stream is made before the queue, and destroyed after it, which leaves the context current.
+/// Makes the stream before the queue and destroys it after the queue, whose end leaves the context current.
 class CompanionQueue final : private CompanionStream, public CudaQueue {
  public:
   explicit CompanionQueue(const Context& context)

@@ -12,7 +12,7 @@
 namespace jitterscope::cuda {
 namespace {
 
-// cuEventElapsedTime_v2 came with CUDA 12.8 and cuDeviceGetUuid_v2 with 11.4; the older functions have the
+// cuEventElapsedTime_v2 came with CUDA 12.8 and cuDeviceGetUuid_v2 with 11.4. The older functions have the
 // same parameters, so an older driver serves as well.
 constexpr std::string_view kVersionSuffix = "_v2";
 
@@ -38,7 +38,7 @@ std::string remedy_of(CUresult result) {
   }
 }
 
-// Of what a kernel did: it cannot be known here which one.
+// Returns a hint for errors that a kernel caused; which kernel is not known here.
 std::string_view hint_of(CUresult result) {
   switch (result) {
     case CUDA_ERROR_ILLEGAL_ADDRESS:
@@ -113,7 +113,7 @@ void check(CUresult result, std::string_view what) {
 
 namespace {
 
-// 13 of "libcublas.so.13"; 0 where there is no number.
+// Returns 13 for "libcublas.so.13", 0 if there is no number.
 int major_of(const std::string& name) {
   const std::size_t dot = name.rfind('.') + 1;
   int major = 0;

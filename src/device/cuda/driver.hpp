@@ -1,4 +1,4 @@
-// The CUDA driver API, opened at run time: nothing from NVIDIA is linked.
+// Opens the CUDA driver API at run time: nothing from NVIDIA is linked.
 #pragma once
 
 #include <map>
@@ -16,17 +16,17 @@
 
 namespace jitterscope::cuda {
 
-/// The driver's functions, each under its own name: driver().cuMemAlloc(...). Those missing in an old
-/// driver are null.
+/// The driver's functions, each under its own name: driver().cuMemAlloc(...). A function that an old driver
+/// lacks is null.
 struct Driver;
 
 /// Opens libcuda.so.1 and calls cuInit on first use. Throws MissingError with the reason.
 const Driver& driver();
 
-/// Throws FailedError "WHAT: CUDA_ERROR_X (description)" unless success; out of memory says so plainly.
+/// Throws FailedError "WHAT: CUDA_ERROR_X (description)" unless success; out of memory is said plainly.
 void check(CUresult result, std::string_view what);
 
-// Names go through the macros of cuda.h, so that cuMemAlloc is looked up as cuMemAlloc_v2.
+// The macros of cuda.h apply to the names, so that cuMemAlloc is looked up as cuMemAlloc_v2.
 // clang-format off
 #define JITTERSCOPE_CUDA_FUNCTIONS(X)                                                                       \
   X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet)                     \
@@ -56,20 +56,20 @@ struct Driver {
 #undef JITTERSCOPE_DECLARE
 };
 
-// Libraries that are named by the CUDA that they are of, and the driver that they are to run on.
+// Names of libraries by their CUDA version, chosen for the driver.
 
-/// Those of CUDA `major` or older: "libcublas.so.12" on a driver of CUDA 12, and not "libcublas.so.13", which
-/// opens there and fails in its first call. All where that leaves none, so that the library's own words are
-/// heard.
+/// Returns the names of CUDA `major` or older: on a driver of CUDA 12 "libcublas.so.12" but not
+/// "libcublas.so.13", which opens there and fails in its first call. Returns all names if none would be left,
+/// so that the library's own error is reported.
 std::vector<std::string> names_up_to(int major, const std::vector<std::string>& names);
 
-/// Those that run on this machine's driver; all where there is none.
+/// Returns the names that run on this machine's driver; all without a driver.
 std::vector<std::string> names_for_driver(const std::vector<std::string>& names);
 
-// Library handles, one for each context: making one costs milliseconds and device memory.
+// One library handle for each context, because making one costs milliseconds and device memory.
 
-/// Names a context over the life of the process. An address does not: a primary context that was released
-/// and retained again may have the old one's.
+/// Returns a number that identifies the current context over the life of the process. Its address does not: a
+/// primary context that was released and retained again may get the old address.
 inline unsigned long long current_context_id() {
   unsigned long long id = 0;
   const auto get_id = driver().library.find_function<CUresult(CUcontext, unsigned long long*)>("cuCtxGetId");
@@ -79,7 +79,7 @@ inline unsigned long long current_context_id() {
   return reinterpret_cast<unsigned long long>(context);
 }
 
-/// Handles live as long as the process: they may only be destroyed while their context lives.
+/// Keeps handles as long as the process lives: they may only be destroyed while their context lives.
 template <class Handle>
 class HandleCache {
  public:
@@ -104,34 +104,34 @@ class LayerKernels;
 
 class Context {
  public:
-  /// Throws MissingError where there is no such GPU.
+  /// Throws MissingError if there is no such GPU.
   explicit Context(int ordinal);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// Makes it the calling thread's context; every entry point from outside calls this first.
+  /// Makes it the calling thread's context; every public entry point calls this first.
   void make_current() const;
   int ordinal() const { return ordinal_; }
   CUdevice device() const { return device_; }
   CUcontext handle() const { return handle_; }
   int attribute(CUdevice_attribute attribute) const;
   Bytes free_memory() const;
-  /// Throws UsageError where a caller's stream belongs to another GPU or context.
+  /// Throws UsageError if a caller's stream belongs to another GPU or context.
   void require_own(CUstream stream) const;
-  /// The one stream of everything that jitterscope launches here: operands are filled and queues run on it.
-  /// Kernels on two streams in turn put a process into a state that it does not leave again, in which each
-  /// node of a recording takes 0.18 us more (H200, driver 580: 0.63 and 0.81 us for an empty kernel on 132
-  /// blocks, where CUPTI reads 0.61 in both). The fourth turn did it, whatever the other stream ran.
+  /// Returns the one stream on which jitterscope fills operands and runs queues. Kernels on two streams in
+  /// turn make each node of a recording take 0.18 us more until the process ends (H200, driver 580: 0.81
+  /// instead of 0.63 us for an empty kernel on 132 blocks, while CUPTI reads 0.61 in both). The fourth turn
+  /// causes it, whatever the other stream runs.
   CUstream stream() const { return stream_; }
-  /// jitterscope's own kernels, all of them loaded already.
+  /// Returns jitterscope's own kernels, all loaded already.
   const Kernels& kernels() const { return *kernels_; }
-  /// Those of layers, loaded when one is prepared.
+  /// Returns the kernels of layers, which are loaded when a layer is first prepared.
   const LayerKernels& layer_kernels() const { return *layer_kernels_; }
-  /// Of what runs on stream().
+  /// Returns the workspaces for work on stream(), or the borrowed pool.
   WorkspacePool<PlacedMemory>& workspaces() const { return borrowed_ != nullptr ? *borrowed_ : *workspaces_; }
-  /// What is prepared from now on takes its workspaces there, as it runs on another stream; null: from its
-  /// own.
+  /// Operations that are prepared from now on take their workspaces from `pool`, because they run on another
+  /// stream; null: from the context's own pool.
   void borrow_workspaces(WorkspacePool<PlacedMemory>* pool) const { borrowed_ = pool; }
   PhysicalPool& pages() const { return *pages_; }
 

@@ -9,7 +9,7 @@
 #include "jitterscope/error.hpp"
 #include "operation/kinds_elementwise.hpp"
 
-// Memory for sums over columns, as column_sums.cuh knows it.
+// Memory for sums over columns, in the layout of column_sums.cuh.
 
 namespace jitterscope::cuda {
 
@@ -36,7 +36,7 @@ unsigned row_threads(std::int64_t columns, DataType dtype) {
   return row_threads(columns % elements_of_vector(dtype) == 0 ? vectors_of(columns, dtype) : columns);
 }
 
-// A formula of fewer inputs ignores the others, which are given it all the same.
+// A formula with fewer inputs gets the others all the same, and ignores them.
 void plan_elementwise(KernelPlan& plan, const Elementwise& shape) {
   const Operation operation(shape);
   const std::size_t inputs = operation.operands().size() - 1;
@@ -74,7 +74,7 @@ void plan_convert(KernelPlan& plan, const Convert& shape) {
                       plan.operand(1), plan.operand(0), static_cast<std::uint64_t>(count));
     return;
   }
-  // Each image is a matrix, c·(h·w) in NCHW.
+  // Each image is a matrix: c·(h·w) in NCHW.
   const auto bytes = static_cast<std::size_t>(element_size(wider).value());
   const auto matrix = shape.from == Layout::nchw ? TransposeShape::make(shape.c, area, bytes)
                                                  : TransposeShape::make(area, shape.c, bytes);
@@ -84,7 +84,7 @@ void plan_convert(KernelPlan& plan, const Convert& shape) {
 
 namespace {
 
-/// What the kernels know by the same name.
+/// Same layout as the kernels' type of this name.
 struct OptimizerTensors {
   DeviceAddress parameter = 0, first = 0, second = 0;
   DeviceAddress old_parameter = 0, gradient = 0, old_first = 0, old_second = 0;
@@ -94,7 +94,7 @@ struct OptimizerTensors {
 
 void plan_optimizer(KernelPlan& plan, const OptimizerStep& shape) {
   const Operation operation(shape);
-  // Beside the parameter, its gradient and the new parameter, each state is there before and after the step.
+  // Besides parameter, gradient and new parameter, each state is an operand before and after the step.
   const std::size_t states = (operation.operands().size() - 3) / 2, inputs = 2 + states;
   OptimizerTensors tensors;
   tensors.old_parameter = plan.operand(0);
@@ -122,7 +122,7 @@ void add_places(KernelPlan& plan, std::string_view name, const Embedding& shape,
                     from, static_cast<std::uint64_t>(shape.count), FastDivisor(shape.columns));
 }
 
-// Numbers of 16 bits are added up in f32.
+// Numbers of 16 bits are summed in f32.
 void plan_backward(KernelPlan& plan, const Embedding& shape) {
   const std::int64_t elements = shape.rows * shape.columns;
   const bool rounds = element_size(shape.dtype) == Bytes(2);
@@ -169,7 +169,7 @@ void check_size(const Pool2d& pool) {
   }
 }
 
-// A stride past the input has one window, whatever it is.
+// A stride beyond the input gives one window, however large it is.
 PoolAxis make_axis(std::int64_t size, std::int64_t out, std::int64_t window, std::int64_t stride,
                    std::int64_t pad) {
   const auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
@@ -203,7 +203,7 @@ void plan_max(KernelPlan& plan, const Pool2d& pool, const PoolShape& shape) {
   }
 }
 
-// A warp shares a large window where there are few of them, as of whole planes.
+// A warp shares each window if windows are large and few, as with whole planes.
 void plan_average(KernelPlan& plan, const Pool2d& pool, const PoolShape& shape) {
   constexpr std::int64_t kLargeWindow = 64, kFewWindows = 1 << 20;
   const auto items = static_cast<std::int64_t>(shape.items);
@@ -229,7 +229,7 @@ void plan_pool(KernelPlan& plan, const Pool2d& pool) {
 
 namespace {
 
-/// What the kernels know by the same name.
+/// Same layout as the kernels' type of this name.
 struct WeightTerms {
   DeviceAddress dy, x, mean, deviation;
   std::uint32_t columns;
@@ -267,12 +267,12 @@ void plan_layer_norm(KernelPlan& plan, const LayerNorm& shape) {
   }
 }
 
-// Each channel's sums, what follows from them, and one pass over the elements. Training reads x twice, and
-// backward dy and x: a channel's sums must be known first.
+// Batch normalization sums each channel, computes statistics or gradients from the sums, and makes one pass
+// over the elements. Training reads x twice, backward dy and x: a channel's sums must be known first.
 
 namespace {
 
-/// What the kernels know by the same names.
+/// Same layout as the kernels' types of these names.
 struct MomentTerms {
   DeviceAddress x;
   std::uint64_t origin_stride;
@@ -345,7 +345,7 @@ class BatchNormPlan {
                        is_variance, weights(1), weights(2), map_);
   }
 
-  /// Two rows of them.
+  /// Allocates two rows with a number for each channel.
   DeviceAddress channel_numbers() {
     return plan_.workspace(Bytes(2 * shape_.c * compute_size(shape_.dtype).value()));
   }

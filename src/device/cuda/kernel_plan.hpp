@@ -1,5 +1,5 @@
-// What a layer launches, as data: kernels by name with their arguments, so that grids and workspaces are
-// chosen, and tested, apart from the GPU.
+// The launches of a layer as data: kernels by name with their arguments. Grids and workspaces can thus be
+// chosen, and tested, without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace jitterscope::cuda {
 
-/// An address on the GPU, as a kernel takes a pointer.
+/// An address on the GPU, in the form in which a kernel takes a pointer.
 using DeviceAddress = std::uint64_t;
 
 /// One launch of one kernel.
@@ -26,7 +26,7 @@ struct KernelStep {
   std::shared_ptr<void> values;  ///< keeps what `arguments` points to
   std::vector<void*> arguments;
 };
-/// One stretch of memory set to zero.
+/// A range of memory that is set to zero.
 struct ZeroStep {
   DeviceAddress address;
   Bytes size;
@@ -38,10 +38,10 @@ class KernelPlan {
   virtual ~KernelPlan() = default;
 
   virtual DeviceAddress operand(std::size_t index) const = 0;
-  /// Memory that lives as long as the plan, zero at first.
+  /// Returns memory that lives as long as the plan and is zero at first.
   virtual DeviceAddress workspace(Bytes size) = 0;
 
-  /// Arguments as the kernel takes them, addresses as DeviceAddress.
+  /// Adds a launch. Arguments have the types that the kernel takes; addresses are DeviceAddress.
   template <class... Arguments>
   void add(std::string_view base, DataType dtype, std::int64_t blocks, unsigned threads,
            Arguments... arguments) {
@@ -51,7 +51,7 @@ class KernelPlan {
     add_step(KernelStep{kernel_name(base, dtype), static_cast<unsigned>(blocks), threads, std::move(values),
                         std::move(pointers)});
   }
-  /// A kernel whose threads take one item each.
+  /// Adds a launch of a kernel in which each thread takes one item.
   template <class... Arguments>
   void add_covering(std::string_view base, DataType dtype, std::int64_t items, Arguments... arguments) {
     add(base, dtype, (items + kBlockThreads - 1) / kBlockThreads, kBlockThreads, arguments...);
@@ -65,17 +65,17 @@ class KernelPlan {
   static std::string kernel_name(std::string_view base, DataType dtype);
 };
 
-/// Numbers of 16 bits are computed in f32; statistics and sums are kept in it as well.
+/// Returns the size of the type of arithmetic, statistics and sums: f32 for types of 16 bits.
 inline Bytes compute_size(DataType dtype) { return Bytes(dtype == DataType::f64 ? 8 : 4); }
-/// Of 16 bytes.
+/// Returns the number of elements in a vector of 16 bytes.
 inline std::int64_t elements_of_vector(DataType dtype) { return 16 / element_size(dtype).value(); }
-/// Vectors of so many elements, the last of which may be incomplete.
+/// Returns the number of vectors for `count` elements; the last one may be incomplete.
 inline std::int64_t vectors_of(std::int64_t count, DataType dtype) {
   return (count + elements_of_vector(dtype) - 1) / elements_of_vector(dtype);
 }
-/// Threads of a block for a row of so many items.
+/// Returns the number of threads of a block that works on a row of so many items.
 unsigned row_threads(std::int64_t items);
-/// The same where they take vectors, if all rows begin at one.
+/// The same for threads that take vectors if every row begins at a vector, else single elements.
 unsigned row_threads(std::int64_t columns, DataType dtype);
 
 void plan_elementwise(KernelPlan& plan, const Elementwise& shape);
@@ -84,7 +84,7 @@ void plan_softmax(KernelPlan& plan, const Softmax& shape);
 void plan_layer_norm(KernelPlan& plan, const LayerNorm& shape);
 void plan_batch_norm(KernelPlan& plan, const BatchNorm& shape);
 void plan_bias_add(KernelPlan& plan, const BiasAdd& shape);
-/// The bias of a product into every row of its result, to which the rest is then added.
+/// Copies the bias of a product into every row of its result; the product is added afterwards.
 void plan_bias_broadcast(KernelPlan& plan, const Matmul& shape);
 void plan_convert(KernelPlan& plan, const Convert& shape);
 void plan_embedding(KernelPlan& plan, const Embedding& shape);

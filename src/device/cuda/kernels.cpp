@@ -7,11 +7,19 @@
 #include <fmt/format.h>
 
 #include "device/cuda/driver.hpp"
-#include "device/cuda/kernels_binary.hpp"
 #include "device/operands.hpp"
 #include "jitterscope/error.hpp"
 
+extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): as the assembler has them
+extern const std::byte jitterscope_kernels_begin[];
+extern const std::byte jitterscope_kernels_end[];
+// NOLINTEND(readability-identifier-naming)
+}
+
 namespace jitterscope::cuda {
+
+std::span<const std::byte> kernels_binary() { return {jitterscope_kernels_begin, jitterscope_kernels_end}; }
 namespace {
 
 constexpr unsigned kThreads = 256;
@@ -52,7 +60,7 @@ Kernels::Kernels(const Context& context)
                             static_cast<int>(kThreads)),
       module_(load_module(context, kernels_binary().data())) {
   try {
-    gate_ = find("jitterscope_gate");
+    gate_ = find("jitterscope_hold");
     stamp_clock_ = find("jitterscope_stamp_clock");
     empty_ = find("jitterscope_empty");
     spin_nanoseconds_ = find("spin_nanoseconds");
@@ -91,12 +99,12 @@ unsigned Kernels::blocks_for(std::int64_t work) const {
   return static_cast<unsigned>(std::clamp<std::int64_t>(needed, 1, filling));
 }
 
-void Kernels::gate(CUstream stream, CUdeviceptr opened, CUdeviceptr timed_out, std::uint32_t ticket,
+void Kernels::hold(CUstream stream, CUdeviceptr opened, CUdeviceptr timed_out, std::uint32_t ticket,
                    Nanoseconds limit) const {
   launch(gate_, 1, 1, stream, opened, timed_out, ticket, static_cast<std::uint64_t>(limit.value()));
 }
 
-// Two blocks per SM, so that at least one lands on SM 0: 264 did on each of many launches on 132 SMs.
+// Two blocks per SM, so that at least one runs on SM 0: it did in each of many launches of 264 on 132 SMs.
 void Kernels::stamp_clock(CUstream stream, CUdeviceptr sample, CUdeviceptr claim,
                           std::uint32_t ticket) const {
   launch(stamp_clock_, 2u * static_cast<unsigned>(processors_), 32, stream, sample, claim, ticket);
@@ -110,8 +118,8 @@ void Kernels::spin(CUstream stream, const Spin& spin) const {
          static_cast<unsigned>(spin.threads), stream, static_cast<std::uint64_t>(spin.amount));
 }
 
-// Blocks of 512 threads fill the 2048 of a processor of an H200, and the 1536 of others, so that no block of
-// another kernel fits beside them; each stays 10 us, which is then what a higher priority waits for.
+// Blocks of 512 threads fill the 2048 threads of a processor of an H200, and the 1536 of others, so that no
+// block of another kernel fits beside them. Each lasts 10 us, so a stream of higher priority waits that long.
 void Kernels::load(CUstream stream, CUdeviceptr flags, Nanoseconds time) const {
   constexpr unsigned kLoadThreads = 512;
   constexpr Nanoseconds kBlock = microseconds(10);
@@ -122,7 +130,7 @@ void Kernels::load(CUstream stream, CUdeviceptr flags, Nanoseconds time) const {
          static_cast<std::uint64_t>(kBlock.value()));
 }
 
-// The limit is for a load that does not start beside this kernel: it then begins after it.
+// The limit is for a load that cannot run beside this kernel and starts only after it.
 void Kernels::await_load(CUstream stream, CUdeviceptr flags) const {
   constexpr Nanoseconds kLimit = milliseconds(1);
   launch(await_load_, 1, 1, stream, flags, static_cast<std::uint64_t>(kLimit.value()));

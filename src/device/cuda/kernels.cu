@@ -1,4 +1,4 @@
-// jitterscope's own kernels. Plain names, looked up by Kernels; nothing here needs a GPU newer than sm_75.
+// jitterscope's own kernels, with plain names that Kernels looks up. None needs a GPU newer than sm_75.
 #include <cstdint>
 
 #include "device/cuda/kernels/number.cuh"
@@ -33,9 +33,9 @@ __device__ __forceinline__ void store_kept(uint4* to, uint4 v) {
 
 }  // namespace
 
-// Holds the stream until *opened reaches this gate's ticket. Tickets only grow, so a gate that is still
-// looking cannot mistake the next close for its own.
-extern "C" __global__ void jitterscope_gate(const volatile std::uint32_t* opened,
+// Holds the stream until *opened reaches `ticket`. Tickets only grow, so a kernel that has not yet seen its
+// release cannot mistake the next hold for its own.
+extern "C" __global__ void jitterscope_hold(const volatile std::uint32_t* opened,
                                             volatile std::uint32_t* timed_out, std::uint32_t ticket,
                                             std::uint64_t limit_nanoseconds) {
   const std::uint64_t start = nanoseconds_now();
@@ -51,8 +51,8 @@ struct ClockSample {
   std::uint64_t cycles, nanoseconds;
 };
 
-// Always SM 0, since each SM counts its own cycles. The timer steps by 32 ns on Hopper but by 1 us on others:
-// the reading waits for the step, for at most 8192 cycles (4 us), so that its error is one turn of the loop.
+// Always on SM 0, since each SM counts its own cycles. The timer steps by 32 ns on Hopper but by 1 us on
+// others: the reading waits for a step, at most 8192 cycles (4 us), so its error is one turn of the loop.
 extern "C" __global__ void jitterscope_stamp_clock(ClockSample* sample, std::uint32_t* claim,
                                                    std::uint32_t ticket) {
   if (threadIdx.x != 0 || this_sm() != 0) return;
@@ -93,7 +93,7 @@ struct LoadFlags {
   std::uint32_t started, stopped;
 };
 
-// Keeps its processor until it has been there for a time, or the load is stopped.
+// Each block keeps its processor for a time, or until the load is stopped.
 extern "C" __global__ void jitterscope_load(volatile LoadFlags* flags, std::uint64_t nanoseconds) {
   if (threadIdx.x == 0) {
     if (blockIdx.x == 0) flags->started = 1;
@@ -120,11 +120,11 @@ extern "C" __global__ void jitterscope_evict_write(uint4* buffer, std::size_t ve
 extern "C" __global__ void jitterscope_evict_read(uint4* buffer, std::size_t vectors) {
   std::uint32_t seen = 1;
   for (std::size_t i = first_index(); i < vectors; i += index_step()) seen &= load_kept(buffer + i).w;
-  // evict_write left 1 in every last word, so this store never happens; the compiler cannot know that.
+  // evict_write left 1 in every last word, so this store never happens, but the compiler cannot know that.
   if (seen != 1) buffer[0].w = 1;
 }
 
-// Writes back what it reads: the same values, but now produced by a kernel.
+// Writes back the values that it reads, which thus were just produced by a kernel.
 extern "C" __global__ void jitterscope_touch(uint4* buffer, std::size_t bytes) {
   const std::size_t vectors = bytes / sizeof(uint4);
   for (std::size_t i = first_index(); i < vectors; i += index_step())
@@ -134,7 +134,7 @@ extern "C" __global__ void jitterscope_touch(uint4* buffer, std::size_t bytes) {
   if (first_index() < rest) tail[first_index()] = tail[first_index()];
 }
 
-// Four vectors of each thread are under way at once: the host's memory answers after a microsecond.
+// Each thread has four vectors in flight, because host memory answers after a microsecond.
 extern "C" __global__ void jitterscope_copy(uint4* to, const uint4* from, std::size_t bytes) {
   const std::size_t vectors = bytes / sizeof(uint4), step = index_step();
   std::size_t i = first_index();
@@ -172,8 +172,8 @@ __device__ __forceinline__ void convert(double* out, const T* in, std::size_t co
 
 }  // namespace
 
-// The data's kind says nothing of indices: which rows are named is random in any case.
-// An index that was never written is -1, all bits set: read as NaN, as numbers are that were never written.
+// Indices are random whatever the kind of data. An index that was never written is -1 (all bits set) and
+// reads as NaN, like a number that was never written.
 #define JITTERSCOPE_INDEX_KERNELS(T, suffix)                                                         \
   extern "C" __global__ void random_indices_##suffix(T* out, std::size_t count, std::uint64_t limit, \
                                                      std::uint64_t seed) {                           \

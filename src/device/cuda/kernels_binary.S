@@ -1,4 +1,4 @@
-// JITTERSCOPE_KERNELS names the binary: jitterscope_NAME_begin and jitterscope_NAME_end.
+// Embeds a fat binary between jitterscope_NAME_begin and jitterscope_NAME_end; NAME is JITTERSCOPE_KERNELS.
 #define PASTE_NAMES(name, end) jitterscope_##name##_##end
 #define SYMBOL(name, end) PASTE_NAMES(name, end)
     .section .rodata

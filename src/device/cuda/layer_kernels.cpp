@@ -8,7 +8,7 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernels.hpp"
 
-// What kernels_binary.S embeds of layer_kernels.cu.
+// The binary of layer_kernels.cu, embedded by kernels_binary.S.
 extern "C" const std::byte jitterscope_layer_kernels_begin[];
 
 namespace jitterscope::cuda {

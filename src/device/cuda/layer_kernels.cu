@@ -1,4 +1,4 @@
-// The kernels of all layers as one module: nvcc's start and its headers take longer than the kernels.
+// The kernels of all layers in one module: nvcc's start and its headers take longer than the kernels.
 #include "device/cuda/kernels/batch_norm.cu"
 #include "device/cuda/kernels/bias.cu"
 #include "device/cuda/kernels/convert.cu"

@@ -16,7 +16,7 @@ namespace jitterscope::cuda {
 
 class Context;
 
-/// Needs the context current throughout.
+/// The context must be current throughout.
 class LayerKernels {
  public:
   explicit LayerKernels(const Context& context) : context_(context) {}
@@ -24,7 +24,7 @@ class LayerKernels {
   LayerKernels(const LayerKernels&) = delete;
   LayerKernels& operator=(const LayerKernels&) = delete;
 
-  /// Loaded entirely: a kernel that loads at its first launch would wait behind a closed gate.
+  /// Returns a kernel that is loaded entirely: a held queue would stall one that loads at launch.
   CUfunction find(const std::string& name) const;
 
  private:
@@ -33,9 +33,9 @@ class LayerKernels {
   mutable CUmodule module_ = nullptr;
 };
 
-// A plan of jitterscope's own kernels on one GPU.
+// Running a plan of jitterscope's own kernels on one GPU.
 
-/// Its steps are ready to launch once they are planned.
+/// A plan whose steps are ready to launch once they are added.
 class GpuPlan : public KernelPlan {
  public:
   GpuPlan(const Context& context, std::vector<CUdeviceptr> operands)
@@ -46,7 +46,7 @@ class GpuPlan : public KernelPlan {
   void add_zero(const ZeroStep& step) override { steps_.emplace_back(step); }
 
   void run(CUstream stream);
-  /// Of its steps, in their order: relu_f32, or memset+embedding_backward_f32.
+  /// Returns the names of its steps in order: relu_f32, or memset+embedding_backward_f32.
   std::string names() const;
   Bytes workspace_size() const;
 

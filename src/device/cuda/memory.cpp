@@ -21,7 +21,7 @@ std::string locked_memory_limit() {
   return bytes_text(Bytes(static_cast<std::int64_t>(limit.rlim_cur)));
 }
 
-// The driver answers that memory is out where it is the host's that may not be locked.
+// The driver also answers "out of memory" if the host may not page-lock more memory.
 void check_page_locking(CUresult result, Bytes size) {
   if (result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_OPERATING_SYSTEM ||
       result == CUDA_ERROR_NOT_PERMITTED) {
@@ -71,12 +71,12 @@ CUdeviceptr PinnedMemory::device_address() const {
 
 namespace {
 
-// The pool holds so many times what is placed, so that placements drawn in one process differ as those of
-// many processes do: a mean over draws is as uncertain as one over so many processes. Not more than 4 GiB and
-// a quarter of what is free, since others may need memory.
+// The pool holds so many blocks of a size, so that placements drawn in one process differ as those of many
+// processes do: a mean over draws is as uncertain as one over as many processes. It takes at most 4 GiB and a
+// quarter of the free memory, since others may need memory.
 constexpr std::size_t kPlacements = 64;
 constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
-// Blocks of one size, one behind the other, would always lie a multiple of it apart.
+// Without gaps, adjacent blocks of one size would always lie a multiple of it apart.
 constexpr std::int64_t kMostPagesOfGap = 16;
 
 CUmemAllocationProp properties(const CUmemLocation& location) {
@@ -121,7 +121,7 @@ PhysicalMemory PhysicalPool::make(Bytes size) {
 void PhysicalPool::leave_gap(Bytes room) {
   const Bytes size(granularity_ * static_cast<std::int64_t>(1 + random_.below(kMostPagesOfGap)));
   if (size > room) return;
-  // Not by make(), which would give back what was made a moment ago where memory is full.
+  // Not by make(), which would give back the block that was just made if memory is full.
   const CUmemAllocationProp wanted = properties(location());
   PhysicalMemory gap = 0;
   const auto made = driver().cuMemCreate(&gap, static_cast<std::size_t>(size.value()), &wanted, 0);
@@ -165,7 +165,7 @@ void PhysicalPool::release_free() {
 }
 
 std::vector<PhysicalMemory> PhysicalPool::take_scattered(Bytes size, std::size_t count) {
-  // Out of the pool, which gives what it holds to the driver where memory is short.
+  // Taken out of the pool, because make() gives the pool's memory to the driver if memory is short.
   std::vector<PhysicalMemory> blocks = std::exchange(blocks_[size.value()], {});
   free_ -= size * std::ssize(blocks);
   try {
@@ -236,7 +236,7 @@ void PlacedMemory::map(CUdeviceptr address, const std::vector<PhysicalMemory>& b
         "mapping memory of the GPU");
 }
 
-// What is mapped piece by piece is unmapped so.
+// Memory that was mapped piece by piece must be unmapped piece by piece.
 void PlacedMemory::unmap(CUdeviceptr address) const {
   const auto bytes = static_cast<std::size_t>(block_size_.value());
   for (std::size_t i = 0; i < blocks_.size(); ++i) driver().cuMemUnmap(address + i * bytes, bytes);
@@ -251,7 +251,7 @@ bool PlacedMemory::place_anew(CUstream stream) {
     return false;
   }
   const auto bytes = static_cast<std::size_t>(mapped_.value());
-  // What it holds goes by way of a second address: an operation's inputs may be more than random numbers.
+  // Copies the contents to a second address, because an operation's inputs may be more than random numbers.
   CUdeviceptr second = 0;
   check(driver().cuMemAddressReserve(&second, bytes, 0, 0, 0), "reserving addresses on the GPU");
   map(second, others);

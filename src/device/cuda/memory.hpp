@@ -1,4 +1,4 @@
-// Owned memory of the GPU and page-locked memory of the host.
+// Owners of device memory and of page-locked host memory.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace jitterscope::cuda {
 
-/// Plain device memory (cuMemAlloc: aligned to 256 bytes or more). Needs the context current.
+/// Plain device memory (cuMemAlloc: aligned to 256 bytes or more). The context must be current.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -59,7 +59,7 @@ class PinnedMemory {
   Bytes size_{0};
 };
 
-/// Page-locks host memory of another's while it lives.
+/// Page-locks host memory that somebody else owns, while it lives.
 class Registration {
  public:
   Registration(void* pointer, Bytes size);
@@ -71,15 +71,15 @@ class Registration {
   void* pointer_;
 };
 
-// Memory whose place in the GPU can be exchanged below an address that stays.
+// Device memory whose physical memory can be exchanged while its address stays.
 
 using PhysicalMemory = CUmemGenericAllocationHandle;
 
-/// Physical memory of one GPU, in blocks. Which of it an operand lies in decides which slices of the L2 and
-/// which channels it uses: a relu that fills half of an H200's L2 takes 1.6 % (sd) more or less in another
-/// block, and a process that allocates in the same order gets much the same ones. A block is asked for as
-/// one, as a program's is: of pages drawn one by one the same relu took 12 % longer and a copy of 256 MiB 3
-/// %. Needs the context current.
+/// Physical memory of one GPU, in blocks. The block that an operand lies in decides which slices of the L2
+/// and which memory channels it uses: a relu that fills half of an H200's L2 takes 1.6 % (sd) more or less in
+/// another block, and a process that allocates in the same order gets much the same blocks. A block is
+/// allocated in one piece, as a program does: with pages drawn one by one the same relu took 12 % longer and
+/// a copy of 256 MiB 3 %. The context must be current.
 class PhysicalPool {
  public:
   PhysicalPool(int ordinal, CUdevice device);
@@ -87,22 +87,22 @@ class PhysicalPool {
   PhysicalPool(const PhysicalPool&) = delete;
   PhysicalPool& operator=(const PhysicalPool&) = delete;
 
-  /// False where driver or GPU cannot map memory so.
+  /// False if the driver or the GPU cannot map memory so.
   bool is_usable() const { return granularity_ > 0; }
-  /// What is drawn from now on follows from the seed, and from the memory that the driver gives out.
+  /// Later choices follow from the seed, and from the memory that the driver gives out.
   void choose(std::uint64_t seed) { random_ = Random(seed); }
-  /// Of the GPU; 0 where it is not usable.
+  /// Page size of the GPU; 0 if the pool is not usable.
   Bytes page() const { return Bytes(granularity_); }
-  /// In whole pages.
+  /// Rounds up to whole pages.
   Bytes rounded(Bytes size) const;
-  /// A random block of a rounded size among those that are free, a new one among them while the pool may
-  /// grow. Throws FailedError where memory is full.
+  /// Returns a random free block of a rounded size; while the pool may grow, a new block is among them.
+  /// Throws FailedError if memory is full.
   PhysicalMemory take(Bytes size);
-  /// So many blocks of a rounded size, in random order and, while the pool may grow, drawn from twice as
-  /// many: what lies between them is not among them. Throws FailedError where memory is full.
+  /// Returns `count` blocks of a rounded size in random order. While the pool may grow, they are drawn from
+  /// twice as many, so that memory between them is left out. Throws FailedError if memory is full.
   std::vector<PhysicalMemory> take_scattered(Bytes size, std::size_t count);
   void give_back(Bytes size, PhysicalMemory block);
-  /// Gives blocks that nobody uses to the driver.
+  /// Gives free blocks back to the driver.
   void release_free();
   Bytes free() const { return free_; }
   CUmemLocation location() const { return {CU_MEM_LOCATION_TYPE_DEVICE, ordinal_}; }
@@ -113,17 +113,17 @@ class PhysicalPool {
 
   int ordinal_;
   std::int64_t granularity_ = 0;
-  Bytes free_{0};                                               // of blocks and gaps
-  std::map<std::int64_t, std::vector<PhysicalMemory>> blocks_;  // free ones, by their size
+  Bytes free_{0};                                               // size of free blocks and gaps
+  std::map<std::int64_t, std::vector<PhysicalMemory>> blocks_;  // free blocks by size
   std::vector<PhysicalMemory> gaps_;
   Random random_{0};
 };
 
-/// Device memory at one address. It can be moved to other blocks unless it was made without a pool.
+/// Device memory at a fixed address. It can be moved to other blocks unless it was made without a pool.
 class PlacedMemory {
  public:
-  /// Without a usable pool it is plain memory. In one block, or in pieces of so many of the GPU's pages that
-  /// are scattered over its memory.
+  /// Takes one block, or pieces of `pages_per_piece` of the GPU's pages scattered over its memory; plain
+  /// memory without a usable pool.
   PlacedMemory(PhysicalPool* pool, Bytes size, std::int64_t pages_per_piece = 0);
   ~PlacedMemory();
   PlacedMemory(const PlacedMemory&) = delete;
@@ -132,8 +132,8 @@ class PlacedMemory {
   CUdeviceptr address() const { return address_; }
   void* pointer() const { return reinterpret_cast<void*>(address_); }  // NOLINT: as the libraries take it
   Bytes size() const { return size_; }
-  /// Moves what it holds to another block; the GPU must be idle. False where it is plain memory, or where
-  /// there is no room for a second copy.
+  /// Moves the contents to another block; the GPU must be idle. False for plain memory, or if there is no
+  /// room for a second copy.
   bool place_anew(CUstream stream);
 
  private:
@@ -146,7 +146,7 @@ class PlacedMemory {
   Bytes size_, mapped_{0}, block_size_{0};
   DeviceMemory plain_;
   CUdeviceptr address_ = 0;
-  std::vector<PhysicalMemory> blocks_;  ///< one behind the other; none of plain memory
+  std::vector<PhysicalMemory> blocks_;  ///< in the order of addresses; empty for plain memory
 };
 
 // Memory that an operation needs only while it runs.
@@ -155,13 +155,13 @@ class Context;
 
 /// Hands the same memory to one operation after the other, as PyTorch's caching allocator does: there a
 /// workspace is free again as soon as its call is enqueued, and the next call gets the smallest free block
-/// that is large enough (c10/cuda/CUDACachingAllocator.cpp). Where a network's calls run in sequence, what
-/// the L2 holds depends on it. Right only for work on one stream, such as Context::stream().
+/// that is large enough (c10/cuda/CUDACachingAllocator.cpp). In a network whose calls run in sequence, the
+/// L2's contents depend on it. Correct only for work on one stream, such as Context::stream().
 template <class Memory>
 class WorkspacePool {
  public:
-  /// Shared with whoever else took it and holds it still; freed when nobody does.
-  /// A new block is made of `how` and the size.
+  /// Returns a block that is shared with all who hold it, and freed when nobody does. A new block is made
+  /// from `how` and the size.
   template <class... How>
   std::shared_ptr<const Memory> take(Bytes size, How&&... how) {
     std::erase_if(blocks_, [](const auto& block) { return block.expired(); });
@@ -189,7 +189,7 @@ class WorkspacePool {
   std::vector<std::weak_ptr<Memory>> blocks_;
 };
 
-/// A workspace that was asked for; the block that it lies in may be larger.
+/// A workspace of the size that was asked for; its block may be larger.
 class Workspace {
  public:
   Workspace() = default;

@@ -11,8 +11,8 @@ namespace {
 
 using namespace nvml;
 
-// Energy takes 3.0 to 3.8 ms to read on an H200, the hardware's own slowdowns 0.9 to 1.1 ms, all others 2 µs
-// (benchmarks/sensors; the driver counts energy each 100 ms). Behind each round of 1 ms they were a sixth of
+// Reading energy takes 3.0 to 3.8 ms on an H200, slowdowns by hardware 0.9 to 1.1 ms, all others 2 µs
+// (benchmarks/sensors; the driver counts energy each 100 ms). After each round of 1 ms they took a sixth of
 // the time of measuring a network, and under a load without pause the GPU ran out of short launches.
 constexpr Nanoseconds kBetweenSlowReads = milliseconds(100);
 
@@ -32,7 +32,7 @@ bool is_by_hardware(const std::string& reason) {
   return reason == "hardware" || reason == "hardware_thermal" || reason == "power_brake";
 }
 
-// A function that the library lacks answers as one that the GPU does not support.
+// Treats a function that the library lacks as one that the GPU does not support.
 template <class Function, class... Arguments>
 int call(Function* function, Arguments... arguments) {
   return function == nullptr ? static_cast<int>(kFunctionNotFound) : function(arguments...);
@@ -74,7 +74,7 @@ std::string text_of(int (*function)(char*, unsigned)) {
   return text.data();
 }
 
-// Asks for the count, then for that many; some functions answer the first question with success.
+// Asks for the count, then for that many. Some functions answer the first question with success.
 template <class Item, class Ask>
 std::optional<std::vector<Item>> read_list(Ask ask) {
   constexpr unsigned kSpare = 16;  // the list may grow between the two calls
@@ -179,7 +179,7 @@ NvmlDevice::FieldNumbers<count> NvmlDevice::read_fields(const std::array<Field, 
 
 std::vector<std::string> NvmlDevice::clock_reasons() const {
   auto reasons = read<unsigned long long>(functions().nvmlDeviceGetCurrentClocksEventReasons, handle_);
-  // The name before driver 535.
+  // The function's name before driver 535.
   if (!reasons)
     reasons = read<unsigned long long>(functions().nvmlDeviceGetCurrentClocksThrottleReasons, handle_);
   std::vector<std::string> names;
@@ -266,7 +266,7 @@ std::vector<Hertz> NvmlDevice::supported_sm_clocks() const {
     return call(functions().nvmlDeviceGetSupportedMemoryClocks, handle_, count, items);
   });
   if (!memory_clocks || memory_clocks->empty()) return {};
-  // The fastest memory clock is the one that work runs at, and it has the most SM clocks.
+  // Work runs at the fastest memory clock, which also has the most SM clocks.
   const unsigned fastest = *std::max_element(memory_clocks->begin(), memory_clocks->end());
   const auto sm_clocks = read_list<unsigned>([&](unsigned* count, unsigned* items) {
     return call(functions().nvmlDeviceGetSupportedGraphicsClocks, handle_, fastest, count, items);
@@ -287,7 +287,7 @@ int NvmlDevice::reset_sm_clock() const { return call(functions().nvmlDeviceReset
 std::vector<std::string> others_among(std::vector<GpuProcess> processes, unsigned own_pid) {
   const auto has_own_pid = [own_pid](const GpuProcess& process) { return process.pid == own_pid; };
   auto own = std::find_if(processes.begin(), processes.end(), has_own_pid);
-  // In a container only a process of the container has a name that can be read here.
+  // In a container, only names of the container's own processes can be read here.
   const auto has_name = [](const GpuProcess& process) { return !process.name.empty(); };
   if (own == processes.end()) own = std::find_if(processes.begin(), processes.end(), has_name);
   if (own == processes.end() && !processes.empty()) own = std::prev(processes.end());

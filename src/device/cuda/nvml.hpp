@@ -13,17 +13,17 @@
 
 namespace jitterscope::cuda {
 
-/// The library itself: $JITTERSCOPE_NVML where set, else libnvidia-ml.so.1.
+/// The library itself: $JITTERSCOPE_NVML if set, else libnvidia-ml.so.1.
 class Nvml {
  public:
-  /// Null where it is not there; `problem` then says why.
+  /// Returns null if NVML cannot be used; `problem` then says why.
   static std::shared_ptr<const Nvml> open(std::string* problem);
 
   const nvml::Functions& functions() const { return functions_; }
   const std::string& path() const { return library_.path(); }
   std::string version() const;
   std::string driver_version() const;
-  /// What a result code means, in NVML's words.
+  /// Returns NVML's text for a result code.
   std::string words(int result) const;
 
  private:
@@ -35,21 +35,21 @@ class Nvml {
 
 struct GpuProcess {
   unsigned pid = 0;
-  std::string name;  ///< empty where NVML does not tell (another user's, or outside the container)
+  std::string name;  ///< empty if NVML does not tell (another user's, or outside the container)
 };
 
-/// One GPU. What it or its driver does not have is absent.
+/// One GPU. Values that it or its driver does not have are absent.
 class NvmlDevice {
  public:
-  /// By UUID, never by index: CUDA_VISIBLE_DEVICES renumbers. Nothing where NVML or the GPU is not there.
+  /// Finds it by UUID: CUDA_VISIBLE_DEVICES renumbers indices. nullopt if NVML or the GPU is not there.
   static std::optional<NvmlDevice> find(const std::string& uuid, std::string* problem);
 
   const Nvml& library() const { return *nvml_; }
-  /// In some 10 µs. What takes milliseconds to read is read where the last time was 100 ms before `now` (of
-  /// the host) or the hardware holds the clock: between two of those there is no energy, and what the
-  /// hardware held is as it was.
+  /// Takes about 10 µs. Sensors that take milliseconds (energy, slowdowns by hardware) are read only if the
+  /// last time was 100 ms before `now` (host time) or the hardware holds the clock down. In between there is
+  /// no energy, and the slowdowns keep their last values.
   SensorReading read_sensors(Nanoseconds now);
-  /// Of the clock now; empty where NVML does not tell.
+  /// Reasons that hold the clock down now; empty if NVML does not tell.
   std::vector<std::string> clock_reasons() const;
 
   std::optional<Hertz> clock(nvml::Clock clock) const;
@@ -63,10 +63,10 @@ class NvmlDevice {
   std::optional<bool> mig() const;
   std::optional<std::string> virtualisation() const;  ///< none, passthrough, vgpu, host
   std::optional<std::vector<GpuProcess>> processes() const;
-  /// SM clocks that can be locked, ascending; empty where NVML does not tell.
+  /// SM clocks that can be locked, ascending; empty if NVML does not tell.
   std::vector<Hertz> supported_sm_clocks() const;
 
-  /// NVML's result code: nvml::kSuccess, nvml::kNoPermission, …
+  /// Return NVML's result code: nvml::kSuccess, nvml::kNoPermission, …
   int lock_sm_clock(Hertz clock) const;
   int reset_sm_clock() const;
 
@@ -82,14 +82,14 @@ class NvmlDevice {
 
   std::shared_ptr<const Nvml> nvml_;
   nvml::Handle handle_;
-  std::optional<Nanoseconds> slow_read_;  // when, on the host's clock
+  std::optional<Nanoseconds> slow_read_;  // host time of the last reading
   std::optional<Nanoseconds> throttled_by_hardware_, throttled_by_brake_;
 };
 
-// Who else uses the GPU.
+// Other processes that use the GPU.
 
-/// All but this process, as "pid name". This process holds a context, so NVML lists it; where its pid is not
-/// among them (NVML tells pids of the host, a container has its own) one entry that could be it is left out.
+/// Returns all but this process, as "pid name". NVML lists this process, which holds a context. If its pid is
+/// not in the list (NVML tells host pids, a container has its own), one entry that could be it is left out.
 std::vector<std::string> others_among(std::vector<GpuProcess> processes, unsigned own_pid);
 
 }  // namespace jitterscope::cuda

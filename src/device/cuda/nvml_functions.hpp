@@ -1,5 +1,5 @@
-// NVML's stable binary interface, declared here: nvml.h is part of no driver package, and each function may
-// be missing in an older one. Names, numbers and layouts follow nvml.h.
+// NVML's stable binary interface, declared here because nvml.h is part of no driver package. An older driver
+// may lack a function. Names, numbers and layouts follow nvml.h.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ enum Result : int {
 
 enum Clock : int { kGraphicsClock = 0, kSmClock = 1, kMemoryClock = 2 };
 inline constexpr int kGpuTemperature = 0;
-inline constexpr int kSlowdown = 1;                  // of nvmlTemperatureThresholds_t
-inline constexpr int kDefaultApplicationsClock = 2;  // of nvmlDeviceGetClock
+inline constexpr int kSlowdown = 1;                  // an nvmlTemperatureThresholds_t
+inline constexpr int kDefaultApplicationsClock = 2;  // a clock id of nvmlDeviceGetClock
 
 enum Field : std::uint32_t {
   kThrottledByPowerCap = 74,  // all throttle fields: cumulative nanoseconds
@@ -57,7 +57,7 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40);
 
-struct ProcessInfo {  // as of nvmlDeviceGetComputeRunningProcesses_v3
+struct ProcessInfo {  // layout for nvmlDeviceGetComputeRunningProcesses_v3
   std::uint32_t pid = 0;
   std::uint64_t memory = 0;
   std::uint32_t gpu_instance = 0, compute_instance = 0;

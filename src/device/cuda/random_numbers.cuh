@@ -1,11 +1,11 @@
-// Random operands: element i always gets the same number, whatever the grid.
+// Random numbers for operands: element i always gets the same number, whatever the grid.
 #pragma once
 
 #include <cstdint>
 
 namespace {
 
-// SplitMix64's output function as a hash: element i always gets the same number, whatever the grid.
+// SplitMix64's output function, used as a hash.
 __device__ __forceinline__ std::uint64_t hash(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ull;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -19,7 +19,7 @@ __device__ __forceinline__ float normal(float, std::uint64_t seed, std::uint64_t
   const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
   return sqrtf(-2.0f * logf(u)) * cospif(2.0f * v);
 }
-// The same numbers as in f32, but for rounding: results in both types are compared.
+// The same numbers as in f32 except for rounding, because results of both types are compared.
 __device__ __forceinline__ double normal(double, std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t bits = hash(seed, index);
   const double u = (static_cast<double>(bits >> 40) + 0.5) * 0x1p-24;
@@ -27,7 +27,7 @@ __device__ __forceinline__ double normal(double, std::uint64_t seed, std::uint64
   return sqrt(-2.0 * log(u)) * cospi(2.0 * v);
 }
 
-// The order of DataKind in jitterscope/device.hpp.
+// Same order as DataKind in jitterscope/device.hpp.
 enum Kind { kNormal, kUniform, kZeros, kOnes, kSparse };
 
 template <class C>

@@ -40,7 +40,7 @@ std::string other_interface(const fs::path& file, unsigned version) {
                      file.string(), version, JITTERSCOPE_TORCH_INTERFACE_VERSION, kHowToBuild);
 }
 
-// The loader names a symbol or a file; a user has to know which PyTorch is meant.
+// The loader names only a symbol or a file, but a user has to know which PyTorch is meant.
 std::string loader_problem(const fs::path& file, const std::string& answer) {
   const BuiltWith built = read_built_with(file);
   if (!built.torch)
@@ -62,7 +62,7 @@ struct Opened {
 
 Opened open_plugin(const fs::path& file) {
   Opened opened;
-  // RTLD_LOCAL: PyTorch brings libraries of its own, whose symbols must not take the place of ours.
+  // RTLD_LOCAL, because PyTorch brings its own libraries, whose symbols must not replace ours.
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* answer = dlerror();
@@ -99,7 +99,7 @@ std::vector<fs::path> plugin_files() {
 }
 
 const JitterscopeTorchPlugin& plugin() {
-  // Never closed, as PyTorch keeps threads. One that is not there may be built while the process lives.
+  // Never closed, as PyTorch keeps threads. A missing plug-in may be built while the process lives.
   static std::mutex mutex;
   static std::map<fs::path, const JitterscopeTorchPlugin*> known;
   const std::lock_guard lock(mutex);
@@ -139,7 +139,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// `torch=2.11.0;`
+// Returns the value of a key in `torch=2.11.0;`.
 std::string value_of(std::string_view marker, std::string_view key) {
   const std::size_t begin = marker.find(key);
   if (begin == std::string_view::npos) return {};
@@ -176,7 +176,7 @@ std::string found_torch(const fs::path& folder) {
 
 namespace {
 
-// Calls a function of the plug-in, and throws what it answers.
+// Calls a function of the plug-in and throws the error that it returns.
 template <class Function, class... Arguments>
 void call(Function* function, Arguments... arguments) {
   std::array<char, 2048> error;  // written only on failure: clearing it would take as long as a launch
@@ -191,7 +191,7 @@ void call(Function* function, Arguments... arguments) {
   throw FailedError(error.data());
 }
 
-// The regions that a function of the plug-in lists.
+// Returns the regions that a function of the plug-in lists.
 template <class List>
 std::vector<MemoryRegion> regions_of(List* list, const JitterscopeTorchOperation* operation) {
   std::vector<JitterscopeTorchRegion> regions(list(operation, nullptr, 0));

@@ -1,4 +1,4 @@
-// The plug-in for PyTorch, opened when the first operator is prepared.
+// Opens the plug-in for PyTorch when the first operator is prepared.
 #pragma once
 
 #include <filesystem>
@@ -13,51 +13,51 @@
 
 namespace jitterscope::torch {
 
-/// Where libjitterscope_torch.so is looked for, first match first: the file $JITTERSCOPE_TORCH_PLUGIN, and
-/// nothing else where that is set; else beside the executable, then in ../lib/jitterscope.
+/// Returns where libjitterscope_torch.so is looked for, first match first: only the file
+/// $JITTERSCOPE_TORCH_PLUGIN if that is set, else beside the executable, then in ../lib/jitterscope.
 std::vector<std::filesystem::path> plugin_files();
 
-/// Opened once and kept. Throws MissingError that says what is wrong with it, or how to build it.
+/// Opens the plug-in once and keeps it. Throws MissingError that says what is wrong or how to build it.
 const JitterscopeTorchPlugin& plugin();
 
-/// As the file says it was built, without opening PyTorch, which takes a second and a gigabyte.
+/// Returns what the file says of its build, without opening PyTorch, which takes a second and a gigabyte.
 LibraryInfo torch_library();
 
-// What a plug-in for PyTorch was built with, read from its file.
+// Reads from a plug-in's file with which PyTorch it was built.
 
 struct BuiltWith {
-  std::optional<std::string> torch;  ///< its version; nothing where the file is no plug-in
-  std::string cuda;                  ///< empty: without CUDA
+  std::optional<std::string> torch;  ///< PyTorch's version; nullopt if the file is no plug-in
+  std::string cuda;                  ///< CUDA's version; empty: without CUDA
   std::string abi;                   ///< _GLIBCXX_USE_CXX11_ABI
   unsigned interface_version = 0;
-  std::string folder;  ///< of PyTorch's libraries
+  std::string folder;  ///< folder of PyTorch's libraries
 };
 BuiltWith read_built_with(const std::filesystem::path& plugin);
 
-/// The version of the PyTorch whose libraries lie in a folder, "of unknown version" where it does not say;
-/// empty where there is none.
+/// Returns the version of the PyTorch whose libraries lie in `folder`: "of unknown version" if it does not
+/// say, empty if there is none.
 std::string found_torch(const std::filesystem::path& folder);
 
-// An operator of PyTorch, prepared by the plug-in.
+// Operators of PyTorch, prepared by the plug-in.
 
-/// Where the plug-in makes an operator's tensors.
+/// Device and queue for which the plug-in prepares an operator.
 struct Place {
   std::string device_type;  ///< cpu or cuda
-  int ordinal = 0;          ///< of the GPU
+  int ordinal = 0;          ///< number of the GPU
   NativeQueue queue = nullptr;
 };
 
-/// An operator within the plug-in, which frees it.
+/// Owns an operator within the plug-in.
 class Handle {
  public:
-  /// Throws MissingError without a plug-in or its part for the device, UsageError for an operator or
-  /// arguments that PyTorch does not take, FailedError where it fails.
-  /// Tensors that `data` says are shared lie where their owners' do.
+  /// Throws MissingError without a plug-in or its part for the device, UsageError if PyTorch does not take
+  /// the operator or its arguments, FailedError if it fails. Tensors that `data` shares lie in their owners'
+  /// memory.
   Handle(const Operation& operation, const InputData& data, const Place& place);
 
   JitterscopeTorchOperation* get() const { return operation_.get(); }
   const JitterscopeTorchPlugin& plugin() const { return *plugin_; }
-  /// It waits for the queue while it runs, as an operator does whose output's size depends on the data.
+  /// True if run() waits for the queue, as for an operator whose output's size depends on the data.
   bool waits_for_queue() const { return plugin_->waits_for_stream(get()) != 0; }
 
  private:
@@ -65,9 +65,9 @@ class Handle {
   std::unique_ptr<JitterscopeTorchOperation, void (*)(JitterscopeTorchOperation*)> operation_;
 };
 
-/// The outputs are made anew by each run, as in PyTorch; memory() names those of the last. On a GPU they come
-/// from a pool of the operator's own, which gives the same requests the same memory and keeps it: who shares
-/// an output reads what the last run wrote.
+/// An operator whose outputs are made anew by each run, as in PyTorch; memory() names those of the last run.
+/// On a GPU they come from the operator's own pool, which gives the same requests the same memory and keeps
+/// it: whoever shares an output reads what the last run wrote.
 class TorchOperation : public PreparedOperation, public OperandMemory {
  public:
   TorchOperation(const Operation& operation, Handle handle)
@@ -81,9 +81,9 @@ class TorchOperation : public PreparedOperation, public OperandMemory {
   std::vector<MemoryRegion> memory() const override;
   std::vector<MemoryRegion> operand_memory() const override;
   std::size_t input_count() const override;
-  /// Impossible, and not needed: memory that the operator has not allocated yet cannot be read as its output.
+  /// Does nothing: outputs do not exist before the operator allocates them, so stale ones cannot be read.
   void poison_outputs() override {}
-  /// Of an operator without operands: output `index` of the last run, row-major.
+  /// Returns output `index` of the last run, row-major; the operation itself lists no operands.
   std::vector<double> read_operand(std::size_t index) override;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 using physics::KernelWork;
 using physics::Parameters;
 
-// A block that spins keeps one warp of each processor busy with a clock read: nearly idle.
+// A spinning block keeps one warp of its processor busy with clock reads: nearly idle.
 constexpr double kSpinActivity = 0.05;
 
 double power_of(const physics::DataPower& power, DataKind data) {
@@ -43,7 +43,7 @@ class Shaper {
   void operator()(const Shape&) {
     work_.activity = parameters_.compute.memory_activity;
   }
-  // A copy engine feeds the bus: the GPU's own memory is some 80 times faster and does not show.
+  // A copy engine feeds the bus. The GPU's own memory is some 80 times faster and does not show.
   void operator()(const Copy& copy) {
     if (copy.kind == CopyKind::d2d) {
       work_.activity = parameters_.compute.memory_activity;
@@ -63,7 +63,7 @@ class Shaper {
     if (spin.unit == Spin::Unit::cycles) work_.compute = Cycles(amount);
     work_.activity = kSpinActivity;
   }
-  // One launch that computes what all steps do; the accesses are already those of the whole.
+  // One launch computes all steps; the accesses are already the chain's.
   void operator()(const Chain& chain) {
     if (!chain.fused) throw std::logic_error("a chain's steps are prepared one by one");
     Cycles compute;
@@ -136,7 +136,7 @@ struct Tile {
   double elements() const { return rows * columns; }
 };
 
-// As the kernels that cuBLAS 13.1 chose on an H200 name them, either way round.
+// From the names of the kernels that cuBLAS 13.1 chose on an H200; tiles may also be turned.
 constexpr Tile kTilesOfPlainUnits[] = {{32, 32},  {64, 32},   {64, 64},  {128, 32},
                                        {128, 64}, {128, 128}, {256, 64}, {256, 128}};
 constexpr Tile kTilesOfTf32[] = {{64, 64}, {128, 64}, {128, 128}, {256, 64}, {256, 128}};
@@ -144,18 +144,18 @@ constexpr Tile kTilesOfF16[] = {{64, 8},   {64, 16},   {64, 32},  {64, 64},
                                 {128, 64}, {128, 128}, {256, 64}, {256, 128}};
 constexpr double kPieces[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96};
 constexpr double kShortestPiece = 64, kShortestPieceOfRow = 1024;
-// Of f32 with a B that is stored n×k.
+// In f32, if B is stored n×k.
 constexpr double kShortestPieceAlongB = 512;
-constexpr double kNarrowestOfOthers = 64;  // of convolutions and attention
+constexpr double kNarrowestOfOthers = 64;  // for convolutions and attention
 constexpr double kStep = 16;               // elements of a sum that are loaded at once
 constexpr double kCacheLine = 128;
 constexpr double kUsualTile = 128.0 * 128.0;
 constexpr double kMostTilesAtOnce = 8;
-// A row times a matrix gives each block 128 columns, or 32 where there are 2048 and more.
+// A row times a matrix gives each block 128 columns, or 32 from 2048 columns on.
 constexpr double kManyColumns = 2048, kColumnsOfFew = 128, kColumnsOfMany = 32;
-// Up to so many rows, and sums of so many elements, threads share no tile: each sums elements of its own.
+// Up to this many rows and this long a sum, each thread may sum elements of its own, without tiles.
 constexpr double kFewRows = 16, kLongestOwnSum = 2048;
-constexpr double kBlocksAtOnce = 4;  // of these on a processor
+constexpr double kBlocksAtOnce = 4;  // such blocks on a processor
 
 bool has_matrix_units(DataType dtype) {
   return dtype == DataType::tf32 || dtype == DataType::f16 || dtype == DataType::bf16;
@@ -166,14 +166,14 @@ std::span<const Tile> tiles_of(DataType dtype) {
   return dtype == DataType::tf32 ? std::span<const Tile>(kTilesOfTf32) : std::span<const Tile>(kTilesOfF16);
 }
 
-// Bytes that each row begins at a multiple of, up to the line of a cache.
+// Largest power of two that all rows begin at a multiple of, up to a cache line.
 double alignment_of(double row_bytes) {
   double alignment = kCacheLine;
   while (alignment > 1 && std::fmod(row_bytes, alignment) != 0.0) alignment /= 2;
   return alignment;
 }
 
-/// A way to run the product; times at the highest clock.
+/// A way to run the product; times in ns at the highest clock.
 struct Way {
   double nanoseconds = std::numeric_limits<double>::infinity(), pieces = 0, stalls = 0, processors = 1;
   double all() const { return nanoseconds + pieces; }
@@ -218,7 +218,7 @@ class WaySearch {
   double few() const { return std::min(shape_.m, shape_.n); }
   double many() const { return std::max(shape_.m, shape_.n); }
   double on_a_processor(double tiles) const { return std::ceil(tiles / processors()); }
-  // What adds the pieces up reads them one behind the other.
+  // The pieces of a sum are read one after the other.
   double adding_up(double pieces) const {
     if (pieces <= 1) return 0;
     const double bytes = shape_.m * shape_.n * shape_.batch * 4 * (pieces + 1);
@@ -256,7 +256,7 @@ class WaySearch {
     const double loading =
         product_.feed > 0 ? (tile.rows + tile.columns) * size_ / bytes_per_nanosecond() : 0;
     const double storing = compute_.store > 0 ? tile.elements() * size_ / compute_.store * 1e9 : 0;
-    // Units for matrices are fed by copies that run beside them; plain ones wait for what a step takes.
+    // Matrix units are fed by copies that run beside them; plain units wait for the time of each step.
     const double busy = each * std::max(computing, loading), step = product_.step.value() * rounds;
     const double element = has_matrix_units(shape_.dtype) ? std::max(busy, step) : busy + step;
     Way way;
@@ -284,7 +284,7 @@ class WaySearch {
     return best;
   }
 
-  // A sum waits for each of its elements, or for each four where they are neighbours.
+  // A sum waits for each element, or for each four if they are neighbours.
   Way own_sums() const {
     const double blocks = std::ceil(many() / 32) * shape_.batch;
     const double element = compute_.own_sum_step.value() / (shape_.sums_along_b ? 4 : 1);
@@ -296,7 +296,7 @@ class WaySearch {
     return way;
   }
 
-  // Of the time between two loads, what hides a miss of the first.
+  // Share of the time between two loads that hides a miss of the first.
   static constexpr double kHidden = 0.1;
   static constexpr double kStallOfOwnSums = 1.3;
 
@@ -336,7 +336,7 @@ class ShapeReader {
     shape.has_bias = linear.bias;
     return shape;
   }
-  // As an implicit product: rows are pixels, and of a gradient by the weights the sum goes over them.
+  // An implicit product: rows are pixels; for the weight gradient the sum goes over them.
   std::optional<ProductShape> operator()(const Conv2d& conv) const {
     ProductShape shape{
         .dtype = conv.dtype, .is_plain = false, .efficiency = parameters_.compute.conv2d_efficiency};
@@ -358,14 +358,14 @@ class ShapeReader {
         break;
     }
     shape.k = std::max(1.0, operation_.flops() / (2 * shape.m * shape.n * shape.batch));
-    // Of the gradient by the weights the sum is long, and each piece of it has a tile of the few there are.
+    // The weight gradient's sum is long, and each piece of it has a tile of the few there are.
     shape.may_be_cut = conv.direction == Direction::wgrad;
     if (conv.layout == Layout::nhwc) shape.row_of_a = size_ * inputs;
-    // Its kernels want channels last: both operands are brought there, and the result back.
+    // Its kernels want channels last: both operands and the result are converted.
     if (conv.layout == Layout::nchw && has_matrix_units(conv.dtype)) shape.beside = conversions();
     return shape;
   }
-  // Both of its products at once: of each query by the keys that it sees.
+  // Both products in one: each query by the keys that it sees.
   std::optional<ProductShape> operator()(const Attention& attention) const {
     ProductShape shape{
         .dtype = attention.dtype, .is_plain = false, .efficiency = parameters_.compute.attention_efficiency};
@@ -429,7 +429,7 @@ const physics::Product& product_of(const Parameters& parameters, DataType dtype)
 
 std::optional<ProductShape> product_shape(const Parameters& parameters, const Operation& operation) {
   auto shape = std::visit(ShapeReader(parameters, operation), operation.parameters());
-  // A row or a column keeps no unit for matrices busy, and is read in the precision that it has.
+  // A row or a column does not use the matrix units, and is read in full f32.
   if (shape && shape->is_plain && shape->dtype == DataType::tf32 && std::min(shape->m, shape->n) == 1)
     shape->dtype = DataType::f32;
   return shape;

@@ -34,7 +34,7 @@ physics::Parameters without_all(physics::Parameters parameters, std::string_view
   return parameters;
 }
 
-// `preset,without=a+b` in two parts; another word behind a comma is a slip of that one.
+// Splits `preset,without=a+b` in two. Any other word after a comma is an error.
 std::pair<std::string_view, std::string_view> split(std::string_view text) {
   const std::size_t at = text.find(kWithout);
   if (at != std::string_view::npos) return {text.substr(0, at), text.substr(at + kWithout.size())};

@@ -1,4 +1,4 @@
-// What there is to say of presets without opening one.
+// Lists presets, mechanisms and preset keys without opening a device.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace jitterscope::virtual_gpu {
 
-/// Names of the presets that are found: virtual:NAME is a device.
+/// Names of the available presets; virtual:NAME is a device.
 std::vector<std::string> preset_names();
 /// Causes of variation that can be switched off: virtual:NAME,without=MECHANISM+MECHANISM.
 std::vector<std::string> mechanism_names();
 
-/// What a preset file may hold: [table], name = expected.
+/// A key of a preset file: [table], name = expected.
 struct PresetKey {
   std::string table, name, expected;
 };

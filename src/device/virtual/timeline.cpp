@@ -100,7 +100,7 @@ bool Timeline::is_first_launch(const std::string& name) {
 namespace {
 
 constexpr Nanoseconds kNotYet(std::numeric_limits<double>::infinity());
-// Less than a block of any GPU: what rounding leaves of all processors.
+// Less than a block of any GPU: rounding errors of a sum over processors.
 constexpr double kNoRoom = 1e-9;
 
 class StreamScheduler {
@@ -131,21 +131,21 @@ class StreamScheduler {
     std::vector<std::size_t> launches;
     std::size_t next = 0;
   };
-  // A launch that has started, and the share of the processors that its blocks still wait for.
+  // A launch that has started, and the share of processors that its waiting blocks will fill.
   struct Started {
     std::size_t launch;
     double unplaced = 0.0;
-    int parts = 0;  // that run
+    int parts = 0;  // number of running parts
   };
   // Blocks that started together.
   struct Part {
     std::size_t launch;
     double processors = 0.0;
-    Nanoseconds left;    // of the launch's time alone
-    double speed = 1.0;  // 1 alone
+    Nanoseconds left;    // time left at speed 1
+    double speed = 1.0;  // 1 if alone
     Nanoseconds ends_in() const { return left / speed; }
   };
-  // Processors are free a gap behind what ran there, for its own stream and for others: full-size products
+  // Processors become free a gap after the work there, for its own stream and for others: full-size products
   // gained nothing by streams (H200, docs/notebook/2026-11-24-more-studies-on-h200.md).
   struct Leaving {
     double processors;
@@ -160,7 +160,7 @@ class StreamScheduler {
   }
 
   bool is_on_processors(std::size_t launch) const { return launches_[launch].engine == Engine::processors; }
-  // More blocks than run at once: what becomes free is taken by the next ones.
+  // It has more blocks than run at once: the next ones take each place that becomes free.
   bool has_waves(std::size_t launch) const { return launches_[launch].processors >= 1.0; }
 
   bool has_room(std::size_t launch) const {
@@ -169,7 +169,7 @@ class StreamScheduler {
         parts_, [&](const Part& part) { return launches_[part.launch].engine == launches_[launch].engine; });
   }
 
-  // When the stream's next launch may start, room aside.
+  // Returns when the stream's next launch may start, if there is room.
   Nanoseconds ready_at(const Stream& stream) const {
     if (stream.next == stream.launches.size()) return kNotYet;
     const std::size_t index = stream.launches[stream.next];
@@ -183,14 +183,14 @@ class StreamScheduler {
     return load_->is_passed ? load_->wave * (std::floor(ready / load_->wave) + 1.0) : load_->time;
   }
 
-  // No kernel starts before, behind one of another stream.
+  // Earliest start after a kernel of another stream.
   Nanoseconds dispatched_at(const Stream& stream) const {
     const bool waits =
         last_start_ && is_on_processors(stream.launches[stream.next]) && last_stream_ != &stream;
     return waits ? *last_start_ + costs_.dispatch : Nanoseconds(0);
   }
 
-  // The launch that has been ready longest, where there is room for it.
+  // Starts the launch that has been ready longest and has room; false if there is none.
   bool start_one() {
     Stream* first = nullptr;
     Nanoseconds longest = kNotYet;
@@ -216,7 +216,7 @@ class StreamScheduler {
     return true;
   }
 
-  // Those of launches that started earlier come first.
+  // Blocks of launches that started earlier come first.
   void place_blocks() {
     for (Started& one : started_) {
       const double room = std::min(one.unplaced, free_processors());
@@ -246,7 +246,7 @@ class StreamScheduler {
     }
   }
 
-  // To the next time at which anything changes; how many launches end there.
+  // Advances to the next change; returns how many launches end there.
   std::size_t advance() {
     Nanoseconds first_end = kNotYet, change = kNotYet;
     for (const Part& part : parts_) first_end = std::min(first_end, part.ends_in());
@@ -264,7 +264,7 @@ class StreamScheduler {
     now_ = is_end ? now_ + first_end : change;
     std::vector<Part> still;
     for (Part& part : parts_) {
-      // All that end together do so at once, whatever rounding leaves of them.
+      // Parts that end together do so at once, whatever rounding leaves of them.
       if (!is_end || part.ends_in() > first_end * (1.0 + 1e-12)) {
         part.left = std::max(Nanoseconds(0), part.left - time * part.speed);
         still.push_back(part);
@@ -279,7 +279,7 @@ class StreamScheduler {
 
   std::size_t end_launches() {
     return std::erase_if(started_, [this](const Started& one) {
-      // Of one in waves the part is all of it, on however few processors it ran.
+      // A launch in waves has only one part, however few processors it ran on.
       const bool is_done = one.parts == 0 && (one.unplaced == 0.0 || has_waves(one.launch));
       if (is_done) spans_[one.launch].end = now_;
       return is_done;
@@ -291,11 +291,11 @@ class StreamScheduler {
   const std::optional<StreamLoad>& load_;
   std::vector<Span> spans_;
   std::vector<Stream> streams_;
-  std::vector<Started> started_;  // in this order
+  std::vector<Started> started_;  // in the order of their starts
   std::vector<Part> parts_;
   std::vector<Leaving> leaving_;
   Nanoseconds now_;
-  std::optional<Nanoseconds> last_start_;  // of a kernel
+  std::optional<Nanoseconds> last_start_;  // kernels only
   const Stream* last_stream_ = nullptr;
 };
 

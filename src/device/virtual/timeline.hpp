@@ -1,5 +1,5 @@
-// When launches on several streams start and end, if a GPU runs side by side what there is room for. Pure: no
-// clock, no noise.
+// Schedules launches on several streams, side by side if there is room (a pure function: no clock, no noise),
+// and holds the state of a virtual device.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +15,16 @@
 
 namespace jitterscope::virtual_gpu {
 
-/// What runs a launch. A copy engine runs one copy at a time, and takes no processors.
+/// A copy engine runs one copy at a time, and takes no processors.
 enum class Engine { processors, copy_to_device, copy_to_host };
 
 struct StreamLaunch {
   struct Dependency {
     std::size_t launch = 0;
-    Nanoseconds delay;  ///< from its end on
+    Nanoseconds delay;  ///< from that launch's end
   };
-  Nanoseconds time;         ///< that it takes alone
-  double processors = 1.0;  ///< share of them that its blocks fill
+  Nanoseconds time;         ///< if it runs alone
+  double processors = 1.0;  ///< share that its blocks fill
   double bandwidth = 0.0;   ///< share of the memory's that it takes alone
   Engine engine = Engine::processors;
   std::size_t stream = 0;
@@ -34,10 +34,10 @@ struct StreamLaunch {
 
 struct StreamCosts {
   Nanoseconds gap;       ///< between neighbours on a stream
-  Nanoseconds dispatch;  ///< between starts of kernels of unlike streams
+  Nanoseconds dispatch;  ///< between starts of kernels on different streams
 };
 
-/// Other blocks on all processors, in waves: a launch waits for the end of a wave, or for that of all.
+/// Other blocks on all processors, in waves: a launch waits for one wave to end, or for all of them.
 struct StreamLoad {
   Nanoseconds time, wave;
   bool is_passed = false;  ///< the launches have the higher priority
@@ -47,47 +47,47 @@ struct Span {
   Nanoseconds start, end;
 };
 
-/// From the start of all, 0, on. A launch starts when its stream has reached it and a processor, or its copy
-/// engine, is free. Blocks of launches that started earlier come first; the others take what is left, and the
-/// rest of their blocks follow later. If more bandwidth is wanted than there is, all who want some are
-/// slower.
+/// Returns spans from a common start, 0. A launch starts when its stream has reached it and a processor, or
+/// its copy engine, is free. Blocks of launches that started earlier come first; others take the room left,
+/// and the rest of their blocks follow later. If more bandwidth is wanted than there is, all that want some
+/// are slower.
 std::vector<Span> schedule_streams(const std::vector<StreamLaunch>& launches, const StreamCosts& costs,
                                    const std::optional<StreamLoad>& load = std::nullopt);
 
-// What all objects of one virtual device share: its GPU, the host's clock, and the queues between the two.
+// The state shared by all objects of one virtual device: its GPU, the host's clock, and the queues between.
 
-/// A workload's kernel; items of queues and recordings share it, so that it outlives its operation.
+/// A workload's kernel. Items of queues and recordings share it, so that it outlives its operation.
 struct Kernel {
   physics::KernelWork work;
   bool is_one_block = false;  ///< a spin that leaves the processors to other queues
-  Cycles tensor = {};         ///< of them, with the units that multiply matrices at their full rate
+  Cycles tensor = {};         ///< matrix-unit cycles at full rate
   std::string name = {};
   bool has_run = false;         ///< since its outputs were poisoned
-  bool read_too_early = false;  ///< in its last run: what another one had not written yet
-  double processors = 1.0;      ///< share of them that it fills
+  bool read_too_early = false;  ///< its last run read data not yet written
+  double processors = 1.0;      ///< share that it fills
   Engine engine = Engine::processors;
 };
 
-/// What counters count of workloads' kernels.
+/// Sums over workloads' kernels, for counters.
 struct LaunchCounts {
   physics::Traffic traffic;
   Cycles cycles, tensor;
   Nanoseconds time;
 };
 
-/// What the timeline asks of a queue.
+/// A queue, for the timeline.
 class WorkSource {
  public:
   virtual ~WorkSource() = default;
-  /// When the oldest item can start; nothing where none waits.
+  /// Start of the oldest item; nullopt if none waits.
   virtual std::optional<Nanoseconds> next_start() const = 0;
   virtual void run_next() = 0;
-  /// Called when all that starts until `time` has run: a closed gate keeps the GPU busy until then.
+  /// Called when all that starts until `time` has run: a held queue keeps the GPU busy until then.
   virtual void hold_until(Nanoseconds time) = 0;
 };
 
-/// The GPU runs an item only when the host's clock has reached its start, so that sensors never see work that
-/// is still to come.
+/// The GPU runs an item only when the host's clock has reached its start, so that sensors never see future
+/// work.
 class Timeline {
  public:
   Timeline(const physics::Parameters& parameters, std::uint64_t seed);
@@ -98,18 +98,17 @@ class Timeline {
   physics::Timers& timers() { return timers_; }
 
   Nanoseconds now() const { return now_; }
-  /// The host computes, or sleeps.
+  /// The host computes or sleeps.
   void spend(Nanoseconds time) { now_ += time; }
   /// The host calls the driver, which a tracer slows.
   void spend_in_driver(Nanoseconds time) { now_ += time * slowdown(); }
   void wait_until(Nanoseconds time) { now_ = std::max(now_, time); }
-  /// Of everything between kernels.
+  /// Slowdown of everything between kernels.
   double slowdown() const;
 
-  /// When a call that the host made at `time` reaches the GPU.
+  /// Returns when a call that the host made at `time` reaches the GPU.
   Nanoseconds arrival(Nanoseconds time) const { return time + parameters().launch.latency * slowdown(); }
 
-  /// Lets the GPU catch up with the host.
   void catch_up() { run_until(now_); }
   /// The host waits until `source` has nothing left.
   void drain(WorkSource& source);
@@ -123,20 +122,20 @@ class Timeline {
   physics::Buffer allocate(Bytes size);
   void release(physics::Buffer buffer, Bytes size);
 
-  /// Runs a workload's kernel, and tells who wants to know; `origin` is what a tracer knows of it beforehand.
+  /// Runs a workload's kernel and reports it. `origin` is the part of a trace entry known beforehand.
   Nanoseconds run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin);
-  /// The parts of run() beside running: counters get what a kernel did, tracers and on_launch when it ran.
+  /// The reports of run(): count() adds to counters, tell() gives times to tracers and on_launch.
   void count(const Kernel& kernel, const physics::Execution& execution);
   void tell(const Kernel& kernel, const physics::Execution& execution, const KernelTime& origin);
   /// Runs one of the device's own kernels.
   Nanoseconds run_helper(const physics::KernelWork& work, Nanoseconds earliest);
 
-  /// True once for each kind of operation: its code must be loaded.
+  /// True once for each kind of operation, whose code must then be loaded.
   bool is_first_launch(const std::string& name);
 
   std::function<void(const physics::Execution&)> on_launch;
   std::vector<KernelTime>* trace = nullptr;
-  LaunchCounts* counts = nullptr;                   ///< where kernels are counted
+  LaunchCounts* counts = nullptr;                   ///< set while kernels are counted
   std::optional<std::uint64_t> traced_launch = {};  ///< that the host is making
   std::uint32_t next_correlation() { return ++correlation_; }
   std::uint32_t next_stream() { return ++stream_; }

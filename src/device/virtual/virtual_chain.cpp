@@ -12,18 +12,18 @@
 namespace jitterscope::virtual_gpu {
 namespace {
 
-// What waits add to the work, in gaps between launches (0.75 us on an H200). An event between two streams
-// cost 0.33 us more than a neighbour, a join of two streams 1.5 us, of four 7.9 us
-// (docs/notebook/2026-11-24-more-studies-on-h200.md): here an event half a gap, and each stream that joins or
-// parts one, which is 1.5 us for two and 4.5 us for four.
+// Waits between streams in gaps between launches (0.75 us on an H200). An event between two streams cost 0.33
+// us more than a neighbour, a join of two streams 1.5 us, of four 7.9 us
+// (docs/notebook/2026-11-24-more-studies-on-h200.md). Here an event costs half a gap, and each stream that
+// joins or parts one: 1.5 us for two and 4.5 us for four.
 constexpr double kEventGaps = 1.5;
 constexpr double kStreamGaps = 1.0;
-// A load sets two flags, starts, and is waited for; at the end it is stopped and joined: under a load of 100
-// us small work of 7 us took 115 us (same page).
+// A load sets two flags, starts, and is waited for; at the end it is stopped and joined. Under a load of 100
+// us, small work of 7 us took 115 us (same page).
 constexpr double kLoadStartGaps = 6.0, kLoadEndGaps = 4.0;
 
-// What a wait takes longer than by stream, event or device, asleep or not: 39 us where others took 4, and 11
-// us to read a value (docs/notebook/2026-11-26-on-h200.md).
+// Time beyond a wait for a stream, an event or the device: a blocking wait took 39 us where others took 4,
+// and reading a value 11 us (docs/notebook/2026-11-26-on-h200.md).
 Nanoseconds longer_than_usual(HostWait wait) {
   switch (wait) {
     case HostWait::blocking: return microseconds(35);
@@ -44,14 +44,14 @@ class VirtualChain final : public PreparedChain {
                const PrepareStep& prepare)
       : PreparedChain(operation, data, prepare) {
     require_values(chain());
-    // The first stream is the queue's, which has the usual priority.
+    // The first stream is the queue's, with the usual priority.
     const std::int64_t own = chain().streams - (chain().high_priority ? 0 : 1);
     for (std::int64_t i = 0; i < own; ++i) own_.push_back(timeline.next_stream());
   }
 
   void run(NativeQueue native) override {
     queue_ = static_cast<VirtualQueue*>(native);
-    if (waits_for_queue()) queue_->open_gate();
+    if (waits_for_queue()) queue_->release();
     streams_.clear();
     if (!chain().high_priority) streams_.push_back(queue_->stream());
     streams_.insert(streams_.end(), own_.begin(), own_.end());
@@ -75,7 +75,7 @@ class VirtualChain final : public PreparedChain {
   bool waits_behind(std::size_t number) const {
     return chain().wait != HostWait::none && (chain().wait_after == WaitAfter::step || number + 1 == steps());
   }
-  // The host waits, and all is as without streams.
+  // True if the host waits, and no stream is needed.
   bool is_on_queue() const { return chain().streams == 1 && !chain().high_priority && chain().load_ns == 0; }
 
   void run_on_queue() {
@@ -115,7 +115,7 @@ class VirtualChain final : public PreparedChain {
   void end_group() {
     if (!group_.launches.empty()) queue_->launch_group(std::move(group_));
     begin_group();
-    // What had to wait for the load left none.
+    // These launches waited for the load, which has ended.
     if (!chain().high_priority) group_.load = Nanoseconds(0);
   }
 
@@ -135,7 +135,7 @@ class VirtualChain final : public PreparedChain {
   }
 
   void run_step_by_step() {
-    // A neighbour's gap, and one for each other stream that is waited for, and that waits.
+    // A neighbour's gap, and one for each other stream that is waited for and that waits.
     const double gaps = 1.0 + 2.0 * kStreamGaps * static_cast<double>(streams_.size() - 1);
     for (std::size_t number = 0; number < steps(); ++number) {
       const std::size_t first = group_.launches.size();
@@ -156,7 +156,7 @@ class VirtualChain final : public PreparedChain {
     if (is_linked(chain(), number)) launch.reads = last_of_lane_[lane];
     last_of_lane_[lane] = group_.launches.size();
     group_.launches.push_back(std::move(launch));
-    // A copy of pageable memory lets the host wait, too; in a recording it does not.
+    // A copy of pageable memory makes the host wait too, except in a recording.
     const bool waits = waits_behind(number);
     if (!waits && (!own.waits_for_queue() || queue_->is_recording())) return;
     end_group();
@@ -164,12 +164,12 @@ class VirtualChain final : public PreparedChain {
   }
 
   std::vector<std::uint32_t> own_;  // streams, by their numbers in traces
-  // Of the launch at hand.
+  // State of the current launch.
   VirtualQueue* queue_ = nullptr;
   std::vector<std::uint32_t> streams_;
   StreamGroup group_;
-  std::vector<std::optional<std::size_t>> last_of_lane_;  // in the group
-  std::vector<GroupLaunch::Dependency> behind_;           // what the next launch waits for
+  std::vector<std::optional<std::size_t>> last_of_lane_;  // index in the group
+  std::vector<GroupLaunch::Dependency> behind_;           // launches that the next one waits for
 };
 
 }  // namespace
@@ -184,12 +184,12 @@ std::unique_ptr<PreparedOperation> prepare_virtual_chain(Timeline& timeline, con
 
 namespace {
 
-// 16 small products took 69 us on one stream and 40 on four (H200), and on eight 2.17 times less than on one
-// (H100), far from four and eight times: kernels of unlike streams start some time apart. Two gaps, 1.5 us on
-// an H200, make four streams the best there, with 2.1 times.
+// Kernels of different streams start some time apart: 16 small products took 69 us on one stream and 40 us on
+// four (H200), and 2.17 times less on eight than on one (H100), far from four and eight times. Two gaps, 1.5
+// us on an H200, make four streams the best there, with 2.1 times.
 constexpr double kDispatchGaps = 2.0;
 
-// As jitterscope_load of device/cuda: blocks of 10 us, four on each processor.
+// As jitterscope_load in device/cuda: blocks of 10 us, four on each processor.
 constexpr Nanoseconds kWave = microseconds(10);
 constexpr double kBlocksOfProcessor = 4;
 
@@ -252,7 +252,7 @@ class GroupRun {
     return parameters.compute.block_cost * (waves * kBlocksOfProcessor * parameters.identity.processors);
   }
 
-  // What was there since an earlier launch is right, as all launches read the same inputs.
+  // Outputs left from an earlier run are right too, since all launches read the same inputs.
   void note_early_reads() {
     for (std::size_t i = 0; i < count(); ++i) {
       const std::optional<std::size_t> reads = group_.launches[i].reads;
@@ -261,7 +261,7 @@ class GroupRun {
     }
   }
 
-  // One after the other, in all as long as planned but for noise, the clock and who else is there.
+  // Runs one kernel after the other, in all as long as planned but for noise, the clock and other users.
   void execute() {
     in_order_.resize(count());
     std::iota(in_order_.begin(), in_order_.end(), std::size_t{0});
@@ -302,7 +302,7 @@ class GroupRun {
   const GroupTurn& turn_;
   std::vector<Span> spans_;
   std::vector<bool> early_;
-  std::vector<std::size_t> in_order_;  // of their starts
+  std::vector<std::size_t> in_order_;  // in the order of their starts
   std::vector<physics::Execution> executions_;
   Nanoseconds planned_, first_start_, last_end_;
   double stretch_ = 1.0;
@@ -316,9 +316,9 @@ Nanoseconds run_group(Timeline& timeline, const StreamGroup& group, const GroupT
 
 namespace {
 
-// Of each GPU since 2017 but some of laptops, which take 1024 to 1536.
+// Holds for compute capability 7.0, 8.0, 9.0 and 10.0; others have 1024 or 1536.
 constexpr double kThreadsOfProcessor = 2048;
-// As our kernels: a thread moves 16 bytes (device/cuda/kernels.cu).
+// As in our kernels: a thread moves 16 bytes (device/cuda/kernels.cu).
 constexpr double kThreadsOfBlock = 256, kBytesOfThread = 16;
 class Filler {
  public:

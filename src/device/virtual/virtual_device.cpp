@@ -24,19 +24,19 @@
 #include "jitterscope/error.hpp"
 #include "physics/parameters.hpp"
 
-// What a virtual GPU's preset gives and withholds, as lines of `doctor`.
+// `doctor` for a virtual GPU: what its preset gives and withholds.
 
 namespace jitterscope::virtual_gpu {
 
 std::vector<Check> check_virtual_gpu(const physics::Parameters& parameters,
                                      const std::vector<std::string>& other_processes);
 
-// Counters of a simulated GPU: what its model knows of a launch, by the names that a real GPU has for it.
+// Counters of a simulated GPU: the quantities of its model, under the names that a real GPU has for them.
 
-/// Those that are read by default first.
+/// The default counters come first.
 std::vector<Counter> virtual_counters();
 
-/// Those of these names, or the default set where none is named. Throws UsageError that names the nearest.
+/// Finds counters by name; no names: the default set. Throws UsageError that names the nearest counter.
 std::vector<Counter> find_virtual_counters(const std::vector<std::string>& names);
 
 std::unique_ptr<CounterReader> count_virtual_launches(Timeline& timeline,
@@ -44,7 +44,7 @@ std::unique_ptr<CounterReader> count_virtual_launches(Timeline& timeline,
 
 namespace {
 
-// A clock read by NVML takes 1 us (H200); five sensors are read.
+// Reading a clock by NVML takes 1 us (H200), and five sensors are read.
 constexpr Nanoseconds kSensorCost = microseconds(5);
 
 std::string mechanisms_off(const physics::Parameters& parameters) {
@@ -171,7 +171,7 @@ DeviceCapabilities SimulatedDevice::capabilities() {
   can.waits_can_sleep = false;
   can.allocates_memory = false;
   can.pytorch_device = "cpu";
-  // What page-locking costs, and what a kernel reads over the bus, is not simulated; nor is an allocator.
+  // Page-locking costs, kernels that read over the bus, and allocators are not simulated.
   can.host_memories = {HostMemory::pinned, HostMemory::pageable, HostMemory::registered};
   can.allocators = {};
   can.reason_not_fusible = reason_not_fusible_on_gpu;
@@ -308,8 +308,7 @@ std::optional<double> percent(double part, double whole) {
 
 double number_of(Bytes bytes) { return static_cast<double>(bytes.value()); }
 
-// The model has no warps: it knows neither occupancy nor what warps wait for, nor which processors are
-// active.
+// The model has no warps, so it knows neither occupancy nor stalls nor active processors.
 struct VirtualCounter {
   const char* name;
   const char* unit;
@@ -344,7 +343,7 @@ const std::array kCounters = {
                    [](const LaunchCounts& counts) -> std::optional<double> { return counts.time.value(); }}};
 
 const VirtualCounter& counter_named(const std::string& name) {
-  // Without what stands behind its dot it is the one that there is, as on a GPU.
+  // A name may lack the part after its dot, as on a GPU.
   const auto found = std::ranges::find_if(kCounters, [&](const VirtualCounter& counter) {
     return counter.name == name || std::string_view(counter.name).starts_with(name + '.');
   });

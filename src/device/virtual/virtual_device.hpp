@@ -1,5 +1,5 @@
-// A simulated GPU in virtual time behind the interface of every device. Its truth is known; what measures and
-// analyses sees no more of it than of a real one.
+// A simulated GPU in virtual time behind the interface of every device. Its truth is known, but measuring and
+// analysing code sees no more of it than of a real GPU.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace jitterscope::virtual_gpu {
 
 class VirtualDevice : public Device {
  public:
-  /// Told of each launch of a workload as it really ran (helper kernels are left out).
+  /// Called with the true times of each workload's launch, not of helper kernels.
   std::function<void(const physics::Execution&)> on_launch;
 };
 
-/// `id` is what describe() calls it. Streams of random numbers start at the seed.
+/// `id` is for describe(). `seed` starts the random streams.
 std::unique_ptr<VirtualDevice> make_virtual_device(const physics::Parameters& parameters, std::uint64_t seed,
                                                    std::string_view id = "virtual");
 
@@ -27,7 +27,7 @@ std::unique_ptr<VirtualDevice> make_virtual_device(const physics::Parameters& pa
 /// mechanisms off. Throws UsageError that names the nearest preset or mechanism.
 std::unique_ptr<VirtualDevice> open_virtual_device(std::string_view name, std::uint64_t seed);
 
-/// What such a name stands for. Throws likewise.
+/// Returns the parameters that such a name means. Throws likewise.
 physics::Parameters parameters_of(std::string_view name);
 
 /// For lists of devices: what it is, and its presets.

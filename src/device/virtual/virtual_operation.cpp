@@ -34,8 +34,8 @@ std::size_t count_inputs(const std::vector<Operand>& operands) {
   return static_cast<std::size_t>(std::ranges::count(operands, OperandRole::input, &Operand::role));
 }
 
-// What the kernel computes nobody knows here, but that it is one, and takes these arguments. The reference is
-// only read: nothing runs it.
+// Checks that the kernel exists and takes these arguments; what it computes is not simulated. The reference
+// is only read, since nothing runs it.
 std::string looked_at(const CudaKernel& kernel, int architecture) {
   const CompileRequest request = compile_request(kernel, architecture);
   const LibraryInfo compiler = nvrtc_library();
@@ -86,7 +86,7 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
   kernel_->name = fmt::format("virtual_{}", operation_.kind());
 }
 
-// As freeing memory does on a GPU: what still uses it ends first.
+// As on a GPU, freeing memory waits for the work that uses it.
 VirtualOperation::~VirtualOperation() {
   timeline_.synchronize();
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
@@ -94,7 +94,7 @@ VirtualOperation::~VirtualOperation() {
   }
 }
 
-// A buffer's cached lines are counted, not named: where in it a part begins makes no difference.
+// A buffer's cached lines are counted, not named, so the place of a part in it makes no difference.
 std::optional<physics::Buffer> VirtualOperation::shared_buffer(std::size_t index,
                                                                const InputData& data) const {
   const SharedOperand* shared = find_shared(data, index, operands_[index].bytes());
@@ -126,7 +126,7 @@ bool VirtualOperation::produce_inputs(NativeQueue queue) {
 }
 
 bool VirtualOperation::place_anew() {
-  // Mapping other pages, on an H200.
+  // Mapping other pages takes this long on an H200.
   constexpr Nanoseconds kCost = milliseconds(1);
   if (!data_.placement || std::ranges::find(owns_, false) != owns_.end()) return false;
   timeline_.synchronize();
@@ -141,8 +141,8 @@ void VirtualOperation::poison_outputs() {
   whole_.clear();
 }
 
-// What another operation wrote there, or what it was filled with. What computes needs all that it reads;
-// where that would take minutes the chain has no reference, and nothing is compared.
+// Returns the values that another operation wrote, or those drawn. Computing needs the whole input; if that
+// takes more than seconds, the chain has no reference to compare with.
 std::vector<double> VirtualOperation::values_of_input(std::size_t index, Elements elements) {
   const Operand& operand = operands_[index];
   const SharedOperand* shared = find_shared(data_, index, operand.bytes());
@@ -181,7 +181,7 @@ std::vector<double> VirtualOperation::read_operand(std::size_t index) {
 namespace {
 
 // Each run of 4 Ki elements starts at a random place in a table of 64 Ki values: drawing 10^8 normal numbers
-// anew would take 5 s. Smaller operands are drawn: a chain has a thousand of them.
+// anew would take 5 s. Smaller operands are drawn anew: a chain has a thousand of them.
 constexpr std::size_t kTableSize = 1 << 16, kRun = 1 << 12;
 
 // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
@@ -189,13 +189,13 @@ std::uint64_t operand_seed(const InputData& data, std::size_t index) {
   return data.seed + 0xd1342543de82ef95u * (index + 1);
 }
 
-// What tensor units read of an f32: 10 bits behind the point, to nearest.
+// Rounds as tensor units read an f32: to nearest, with 10 bits of mantissa.
 double as_tf32(double value) {
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   return std::bit_cast<float>((bits + 0x1000u) & ~std::uint32_t{0x1fff});
 }
 
-// The data's kind says nothing of indices: which rows are named is random in any case.
+// Indices do not depend on the data's kind: the rows that they name are always random.
 std::vector<double> index_values(const Operand& operand, std::size_t index, const InputData& data) {
   Random random(operand_seed(data, index));
   std::vector<double> values(static_cast<std::size_t>(operand.count));

@@ -1,5 +1,5 @@
-// What operands of a virtual GPU hold: inputs from a seed, outputs from the float64 reference, rounded to the
-// type.
+// Operations on a virtual GPU and their values: inputs from a seed, outputs from the float64 reference,
+// rounded to the type.
 #pragma once
 
 #include <map>
@@ -14,23 +14,22 @@ namespace jitterscope::virtual_gpu {
 
 double rounded_to(DataType dtype, double value);
 
-/// Operand `index` of an operation; the same for the same kind and seed. Indices are random for any kind.
+/// Values of operand `index`: the same for the same kind and seed. Indices are random for any kind.
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data);
 
-/// Of an output. Where computing all would take long, a check looks at some only
-/// (Reference::for_each_sampled): the others are zero where those are asked for.
+/// If computing all elements takes long, a check looks at some only (Reference::for_each_sampled): with
+/// looked_at the others are zero.
 enum class Elements { looked_at, all };
 
-/// The output, counted from 0, that follows from the inputs.
+/// Computes an output, counted from 0.
 std::vector<double> output_values(const Operation& operation, std::size_t output,
                                   std::vector<std::vector<double>> inputs, Elements elements);
 
-// An operation on a virtual GPU: buffers that the cache knows, a kernel's work, and operands by value on
-// demand.
+// An operation on a virtual GPU: buffers that the cache knows, a kernel's work, and operand values on demand.
 
 class VirtualOperation final : public PreparedOperation {
  public:
-  /// Throws UsageError where the GPU lacks the data type or the memory.
+  /// Throws UsageError if the GPU lacks the data type or the memory.
   VirtualOperation(Timeline& timeline, const Operation& operation, const InputData& data);
   ~VirtualOperation() override;
   VirtualOperation(const VirtualOperation&) = delete;
@@ -43,7 +42,7 @@ class VirtualOperation final : public PreparedOperation {
   }
   bool runs_reference_loops() const override { return true; }
   void run(NativeQueue queue) override;
-  /// For a launch that a queue gets in another way: as run() but for the queue.
+  /// The part of run() before the queue, for a launch that reaches the queue otherwise.
   std::shared_ptr<Kernel> begin_launch();
   bool waits_for_queue() const override { return waits_; }
   bool lies_in_pages() const override { return !operands_.empty(); }
@@ -55,19 +54,18 @@ class VirtualOperation final : public PreparedOperation {
  private:
   std::vector<double> values_of_input(std::size_t index, Elements elements);
   std::vector<double> values_of_output(std::size_t output, Elements elements);
-  /// The buffer that an operand shares.
   std::optional<physics::Buffer> shared_buffer(std::size_t index, const InputData& data) const;
 
   Timeline& timeline_;
   Operation operation_;
   InputData data_;
-  std::string algorithm_;  ///< of a kernel of the user's: how far it was looked at
+  std::string algorithm_;  ///< how far a user's kernel was checked
   std::vector<Operand> operands_;
   std::vector<physics::Buffer> buffers_;
-  std::vector<bool> owns_;  ///< of each buffer
+  std::vector<bool> owns_;  ///< for each buffer
   std::shared_ptr<Kernel> kernel_;
-  bool waits_ = false;  ///< each launch, until it is done
-  /// Outputs that a later step has read whole, where computing them takes long; until it is launched again.
+  bool waits_ = false;  ///< the host waits for each launch
+  /// Outputs that a later step read whole, if computing them takes long; kept until the next launch.
   std::map<std::size_t, std::vector<double>> whole_;
 };
 

@@ -11,7 +11,7 @@
 namespace jitterscope::virtual_gpu {
 namespace {
 
-// Recording an event took 0.6 us of host time where a launch took 3.0 (H200).
+// Recording an event took 0.6 us of host time, a launch 3.0 us (H200).
 constexpr double kMarkShare = 0.2;
 
 struct VirtualRecording final : Recording {
@@ -32,7 +32,7 @@ VirtualQueue::VirtualQueue(Timeline& timeline, Place place)
 }
 
 VirtualQueue::~VirtualQueue() {
-  open_gate();
+  release();
   timeline_.drain(*this);
   timeline_.remove(*this);
   timeline_.release(eviction_, eviction_size());
@@ -57,7 +57,7 @@ KernelTime VirtualQueue::origin_of_call() {
   return origin;
 }
 
-// What two marks add to the work between them is all in mark_overhead: behind a mark there is no gap.
+// Behind a mark there is no gap: mark_overhead is all that two marks add.
 void VirtualQueue::put(Item item) {
   if (recording_ != nullptr) {
     recording_->push_back(std::move(item));
@@ -84,7 +84,7 @@ void VirtualQueue::enqueue(Item item) {
 }
 
 void VirtualQueue::launch_kernel(const std::shared_ptr<Kernel>& kernel, bool waits) {
-  if (waits) open_gate();
+  if (waits) release();
   pay_call();
   put({.kind = Item::Kind::kernel, .kernel = kernel});
   if (waits && recording_ == nullptr) {
@@ -123,7 +123,7 @@ void VirtualQueue::wait_within(Nanoseconds longer) {
     throw UsageError(
         "the host waits within this launch, which no recording can hold; take --instrument events or host");
   }
-  open_gate();
+  release();
   wait_for_end();
   timeline_.spend_in_driver(timeline_.host_costs().synchronize());
   timeline_.spend(longer);
@@ -138,25 +138,25 @@ void VirtualQueue::write(const std::vector<physics::Access>& accesses) {
   put(std::move(item));
 }
 
-void VirtualQueue::close_gate() {
-  require_not_recording("a gate");
-  if (closed_gate_) throw std::logic_error("the gate is closed already");
+void VirtualQueue::hold() {
+  require_not_recording("holding the queue");
+  if (held_queue_) throw std::logic_error("the queue is held already");
   timeline_.spend_in_driver(timeline_.host_costs().launch());
-  closed_gate_ = std::make_shared<Gate>();
-  marks_behind_gate_ = 0;
-  put({.kind = Item::Kind::gate, .kernel = nullptr, .gate = closed_gate_});
+  held_queue_ = std::make_shared<Hold>();
+  marks_behind_hold_ = 0;
+  put({.kind = Item::Kind::hold, .kernel = nullptr, .hold = held_queue_});
 }
 
-void VirtualQueue::open_gate() noexcept {
-  if (closed_gate_) closed_gate_->opened = timeline_.now();
-  closed_gate_.reset();
+void VirtualQueue::release() noexcept {
+  if (held_queue_) held_queue_->opened = timeline_.now();
+  held_queue_.reset();
 }
 
 Mark VirtualQueue::mark() {
   require_not_recording("a mark");
   pay_event();
   const Mark mark{next_mark_++ % kRingSize};
-  ++marks_behind_gate_;
+  ++marks_behind_hold_;
   marks_[mark.slot].reset();
   put({.kind = Item::Kind::mark, .kernel = nullptr, .slot = mark.slot});
   return mark;
@@ -175,7 +175,7 @@ void VirtualQueue::evict(bool leaves_modified_lines) {
   pay_call();
   const physics::Parameters& parameters = timeline_.parameters();
   const auto bytes = static_cast<double>(eviction_size().value());
-  const double passes = leaves_modified_lines ? 1.0 : 2.0;  // written, and for clean lines read after that
+  const double passes = leaves_modified_lines ? 1.0 : 2.0;  // written; for clean lines then read
   Item item{.kind = Item::Kind::eviction, .kernel = nullptr};
   item.helper.fixed = seconds(passes * bytes / parameters.memory.dram_bandwidth);
   item.helper.activity = parameters.compute.memory_activity;
@@ -195,7 +195,7 @@ void VirtualQueue::set_cache(CacheState state, Workload& workload) {
 
 std::unique_ptr<Recording> VirtualQueue::record(const std::function<void(Queue&)>& work) {
   require_not_recording("a recording");
-  if (closed_gate_) throw std::logic_error("a recording must be made while the gate is open");
+  if (held_queue_) throw std::logic_error("a recording must be made while the queue is not held");
   auto recording = std::make_unique<VirtualRecording>();
   recording_ = &recording->items;
   try {
@@ -235,16 +235,16 @@ void VirtualQueue::replay(Recording& recording) {
 
 void VirtualQueue::wait() {
   require_not_recording("a wait");
-  open_gate();
+  release();
   wait_for_end();
   timeline_.spend_in_driver(timeline_.host_costs().synchronize());
-  throw_if_gate_timed_out();
+  throw_if_hold_timed_out();
 }
 
 void VirtualQueue::wait_for(Mark mark) {
-  // Slots of the marks that were taken since the gate closed end just before next_mark_.
+  // The marks since the queue was held are the last marks_behind_hold_ slots before next_mark_.
   const std::uint32_t age = (next_mark_ - 1 - mark.slot) % kRingSize;
-  if (closed_gate_ && age < marks_behind_gate_) open_gate();
+  if (held_queue_ && age < marks_behind_hold_) release();
   while (!marks_[mark.slot]) {
     const auto next = next_start();
     if (!next) throw std::logic_error("a wait for a mark that was never made");
@@ -253,7 +253,7 @@ void VirtualQueue::wait_for(Mark mark) {
   }
   timeline_.wait_until(marks_[mark.slot]->truth);
   timeline_.spend_in_driver(timeline_.host_costs().synchronize());
-  throw_if_gate_timed_out();
+  throw_if_hold_timed_out();
 }
 
 // Asking costs the host as much as making the mark did.
@@ -263,12 +263,12 @@ bool VirtualQueue::has_passed(Mark mark) {
   return marks_[mark.slot] && marks_[mark.slot]->truth <= timeline_.now();
 }
 
-void VirtualQueue::throw_if_gate_timed_out() {
-  if (!std::exchange(gate_timed_out_, false)) return;
+void VirtualQueue::throw_if_hold_timed_out() {
+  if (!std::exchange(hold_timed_out_, false)) return;
   throw FailedError(
-      fmt::format("the gate of the queue opened by itself after {:.1f} s, so the times of this round are "
-                  "not valid: the host was stopped, or something waits for the GPU while the gate is closed",
-                  to_seconds(kGateLimit)));
+      fmt::format("the held queue was released by its time limit of {:.1f} s, so the times of this round are "
+                  "not valid: the host was stopped, or something waits for the GPU while the queue is held",
+                  to_seconds(kHoldLimit)));
 }
 
 Nanoseconds VirtualQueue::elapsed(Mark from, Mark to) {
@@ -296,11 +296,11 @@ std::optional<ClockReading> VirtualQueue::clock_between(ClockStamp from, ClockSt
   return ClockReading{Hertz((last.cycles - first.cycles).value() / to_seconds(window)), window};
 }
 
-// The GPU's side of a queue: what happens when an item's turn comes.
+// The GPU's side: runs each item in its turn.
 
 namespace {
 
-// Back-to-back replays leave no gap near this; a burst's idle is 20 ms.
+// Back-to-back replays leave far shorter gaps; a burst's idle is 20 ms.
 constexpr Nanoseconds kIdleBeforeReplay = milliseconds(1);
 
 }  // namespace
@@ -313,23 +313,23 @@ std::optional<Nanoseconds> VirtualQueue::next_start() const {
   if (pending_.empty()) return std::nullopt;
   const Item& item = pending_.front();
   const Nanoseconds start = start_of(item);
-  if (item.kind != Item::Kind::gate) return start;
-  const Nanoseconds limit = start + kGateLimit;
-  return item.gate->opened ? std::clamp(*item.gate->opened, start, limit) : limit;
+  if (item.kind != Item::Kind::hold) return start;
+  const Nanoseconds limit = start + kHoldLimit;
+  return item.hold->opened ? std::clamp(*item.hold->opened, start, limit) : limit;
 }
 
 void VirtualQueue::hold_until(Nanoseconds time) {
-  if (pending_.empty() || pending_.front().kind != Item::Kind::gate) return;
+  if (pending_.empty() || pending_.front().kind != Item::Kind::hold) return;
   const Nanoseconds start = std::max(start_of(pending_.front()), timeline_.machine().free_at());
   if (start >= time) return;
-  physics::KernelWork gate;  // polls one word: as good as idle, but the clock stays up
-  gate.fixed = time - start;
-  timeline_.run_helper(gate, start);
+  physics::KernelWork wait;  // the hold polls one word: nearly idle, but the clock stays up
+  wait.fixed = time - start;
+  timeline_.run_helper(wait, start);
 }
 
-void VirtualQueue::run_gate(Nanoseconds end, const Gate& gate) {
+void VirtualQueue::run_hold(Nanoseconds end, const Hold& hold) {
   hold_until(end);
-  if (!gate.opened || *gate.opened > end) gate_timed_out_ = true;
+  if (!hold.opened || *hold.opened > end) hold_timed_out_ = true;
   end_ = end;
 }
 
@@ -379,12 +379,12 @@ void VirtualQueue::pass_stamp(std::uint32_t slot, Nanoseconds time) {
 
 void VirtualQueue::run_next() {
   const Nanoseconds start = *next_start();
-  if (pending_.front().kind == Item::Kind::gate) run_gate(start, *pending_.front().gate);
+  if (pending_.front().kind == Item::Kind::hold) run_hold(start, *pending_.front().hold);
   const Item item = std::move(pending_.front());
   pending_.pop_front();
   if (item.frees_an_entry) --entries_;
   switch (item.kind) {
-    case Item::Kind::gate: return;
+    case Item::Kind::hold: return;
     case Item::Kind::mark: return pass_mark(item.slot, start);
     case Item::Kind::stamp: return pass_stamp(item.slot, start);
     case Item::Kind::kernel:

@@ -1,5 +1,5 @@
-// A virtual GPU's queue: each item starts a gap after its predecessor's end, or a latency after the host's
-// call, whichever is later. So an idle queue shows the host's launch costs, and a gated one does not.
+// A virtual GPU's queue. Each item starts a gap after its predecessor's end, or a latency after the host's
+// call, whichever is later. So an idle queue shows the host's launch costs, and a held one does not.
 #pragma once
 
 #include <deque>
@@ -12,37 +12,37 @@
 
 namespace jitterscope::virtual_gpu {
 
-/// Closed until `opened`.
-struct Gate {
+/// A hold, until released at `opened`.
+struct Hold {
   std::optional<Nanoseconds> opened;
 };
 
 struct Item {
-  enum class Kind { kernel, group, helper, eviction, mark, stamp, gate };
+  enum class Kind { kernel, group, helper, eviction, mark, stamp, hold };
   Kind kind = Kind::kernel;
   std::shared_ptr<Kernel> kernel;
   physics::KernelWork helper = {};
-  bool leaves_modified_lines = false;  ///< (eviction)
-  std::uint32_t slot = 0;              ///< (mark, stamp)
-  std::shared_ptr<Gate> gate = nullptr;
+  bool leaves_modified_lines = false;  ///< for evictions
+  std::uint32_t slot = 0;              ///< for marks and stamps
+  std::shared_ptr<Hold> hold = nullptr;
   std::shared_ptr<const StreamGroup> group = nullptr;
   Nanoseconds earliest = {};  ///< when the host's call has reached the GPU
   Nanoseconds gap = {};       ///< after its predecessor
-  bool is_node = false;       ///< of a recording
+  bool is_node = false;       ///< part of a recording
   bool starts_replay = false;
-  KernelTime origin = {};      ///< what a tracer knows before it runs: whose launch it is, by which call
-  bool frees_an_entry = true;  ///< of the queue; a replay has one for all its nodes
+  KernelTime origin = {};      ///< known to a tracer before it runs: launch, call and stream
+  bool frees_an_entry = true;  ///< a queue entry; a replay has one for all its nodes
 };
 
 class VirtualQueue final : public Queue, private WorkSource {
  public:
-  static constexpr Nanoseconds kGateLimit = seconds(10);
-  /// Entries of a GPU's queue: the call that would make one more waits (H200: 1024).
+  static constexpr Nanoseconds kHoldLimit = seconds(10);
+  /// Entries of a GPU's queue. A call that would add one more waits (H200: 1024).
   static constexpr std::size_t kDepth = 1024;
 
   enum class Place {
-    alone,   ///< whatever runs takes the GPU
-    beside,  ///< beside another queue: a spin of one block does not, all else does in turn with the other's
+    alone,   ///< every item takes the GPU
+    beside,  ///< beside another queue: a spin of one block leaves the GPU to it, all else takes turns
   };
 
   explicit VirtualQueue(Timeline& timeline, Place place = Place::alone);
@@ -50,25 +50,24 @@ class VirtualQueue final : public Queue, private WorkSource {
   VirtualQueue(const VirtualQueue&) = delete;
   VirtualQueue& operator=(const VirtualQueue&) = delete;
 
-  /// One launch of an operation's kernel; `waits` as a copy from pageable memory does.
+  /// Launches an operation's kernel once. `waits`: as a copy from pageable memory does.
   void launch_kernel(const std::shared_ptr<Kernel>& kernel, bool waits);
-  /// Launches for whose calls the host has paid.
+  /// Adds launches whose calls the host has paid.
   void launch_group(StreamGroup group);
-  /// What the host pays for a launch on another stream, and what a tracer knows of it.
+  /// Pays for the host's call of a launch on another stream; returns its part of a trace entry.
   KernelTime pay_launch();
-  /// To record an event, or to let a stream wait for one.
+  /// Pays for recording an event, or letting a stream wait for one.
   void pay_event();
   bool is_recording() const { return recording_ != nullptr; }
-  /// The host waits within a launch, and that takes longer than a usual wait. Throws UsageError while a
-  /// recording is made.
+  /// The host waits within a launch, `longer` than in a usual wait. Throws UsageError while recording.
   void wait_within(Nanoseconds longer);
   std::uint32_t stream() const { return stream_; }
   Nanoseconds now() const { return timeline_.now(); }
   /// Another kernel writes to these operands.
   void write(const std::vector<physics::Access>& accesses);
 
-  void close_gate() override;
-  void open_gate() noexcept override;
+  void hold() override;
+  void release() noexcept override;
   void launch(Workload& workload) override { workload.run(native()); }
   Mark mark() override;
   ClockStamp stamp_clock() override;
@@ -102,14 +101,14 @@ class VirtualQueue final : public Queue, private WorkSource {
   void pay_call();
   void wait_for_end();
   void evict(bool leaves_modified_lines);
-  void run_gate(Nanoseconds end, const Gate& gate);
+  void run_hold(Nanoseconds end, const Hold& hold);
   Nanoseconds run_kernel(const Item& item, Nanoseconds start);
   Nanoseconds run_group(const Item& item, Nanoseconds start);
   Nanoseconds start_of_work(const Item& item, Nanoseconds start) const;
   void pass_mark(std::uint32_t slot, Nanoseconds time);
   void pass_stamp(std::uint32_t slot, Nanoseconds time);
   void require_not_recording(const char* what) const;
-  void throw_if_gate_timed_out();
+  void throw_if_hold_timed_out();
   Bytes eviction_size() const;
   bool has_instruments() const;
 
@@ -119,12 +118,12 @@ class VirtualQueue final : public Queue, private WorkSource {
   physics::Buffer eviction_;
   std::deque<Item> pending_;
   std::size_t entries_ = 0;
-  Nanoseconds end_;  ///< of the last item that ran
+  Nanoseconds end_;  ///< end of the last item
   std::optional<Nanoseconds> last_replay_;
   bool follows_mark_ = false;
-  std::shared_ptr<Gate> closed_gate_;
-  std::uint32_t marks_behind_gate_ = 0;
-  bool gate_timed_out_ = false;
+  std::shared_ptr<Hold> held_queue_;
+  std::uint32_t marks_behind_hold_ = 0;
+  bool hold_timed_out_ = false;
   std::vector<Item>* recording_ = nullptr;
   std::vector<std::optional<MarkValue>> marks_;
   std::vector<std::optional<StampValue>> stamps_;

@@ -11,22 +11,22 @@
 #include "study/studies/studies.hpp"
 #include "study/study.hpp"
 
-// What the studies of allocations have in common.
+// Studies of memory allocation.
 
 namespace jitterscope::study::studies {
 
-/// Those of the allocators that the device has. Where launches return early the host's clock times them, as
-/// allocating is its work. Throws UsageError where there is nothing to compare.
+/// Returns the arms for those allocators that the device has. If launches return early the host's clock times
+/// them, because allocating is the host's work. Throws UsageError if there is nothing to compare.
 std::vector<Arm> allocation_arms(const StudyContext& context, const std::vector<Allocator>& allocators);
 
 Remedy allocation_remedy(const std::string& arm);
 
-// Allocator. Varies who gives a launch its memory: the driver each time, a stream-ordered pool that gives
-// memory back when it is waited for or keeps it, lists of kept blocks as in PyTorch, or nobody, as all is
-// there before. Each block is filled, so that a first touch is in the times where it costs something (it does
-// on a CPU; a GPU maps memory when it is allocated). Reports what a program waits for: launch and wait, by
-// the host's clock. Can go wrong: the wait costs some microseconds in every arm, and what else runs while
-// memory is given out is left out; on a busy GPU, cuMemFree waits longer than here.
+// Allocator study. It varies who gives a launch its memory: the driver each time, a stream-ordered pool that
+// returns memory when it is waited for or keeps it, lists of kept blocks as in PyTorch, or nobody
+// (preallocated). Each block is filled, so times include the first touch where it is expensive (on a CPU; a
+// GPU maps memory at allocation). It reports what a program waits for: launch and wait, by the host's clock.
+// Limits: the wait costs some microseconds in every arm; other work during allocation is left out; on a busy
+// GPU, cuMemFree waits longer than here.
 
 namespace {
 
@@ -63,13 +63,12 @@ Study allocator() {
           .answer = allocator_answer};
 }
 
-// Fragmentation. Varies who gives the memory of a replayed pattern of allocations: the driver, a pool, a
-// caching allocator as PyTorch's, the same with expandable segments, or nobody, as every block has its place
-// before. Reports the time of a replay, the most memory that each took of the device beside the most that was
-// in use at once, and the largest block that was unused meanwhile. Can go wrong: a pool does not say how its
-// unused memory lies; a replay begins with what the last one left, as a training loop does, but the memory is
-// that of a first one; and pages that the range once got are not taken back from it, which PyTorch does when
-// memory is full.
+// Fragmentation study. It varies who gives the memory of a replayed pattern of allocations: the driver, a
+// pool, a caching allocator like PyTorch's, the same with expandable segments, or nobody (every block has its
+// place before). It reports the time of a replay, the peak memory taken from the device beside the peak in
+// use, and the largest unused block. Limits: a pool does not say how its unused memory lies; a timed replay
+// begins with what the last one left, as a training loop does, but the memory is that of a first replay; and
+// mapped pages are never taken back from the address range, which PyTorch does when memory is full.
 
 namespace {
 
@@ -97,7 +96,7 @@ std::string held_text(const std::string& arm, const HeldMemory& memory) {
   return text + ")";
 }
 
-// Of the first pattern alone: a sentence for each would bury the answer.
+// Reports the first pattern only: a sentence for each would bury the answer.
 std::vector<std::string> memory_sentences(const ComparisonRecord& record) {
   std::vector<std::string> texts;
   std::optional<Bytes> asked;
@@ -117,7 +116,7 @@ std::vector<std::string> memory_sentences(const ComparisonRecord& record) {
   return {fmt::format("Of {} in use at once at most, {}.", bytes_text(*asked), joined(texts, "; "))};
 }
 
-// What allocating costs beside the work: what is gone where every block has its place.
+// Reports the cost of allocating: the time that preallocated memory saves.
 std::vector<std::string> lost_time(const ComparisonRecord& record) {
   const auto none = std::ranges::find(record.alternatives, to_string(Allocator::preallocated));
   std::vector<std::string> texts;
@@ -139,7 +138,7 @@ std::vector<std::string> lost_time(const ComparisonRecord& record) {
   return {fmt::format("Allocating costs {} in a replay.", joined(texts, ", "))};
 }
 
-// A place for each block is what the others are measured by: few programs can have that.
+// Preallocated memory is the baseline for the others, not a candidate: few programs can have it.
 ComparisonRecord without_preallocated(ComparisonRecord record) {
   std::erase_if(record.comparisons, [&](const Comparison& comparison) {
     return record.alternatives[comparison.alternative] == to_string(Allocator::preallocated);

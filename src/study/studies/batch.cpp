@@ -1,7 +1,6 @@
-// Batch. Varies how many samples one launch takes. Reports the time of a launch (latency), the time for each
-// sample (its inverse is throughput), the operands' memory, where throughput stops growing and where memory
-// ends. Can go wrong: a layer whose
-// weights outweigh its samples gains longer than the network.
+// Batch study. It varies how many samples one launch takes. It reports the time of a launch (latency), the
+// time for each sample (the inverse of throughput), the operands' memory, where throughput stops growing and
+// where memory ends. Limit: a layer whose weights outweigh its samples gains longer than the network.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ Arm batch_arm(std::int64_t factor) {
           static_cast<double>(factor)};
 }
 
-// All arms' operands lie in memory at once. More work than keeps all of the device busy shows nothing new,
+// All arms' operands are in memory at once. Work beyond what keeps the whole device busy shows nothing new,
 // and the host checks each result.
 bool is_worth_while(const StudyContext& context, std::int64_t factor) {
   constexpr double kShareOfMemory = 0.25;
@@ -47,7 +46,7 @@ bool is_worth_while(const StudyContext& context, std::int64_t factor) {
 }
 
 std::vector<Arm> batch_arms(const StudyContext& context) {
-  constexpr std::int64_t kFine = 256, kMost = 65'536;  // behind the first, in larger steps
+  constexpr std::int64_t kFine = 256, kMost = 65'536;  // after the first, in larger steps
   std::vector<Arm> arms = {batch_arm(1)};
   for (std::int64_t factor = 2; factor <= kMost && is_worth_while(context, factor);
        factor *= factor < kFine ? 2 : 4) {
@@ -66,16 +65,16 @@ std::string batch_subject(const DeviceDescription& device) {
                                      : "conv2d:n=1,c=256,hw=14,k=256,rs=3,pad=1,dtype=f16,layout=nhwc";
 }
 
-// Beyond it a sample gains less than this.
+// A batch beyond the knee gains less than this for each sample.
 constexpr double kOfBest = 1.05;
 
 struct Knee {
-  const ArmOutcome* arm = nullptr;  // null where no batch is shown to be faster
-  bool is_last = false;             // throughput grows to the largest batch that was tried
-  bool may_grow = false;            // a larger one may gain more, which is not decided
+  const ArmOutcome* arm = nullptr;  // null if no batch is shown to be faster
+  bool is_last = false;             // throughput grows up to the largest batch tried
+  bool may_grow = false;            // undecided whether a larger batch gains more
 };
 
-// `outcomes` are the right ones, the smallest batch first.
+// `outcomes` are the correct ones, the smallest batch first.
 Knee knee_of(const std::vector<ArmOutcome>& outcomes) {
   const auto is_faster = [](const ArmOutcome& outcome) {
     return outcome.verdict == statistics::EffectVerdict::faster;
@@ -101,7 +100,7 @@ Remedy batch_remedy(const std::string& arm) {
           "A launch takes longer, and memory for the activations grows with the batch."};
 }
 
-// How often the first one's batch fits into the device's memory, if nothing else is there.
+// Says how many times the first operation's batch fits into the device's memory, if nothing else is there.
 std::string memory_sentence(const ComparisonRecord& record) {
   const Operation* first =
       record.comparisons.empty() ? nullptr : operation_of(record.comparisons[0].first.subject);
@@ -119,7 +118,7 @@ std::string memory_sentence(const ComparisonRecord& record) {
   return fmt::format("Memory ends between ×{} and ×{}, by the operands of this layer alone.", fits, fits * 2);
 }
 
-// ", with operands of 40 MiB in place of 4 MiB"
+// Returns ", with operands of 40 MiB in place of 4 MiB".
 std::string memory_words(const ComparisonRecord& record, double work) {
   const Operation* first = operation_of(record.comparisons.front().first.subject);
   if (first == nullptr || !has_batch(*first)) return {};

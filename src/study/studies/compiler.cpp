@@ -1,8 +1,8 @@
-// Compiler. Varies how a kernel of the user's is compiled: fast math, how far it is optimized, how many
-// registers a thread may take, by a limit or by launch bounds, and for which GPU. Reports time, and the error
-// of each result against the reference that the kernel names, or against the first arm. Can go wrong: what is
-// wrong in the first arm as well only a reference shows; a limit on registers that helps here may hurt on
-// another GPU; code for an older one is compiled by the driver, whose compiler may be of another version.
+// Compiler study. It varies how the user's kernel is compiled: fast math, optimization level, register limits
+// (direct or by launch bounds), and target GPU. It reports time, and each result's error against the kernel's
+// reference or the first arm. Limits: only a reference shows errors of the first arm; a register limit that
+// helps here may hurt on another GPU; code for an older GPU is compiled by the driver, whose compiler may
+// have another version.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,8 +39,8 @@ Arm compiler_arm(std::string name, Change change) {
           }};
 }
 
-// As a build has that nobody renewed for this GPU, of what CUDA 12 and 13 both compile for; a simulated one
-// counts as new. Nothing where none is older.
+// Returns the target of a build not renewed for this GPU, among those that both CUDA 12 and 13 support; a
+// simulated GPU counts as new. nullopt if none is older.
 std::optional<std::int64_t> older_architecture(const DeviceDescription& device) {
   constexpr std::int64_t kAmpere = 80, kTuring = 75;
   const auto own = std::ranges::find(device.properties, "compute_capability", &Property::key);
@@ -50,7 +50,7 @@ std::optional<std::int64_t> older_architecture(const DeviceDescription& device) 
   return capability == 8.0 ? std::optional(kTuring) : std::nullopt;
 }
 
-// So many blocks keep half of an H200's processor busy, and all of a small GPU's, which has room for 16.
+// This many blocks keep half of an H200's processor busy, and all of a small GPU's, which has room for 16.
 std::int64_t blocks_on_a_processor(const StudyContext& context) {
   constexpr std::int64_t kThreads = 1024, kBlocks = 16;
   std::int64_t blocks = kBlocks;
@@ -102,12 +102,12 @@ std::vector<Arm> compiler_arms(const StudyContext& context) {
     add(fmt::format("{}{}", kArchitecture, *older),
         [older = *older](CudaKernel& kernel) { kernel.architecture = older; });
   }
-  // These show what a debug build and an old one cost.
+  // These arms show what a debug build and an old build cost.
   for (Arm& arm : arms) arm.is_remedy = arm.name != "optimize=0" && !arm.name.starts_with(kArchitecture);
   return arms;
 }
 
-// Arithmetic, so that what the compiler makes of it shows.
+// Arithmetic, so that the compiler's work shows.
 std::string compiler_subject(const DeviceDescription&) {
   return "cuda:@bodies:bodies<float>,reference=bodies<double>,n=16Ki,block=128,grid=n/block,x=f32[n],y=f32[n],"
          "z=f32[n],force=out:f32[n]";
@@ -137,7 +137,7 @@ Remedy compiler_remedy(const std::string& arm) {
   return {{"-maxrregcount " + value}, "__launch_bounds__ at the kernel holds for it alone.", place};
 }
 
-// What a build for older GPUs costs.
+// Reports what a build for older GPUs costs.
 std::string older_code_sentence(const ComparisonRecord& record) {
   for (const ArmOutcome& outcome : arm_outcomes(record)) {
     const bool costs = outcome.verdict == statistics::EffectVerdict::slower && !outcome.is_wrong;

@@ -7,10 +7,10 @@
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
-// Dependencies. Varies how 16 steps that need each other's results are ordered: on one stream, each on the
-// next of two streams with an event between, with a join of all streams behind each step, and with nothing.
-// Reports the time, and what a wait costs. Can go wrong: without the wait a step reads what is not yet
-// written; that arm is here to show it, and its time is that of a wrong result.
+// Dependencies study. It varies how 16 dependent steps are ordered: on one stream; alternating between two
+// streams with an event in between; with a join of all streams after each step; and without order. It reports
+// the time and the cost of a wait. Limit: without the wait a step reads what is not yet written; that arm
+// shows this, and its result is wrong.
 
 namespace jitterscope::study::studies {
 namespace {
@@ -29,7 +29,7 @@ Chain steps_of(const Operation& operation, std::int64_t streams, ChainOrder orde
           .order = order};
 }
 
-// What it writes must be what it can read.
+// True if its output fits its own input.
 bool can_follow_itself(const Operation& operation) {
   if (!can_be_step(operation) || std::holds_alternative<CudaKernel>(operation.parameters())) return false;
   const std::vector<Operand> operands = operation.operands();
@@ -51,7 +51,7 @@ std::vector<Arm> dependencies_arms(const StudyContext& context) {
   return arms;
 }
 
-// Long enough that a step which does not wait starts while the one before it runs.
+// Long enough that a step that does not wait starts while the one before it runs.
 std::string dependencies_subject(const DeviceDescription&) { return "gelu:count=1Mi"; }
 
 Remedy dependencies_remedy(const std::string&) {
@@ -122,10 +122,10 @@ Study dependencies() {
           .answer = dependencies_answer};
 }
 
-// Synchronization. Varies how often and how the host waits within eight steps of eight launches each: once at
-// the end, after each step, after each launch; by stream, event, device; asleep, asking over and over, giving
-// up the core; or to read one value back. Reports the host's time from the first launch to the end of the
-// work. Can go wrong: a host that does nothing else hides what a sleeping wait leaves to others.
+// Synchronization study. It varies how often and how the host waits within eight steps of eight launches:
+// once at the end, after each step, after each launch; by stream, event or device; asleep, polling, yielding
+// the core; or by reading one value back. It reports the host's time from the first launch to the end of the
+// work. Limit: the host does nothing else, so the benefit of a sleeping wait to other work is hidden.
 
 namespace {
 
@@ -166,7 +166,7 @@ std::vector<Arm> synchronization_arms(const StudyContext& context) {
                    .wait = waiting.wait,
                    .wait_after = waiting.after};
     });
-    // What waits cannot stand behind a gate, and what is compared runs alike.
+    // Launches that wait cannot be held, and all arms must run alike.
     arm.apply = [apply = std::move(arm.apply)](OperationTrial& trial) {
       apply(trial);
       trial.options.queue = QueueMode::eager;
@@ -226,7 +226,7 @@ std::vector<std::string> synchronization_answer(const ComparisonRecord& record) 
     const Comparison* comparison = comparison_with(record, waiting.name);
     if (comparison == nullptr || is_wrong(*comparison)) continue;
     const bool each_step = waiting.after == WaitAfter::lane;
-    // The last wait stands where the work ends, which all wait for.
+    // The last wait is at the end of the work, for which all arms wait.
     const double waits =
         static_cast<double>(each_step ? kProgramSteps : kProgramSteps * kLaunchesOfStep) - 1.0;
     sentences.push_back(cost_of_waits(*comparison, waits, waiting.name));

@@ -11,11 +11,11 @@
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
-// Graph. Varies how launches reach the device: one by one from the host, or replayed as one CUDA graph; and,
-// of launches that do not need each other, as one launch that is as large as all. Reports the time of all, by
-// their number and size where the study chooses the work: where the host is the slower one, a graph helps,
-// and where the kernel is, it does not. Can go wrong: a graph's shapes and addresses are fixed, and a Python
-// program's host is slower than the one that these times have.
+// Graph study. It varies how launches reach the device: one by one from the host, replayed as one CUDA graph,
+// or, if they are independent, as one launch that is as large as all. It reports the total time, for the
+// default subject by number and size of launches: a graph helps if the host is slower than the kernel.
+// Limits: a graph's shapes and addresses are fixed, and a Python program's host is slower than the one timed
+// here.
 
 namespace jitterscope::study::studies {
 namespace {
@@ -26,7 +26,7 @@ constexpr const char* kBatched = "batched";
 
 const Chain* chain_in(const Operation& operation) { return std::get_if<Chain>(&operation.parameters()); }
 
-// A copy from pageable memory waits for its queue, and so cannot be recorded.
+// False for copies from pageable memory, which wait for their queue and so cannot be recorded.
 bool can_be_recorded(const Operation& operation) {
   if (std::holds_alternative<Spin>(operation.parameters())) return false;
   if (const Chain* chain = chain_in(operation)) {
@@ -38,15 +38,15 @@ bool can_be_recorded(const Operation& operation) {
          (copy->memory != HostMemory::pageable && copy->memory != HostMemory::registered_anew);
 }
 
-// Lanes do not need each other; steps might.
+// Lanes are independent; steps may not be.
 bool can_be_one_launch(const Operation& operation) {
   const Chain* chain = chain_in(operation);
   return chain != nullptr && chain->steps.size() == 1 && !needs_streams(*chain) &&
          has_batch(chain->steps.front());
 }
 
-// A chain is a graph of its own, replayed for each of its launches; anything else is in a graph with many
-// launches of itself, as an operation of a network.
+// A chain is a graph of its own, replayed for each launch. Any other operation is recorded in a graph with
+// many of its launches, like a layer of a network.
 Arm graph_arm(QueueMode queue) {
   return {
       std::string(to_string(queue)), [queue](OperationTrial& trial) {
@@ -107,10 +107,10 @@ Remedy graph_in_cuda(const std::string& arm) {
           place};
 }
 
-// The launches of one size, by their number.
+// Comparisons of launches of one size, by their number.
 struct LaunchesOfASize {
   std::string step;
-  std::vector<const Comparison*> graphs;  // with one by one, the fewest launches first
+  std::vector<const Comparison*> graphs;  // against one by one; the fewest launches first
 };
 
 const Chain* chain_of(const Comparison& comparison) {
@@ -141,13 +141,13 @@ std::vector<LaunchesOfASize> launches_by_size(const ComparisonRecord& record) {
   return sizes;
 }
 
-// Where the kernel is the slower one, a graph leaves out the gaps between launches alone: 0.7 us on an H200,
-// whose host takes 2.2 us for a launch, and 1.5 us of kernel with that gap take as long.
+// If the kernel is slower than the host, a graph only removes the gaps between launches: 0.7 us on an H200.
+// Its host takes 2.2 us for a launch, as long as 1.5 us of kernel with that gap.
 constexpr double kHostsShare = 1.5 / 2.2;
 
 bool gains(const Comparison* comparison) { return comparison->verdict == EffectVerdict::faster; }
 
-// From where on a graph gains, however many launches more.
+// Says from which number of launches on a graph gains.
 std::string size_sentence(const LaunchesOfASize& size, const std::string& first) {
   const Comparison& most = *size.graphs.back();
   const std::int64_t count = count_of(&most);
@@ -179,7 +179,7 @@ std::string size_sentence(const LaunchesOfASize& size, const std::string& first)
                                 one_by_one, in_graph, count);
 }
 
-// How far one large launch goes beyond that.
+// Says how much more one large launch gains.
 std::string batched_sentence(const ComparisonRecord& record) {
   const Comparison* best = nullptr;
   for (const Comparison& comparison : record.comparisons) {
@@ -242,15 +242,12 @@ Study graph() {
       .answer = graph_answer};
 }
 
-// Fusion. Varies how the steps of a chain reach the device: as launches one by one, as one graph of them, and
-// as one launch that keeps what a step hands to the next out of memory, itself launched and in a graph.
-// Reports the time of all steps, and the bytes that a launch leaves out. Can go wrong: small results stay in
-// the cache between launches, where reading them costs little; and what computes longer than memory moves
-// gains nothing.
-//
-// torch.compile is no arm: a process of ours times operations or functions of Python, never one beside the
-// other, so its time would not be paired with the others'. In Python, js.compare pairs two functions, of
-// which one is compiled.
+// Fusion study. It varies how the steps of a chain reach the device: as single launches, as one graph of
+// them, as one launch that keeps intermediate results out of memory, and as that launch in a graph. It
+// reports the total time, and the bytes that a fused launch avoids. Limits: small results stay in the cache
+// between launches, where reading them is cheap; and compute-bound steps gain nothing.
+// torch.compile is no arm: a process times either operations or Python functions, never one beside the other,
+// so its time would not be paired. In Python, js.compare pairs a function with its compiled form.
 
 namespace {
 
@@ -284,7 +281,7 @@ Arm fusion_arm(const char* name, bool fused, std::optional<QueueMode> queue) {
           .is_remedy = name == std::string_view(kFused)};
 }
 
-// Throws the first one's reason where none can be fused.
+// Throws the reason for the first operation if none can be fused.
 void require_fusion(const StudyContext& context) {
   std::string problem;
   for (const Operation& operation : context.operations) {
@@ -307,8 +304,7 @@ std::vector<Arm> fusion_arms(const StudyContext& context) {
           fusion_arm(kFused, true, QueueMode::eager), fusion_arm(kFusedGraph, true, QueueMode::graph)};
 }
 
-// On a GPU the end of ResNet-50's first stage, 98 MiB of it, which no cache holds from one launch to the
-// next.
+// On a GPU: the end of ResNet-50's first stage, 98 MiB, which no cache holds from one launch to the next.
 std::string fusion_subject(const DeviceDescription& device) {
   return device.capabilities.is_host
              ? "chain:[conv2d:n=1,c=64,hw=56,k=64,rs=3,pad=1][bias_add:n=1,c=64,hw=56][relu:count=200704]"
@@ -328,7 +324,7 @@ Remedy fusion_remedy(const std::string& arm) {
       "js.compare, of both as functions, says what it gives."};
 }
 
-// Of the first operation that was fused.
+// Reports the bytes of the first fused operation.
 std::string bytes_sentence(const ComparisonRecord& record) {
   for (const Comparison& comparison : record.comparisons) {
     const Operation* separate = operation_of(comparison.first.subject);
@@ -387,7 +383,7 @@ std::vector<std::string> fusion_answer(const ComparisonRecord& record) {
 
 }  // namespace
 
-// advise tries what is fused alone, as graphs are a study of their own. It looks at a network's operations
+// advise tries only fused launches, as graphs are a study of their own. It looks at a network's operations
 // one by one, which have no neighbours to be fused with.
 Study fusion() {
   return {.id = "fusion",

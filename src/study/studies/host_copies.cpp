@@ -9,13 +9,13 @@
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
-// Pinned. Varies how the host's side of a copy is allocated: as malloc gives it (pageable), page-locked by
-// the driver (pinned), page-locked later and once (registered) or in each launch (registered_anew: pinning,
-// copying and releasing, which the host's time holds), or page-locked and read or written by a kernel
-// (mapped); where the host has several NUMA nodes, also from which of them pinned memory comes. Reports time
-// by size, so that one sees from which size on each pays. Can go wrong: pinning itself takes long, and only
-// registered_anew has it in its times; page-locked memory is missing elsewhere; a mapped copy keeps the GPU's
-// processors busy. Copies of a GiB take half a minute each and are no part of the study's own subject.
+// Study of pinned memory. It varies how the host side of a copy is allocated: by malloc (pageable),
+// page-locked by the driver (pinned), page-locked later, once (registered) or in each launch
+// (registered_anew: the host's time includes pinning, copying and releasing), or page-locked and accessed by
+// a kernel (mapped); with several NUMA nodes, also the node of pinned memory. It reports time by size, which
+// shows from which size on each pays. Limits: pinning itself takes long, and only registered_anew includes
+// it; page-locked memory is missing elsewhere; a mapped copy keeps the GPU's processors busy. Copies of a GiB
+// take half a minute each and are not in the default subject.
 
 namespace jitterscope::study::studies {
 namespace {
@@ -29,7 +29,7 @@ bool is_host_copy(const Operation& operation) {
   return copy != nullptr && copy->kind != CopyKind::d2d;
 }
 
-// A launch that pins is the host's work: recordings, which read the others alike, cannot hold it.
+// A launch that pins memory is the host's work: recordings, which read the other arms, cannot contain it.
 Arm pinned_arm(HostMemory memory, std::int64_t node = -1) {
   std::string name(to_string(memory));
   if (node >= 0) name += fmt::format("{}{}", kOnNode, node);
@@ -67,12 +67,12 @@ const Copy& copy_of(const Comparison& comparison) {
 
 std::int64_t size_of(const Comparison* comparison) { return copy_of(*comparison).bytes; }
 
-// With memory from where the system takes it.
+// True for this kind of memory, placed by the system.
 bool is_of(const Comparison& comparison, HostMemory memory) {
   return copy_of(comparison).memory == memory && copy_of(comparison).node < 0;
 }
 
-// Comparisons of one arm in which it is shown to be faster, the smallest size first.
+// Returns an arm's comparisons in which it is shown to be faster, the smallest size first.
 std::vector<const Comparison*> sizes_that_pay(const ComparisonRecord& record, HostMemory memory) {
   std::vector<const Comparison*> sizes;
   for (const Comparison& comparison : record.comparisons) {
@@ -84,7 +84,7 @@ std::vector<const Comparison*> sizes_that_pay(const ComparisonRecord& record, Ho
   return sizes;
 }
 
-// The smallest size from which on it is faster at every larger one; null where the largest is not.
+// Returns the smallest size from which on it is faster at all larger ones; null if it is not at the largest.
 const Comparison* pays_from(const ComparisonRecord& record, HostMemory memory) {
   std::vector<const Comparison*> all;
   for (const Comparison& comparison : record.comparisons) {
@@ -156,7 +156,7 @@ std::vector<std::string> other_ways(const ComparisonRecord& record) {
   return sentences;
 }
 
-// "Copies of 256 MiB take 5.0 ms from NUMA node 0, 7.1 ms from NUMA node 1."
+// Returns "Copies of 256 MiB take 5.0 ms from NUMA node 0, 7.1 ms from NUMA node 1."
 std::vector<std::string> times_by_node(const ComparisonRecord& record) {
   const auto is_by_node = [](const Comparison& comparison) {
     return copy_of(comparison).node >= 0 && has_time(comparison);
@@ -209,10 +209,10 @@ Study pinned() {
           .answer = pinned_answer};
 }
 
-// Overlap. Varies into how many pieces a copy to the device, the work and the copy back are cut, and over how
-// many streams the pieces are spread. Reports the time of all, and how much of the copies' time is hidden
-// behind other pieces. Can go wrong: pageable memory cannot be copied beside anything, so both sides are
-// pinned here; small pieces use neither link nor device well.
+// Overlap study. It varies into how many pieces a copy to the device, the work and the copy back are cut, and
+// over how many streams the pieces are spread. It reports the total time, and how much of the copies' time is
+// hidden behind other pieces. Limits: pageable memory cannot be copied beside other work, so both sides are
+// pinned; small pieces use neither link nor device well.
 
 namespace {
 
@@ -278,7 +278,7 @@ std::vector<Arm> overlap_arms(const StudyContext& context) {
   return arms;
 }
 
-// On an H200 its product takes about as long as each of the two copies.
+// On an H200 this product takes about as long as each of the two copies.
 std::string overlap_subject(const DeviceDescription&) { return "linear:n=16Ki,in=1024,out=1024"; }
 
 Remedy overlap_remedy(const std::string& arm) {
@@ -292,7 +292,8 @@ Remedy overlap_remedy(const std::string& arm) {
           "Both sides of the copies are pinned here; from pageable memory nothing overlaps."};
 }
 
-// What the copies take one after the other is all but the work; what a pipeline saves of that is hidden.
+// The copies' time is the total without overlap minus the work; the hidden share is what a pipeline saves of
+// it.
 std::string hidden_sentence(const ComparisonRecord& record, const Comparison& best, const Comparison& alone) {
   const double copies = 1.0 - alone.time.ratio;
   const double hidden = (1.0 - best.time.ratio) / copies;
@@ -308,7 +309,7 @@ bool is_pipeline(const ComparisonRecord& record, const Comparison& comparison) {
 }
 
 std::vector<std::string> overlap_answer(const ComparisonRecord& record) {
-  // Without copies is less work: it is there to tell what they take.
+  // The arm without copies does less work: it only shows the copies' time.
   ComparisonRecord pipelines = record;
   std::erase_if(pipelines.comparisons,
                 [&](const Comparison& comparison) { return !is_pipeline(record, comparison); });

@@ -8,9 +8,9 @@
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
-// Layout. Varies how tensors of images are stored, without and with the conversions at the borders. Reports
-// the time of each layer, and of all. Can go wrong: each layer pays both of its conversions here, as one does
-// whose neighbours keep the layout that the work has; a network that is converted as a whole pays once.
+// Layout study. It varies how image tensors are stored, without and with conversions at the borders, and
+// reports the time of each layer and of all. Limit: each layer pays for both of its conversions here, like a
+// layer whose neighbours keep the original layout; a network converted as a whole pays once.
 
 namespace jitterscope::study::studies {
 namespace {
@@ -52,7 +52,7 @@ Operation in_layout(const Operation& operation, Layout layout) {
   return {parameters};
 }
 
-// The images that an operation reads first, and those that it writes first; a gradient of weights is none.
+// The images that an operation reads first and writes first; a gradient of weights is no image.
 struct Borders {
   Convert read;
   std::optional<Convert> written;
@@ -89,8 +89,8 @@ Operation conversion(Convert images, Layout from, Layout to, DataType dtype) {
   return {images};
 }
 
-// Of several inputs the first, as a chain hands on no other: a gradient's second one is that which forward
-// has left in the layer's layout, and as a rule as large.
+// Converts only the first input, because a chain passes no other. A gradient's second input was left in the
+// layer's layout by forward, and is mostly as large.
 Operation with_conversions(const Operation& operation, Layout layout) {
   const Layout own = layout_of(operation);
   if (own == layout) return operation;
@@ -107,7 +107,7 @@ Arm layout_arm(Layout layout) {
           [layout](OperationTrial& trial) { trial.operation = in_layout(trial.operation, layout); }};
 }
 
-// No remedy: the layout without conversions is one, for a network whose layers all have it.
+// Not a remedy. The layout without conversions is the remedy, for a network in which all layers have it.
 Arm converted_arm(Layout layout) {
   return {
       .name = std::string(to_string(layout)) + kConverted,
@@ -134,7 +134,7 @@ Remedy layout_remedy(const std::string& arm) {
       "Where a layer wants the other layout, converting costs a copy, which is not in these times."};
 }
 
-// Of one operation, or of a network's layers together: what conversions leave of a gain. Else nothing.
+// Says what conversions leave of a gain, for one operation or a network's total; else empty.
 std::string conversions_sentence(const ComparisonRecord& record) {
   const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
   if (outcomes.size() != 2 || outcomes[0].verdict != EffectVerdict::faster) return {};
@@ -180,9 +180,9 @@ Study layout() {
           .answer = layout_answer};
 }
 
-// Engine. Varies who chooses among a library's engines: PyTorch's heuristic, its timing of ten, or a careful
-// timing of all. Reports time. Can go wrong: PyTorch's timing takes another engine from time to time, so that
-// processes differ by more than they else do.
+// Engine study. It varies who chooses among a library's engines: PyTorch's heuristic, its timing of ten, or a
+// careful timing of all; it reports time. Limit: PyTorch's timing sometimes takes another engine, so
+// processes differ by more than usual.
 
 namespace {
 

@@ -10,17 +10,17 @@
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
-// Access. Varies where neighbouring threads find their elements: next to each other in pieces of 4, 8 and 16
-// bytes, some elements apart, one element further than memory's sectors begin, anywhere. Reports time and the
-// rate in bytes that were needed. Can go wrong: arrays that fit into a cache show the cache; each arm copies
-// the same elements, which the reference shows.
+// Access study. It varies where neighbouring threads find their elements: adjacent in pieces of 4, 8 and 16
+// bytes, some elements apart, shifted by one element from memory's sectors, or anywhere. It reports time and
+// the rate in needed bytes. Limits: arrays that fit into a cache show the cache; each arm copies the same
+// elements, which the reference verifies.
 
 namespace jitterscope::study::studies {
 namespace {
 
 constexpr const char* kCoalesced = "coalesced<float>";
 
-// One arm's kernel; `width` elements are moved at once, and a thread moves four times as many.
+// The kernel of one arm. `width` elements are moved at once, and a thread moves four times as many.
 struct Pattern {
   const char* name;
   const char* function;
@@ -40,7 +40,7 @@ constexpr Pattern kPatterns[] = {
 };
 constexpr std::int64_t kEach = 4, kWidest = 4;
 
-// As @access has it: n, step, x, y.
+// Returns the kernel if it has the arguments of @access: n, step, x, y; else null.
 const CudaKernel* coalesced_kernel(const Operation& operation) {
   constexpr std::size_t kArguments = 4;
   const auto* kernel = std::get_if<CudaKernel>(&operation.parameters());
@@ -97,7 +97,7 @@ std::string rate_of_side(const ComparedSide& side) {
   return rate_text(side.amount->count / (side.time.median.value() * 1e-9), "B/s");
 }
 
-// What memory moved for what the worst pattern needed, where that was counted.
+// Reports the counted memory traffic of the worst pattern, if it was counted.
 std::string moved_sentence(const ComparisonRecord& record, const Comparison& worst) {
   if (!worst.first.counters || !worst.second.counters) return {};
   const auto moved = moved_bytes(worst.second.counters->reading);
@@ -108,7 +108,7 @@ std::string moved_sentence(const ComparisonRecord& record, const Comparison& wor
                      bytes_text(*moved), bytes_text(*least), record.alternatives.front());
 }
 
-// Of one copy: what the coalesced one gets, what the worst gets, and whether wider pieces gain.
+// For one copy: reports the coalesced rate, the worst rate, and whether wider pieces gain.
 std::vector<std::string> access_answer(const ComparisonRecord& record) {
   if (std::string note = simulation_note(record.device); !note.empty()) return {std::move(note)};
   std::vector<const Comparison*> right;
@@ -172,10 +172,10 @@ Study access() {
           .answer = access_answer};
 }
 
-// Tiling. Varies how a product of matrices uses shared memory: not at all, by tiles of several sizes, by a
-// tile whose reads fall into one bank, and by the same one with a column more. Reports time and the error of
-// each result. Can go wrong: caches do part of what tiles do, so that small tiles may gain nothing; products
-// of the size of a library's tiles belong to the library.
+// Tiling study. It varies how a matrix product uses shared memory: not at all, by tiles of several sizes, by
+// a tile whose reads fall into one bank, and by that tile with an extra column. It reports time and each
+// result's error. Limits: caches do part of the work of tiles, so small tiles may gain nothing; products of
+// the size of a library's tiles belong to the library.
 
 namespace {
 
@@ -184,7 +184,7 @@ constexpr const char* kConflicts = "conflicts";
 constexpr const char* kPadded = "padded";
 constexpr std::int64_t kLargestTile = 32;
 
-// The side of the matrices: the first argument, a number; after it a, b and c.
+// Returns the side of the matrices: the first argument, a number, followed by a, b and c. 0 if there is none.
 std::int64_t side_of(const CudaKernel& kernel) {
   constexpr std::size_t kArguments = 4;
   if (kernel.kernel != kPlain || kernel.arguments.size() != kArguments) return 0;
@@ -255,7 +255,7 @@ std::vector<std::string> tiling_answer(const ComparisonRecord& record) {
   const ArmOutcome* padded = tiling_outcome(outcomes, kPadded);
   const bool of_one_product = std::ranges::count(outcomes, std::size_t{1}, &ArmOutcome::alternative) <= 1;
   if (conflicts != nullptr && padded != nullptr && of_one_product) {
-    // Each was compared with the first: together their intervals hold the ratio of the two.
+    // Each was compared with the first arm; both intervals together bound their ratio.
     const double ratio = conflicts->time.ratio / padded->time.ratio;
     const double low = conflicts->time.low / padded->time.high;
     if (ratio > 1.0 + record.margin && low > 1.0) {
@@ -288,18 +288,18 @@ Study tiling() {
           .answer = tiling_answer};
 }
 
-// Hierarchy. Varies where loads are served: shared memory, the caches, memory, the host. Reports how long one
-// load takes that the next one waits for, and how many bytes a second all processors read together; and how
-// many atomic additions they do. The arms do unlike things, so that none is faster than another. Can go
-// wrong: what a level holds is guessed from the size of the last-level cache; loads that miss the translation
-// of addresses take longer, as rings of hundreds of megabytes do.
+// Hierarchy study. It varies where loads are served: shared memory, caches, memory, host. It reports the
+// latency of dependent loads, the bandwidth of all processors together, and the rate of atomic additions. The
+// arms do different things, so none is faster than another. Limits: the capacity of each level is guessed
+// from the size of the last-level cache; loads that miss the TLB take longer, as in rings of hundreds of
+// megabytes.
 
 namespace {
 
 constexpr const char* kCarried = "@hierarchy";
-// On GPUs from A100 on the L2 has two halves, and a processor finds in the nearer one what fits there. More
-// than that comes from the farther one: on an H100 PCIe a load takes 151 ns in rings of up to 20 MB, and 271
-// ns in rings of 35 to 47 MB (gpu-benches, gpu-latency/h100_pcie.txt).
+// From A100 on, the L2 has two halves, and a processor finds in the nearer half what fits there. The rest
+// comes from the farther one: on an H100 PCIe a load takes 151 ns in rings of up to 20 MB, and 271 ns in
+// rings of 35 to 47 MB (gpu-benches, gpu-latency/h100_pcie.txt).
 constexpr const char* kNear = "L2: latency";
 constexpr const char* kFar = "L2, far half: latency";
 constexpr const char* kHostLatency = "host copy: latency";
@@ -308,12 +308,12 @@ constexpr std::int64_t kKibi = 1024, kMebi = kKibi * kKibi;
 constexpr std::int64_t kCell = 8;   // bytes of an address in a ring
 constexpr std::int64_t kWord = 16;  // bytes that a thread reads at once
 
-// Names are short enough to stand in a table.
+// Names are short enough for a table.
 struct Level {
   std::string name, operation;
 };
 
-// A ring of `lines` lines, and behind it as many bytes as are to push it out of a cache.
+// A ring of `lines` lines, followed by `push_out` bytes that evict it from a cache.
 std::string chase_text(const std::string& file, const char* kernel, const char* reference, std::int64_t lines,
                        std::int64_t line, std::int64_t push_out, std::int64_t loads, std::int64_t blocks,
                        std::int64_t threads) {
@@ -324,7 +324,7 @@ std::string chase_text(const std::string& file, const char* kernel, const char* 
       (lines * line + push_out) / kCell);
 }
 
-// `bytes` for each block, read `repeats` times; an odd number, as an even one leaves nothing to compare.
+// Reads `bytes` in each block `repeats` times; the number is odd, as an even one leaves nothing to compare.
 std::string stream_text(const std::string& file, const char* kernel, std::int64_t bytes, bool apart,
                         std::int64_t repeats, std::int64_t blocks, std::int64_t threads) {
   return fmt::format(
@@ -345,15 +345,16 @@ std::int64_t power_of_two_up_to(std::int64_t bytes) {
       std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1))));
 }
 
-// Some milliseconds at most for each, so that the launch, 1 to 3 µs, is a few thousandths of it. The far
-// half's ring and what pushes it out of the nearer half fill three quarters of the L2: each thread first
-// reads 300 lines of 37.5 MiB, which wait for each other only in part, a hundredth of the 32,768 that follow.
-// (A ring of three quarters, read and then followed, was found in the nearer half as often as not: 190 ns on
+// Each takes some milliseconds at most, so that the launch, 1 to 3 µs, is a few thousandths of it. The far
+// half's ring and the bytes that evict it from the nearer half fill three quarters of the L2. Each thread
+// first reads 300 lines of 37.5 MiB, which wait for each other only in part: a hundredth of the 32,768 loads
+// that follow. (A ring of three quarters without eviction was in the nearer half as often as not: 190 ns on
 // an H200.)
 std::vector<Level> gpu_levels(const DeviceDescription& device, const std::string& file) {
   constexpr std::int64_t kLine = 128, kThreads = 1024;
   const std::int64_t cache = std::max(device.last_level_cache.value(), kMebi);
-  const std::int64_t processors = device.processors, full = 2 * processors;  // two blocks of 1024 on each
+  const std::int64_t processors = device.processors,
+                     full = 2 * processors;  // two blocks of 1024 threads on each
   const std::int64_t in_cache = power_of_two_up_to(cache / 8), beyond = 8 * power_of_two_up_to(cache);
   return {
       {"shared memory: latency",
@@ -378,7 +379,7 @@ std::vector<Level> gpu_levels(const DeviceDescription& device, const std::string
   };
 }
 
-// Caches that every CPU of today has at least; one thread of a block on each core.
+// Uses cache sizes that every current CPU has at least, and one thread of a block on each core.
 std::vector<Level> cpu_levels(const DeviceDescription& device, const std::string& file) {
   constexpr std::int64_t kLine = 64;
   const std::int64_t cache = std::max(device.last_level_cache.value(), 4 * kMebi);
@@ -483,7 +484,7 @@ double bytes_per_second(const ComparedSide& side) {
 
 Nanoseconds time_of_a_load(const ComparedSide& side) { return side.time.median / side.amount->count; }
 
-// "1.2 ns (L1), 4 ns (L2)", of the outcomes that count in that unit.
+// Returns "1.2 ns (L1), 4 ns (L2)", for the outcomes counted in that unit.
 std::string outcomes_text(const std::vector<LevelOutcome>& outcomes, Amount::Unit unit) {
   std::vector<std::string> parts;
   for (const auto& [name, side] : outcomes) {

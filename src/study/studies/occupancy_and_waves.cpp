@@ -7,10 +7,10 @@
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
-// Occupancy. Varies how many threads of a kernel of the user's make a block, with as many threads in all, and
-// how much shared memory a block takes, so that fewer run at once. Reports time, and how full a processor is.
-// Can go wrong: a kernel whose threads work together in a block, or that is written for one size of it,
-// computes something else in another; a reference shows that.
+// Occupancy study. It varies how many threads of the user's kernel make a block, with the same total, and how
+// much shared memory a block takes, so that fewer run at once. It reports time and occupancy. Limit: a kernel
+// whose threads cooperate in a block, or that is written for one block size, computes something else with
+// another; a reference shows that.
 
 namespace jitterscope::study::studies {
 namespace {
@@ -31,7 +31,7 @@ Arm occupancy_arm(std::int64_t threads) {
           }};
 }
 
-// Memory that the kernel does not use, so that a processor has room for fewer blocks.
+// Allocates memory that the kernel does not use, so that a processor has room for fewer blocks.
 Arm shared_arm(std::int64_t bytes) {
   return {fmt::format("shared={}Ki", bytes / 1024), [bytes](OperationTrial& trial) {
             CudaKernel kernel = std::get<CudaKernel>(trial.operation.parameters());
@@ -40,7 +40,7 @@ Arm shared_arm(std::int64_t bytes) {
           }};
 }
 
-// More threads than asked for could write beside a buffer, so blocks have to part them evenly.
+// More threads than asked for could write outside of a buffer, so blocks must divide them evenly.
 bool parts_evenly(const StudyContext& context, std::int64_t threads) {
   return std::ranges::all_of(context.operations, [&](const Operation& operation) {
     const auto& kernel = std::get<CudaKernel>(operation.parameters());
@@ -121,10 +121,10 @@ Study occupancy() {
           .answer = occupancy_answer};
 }
 
-// Waves. Varies how many blocks share the same work: as many as run at once (a wave), a hundredth more, half
-// a wave more, and two waves. Reports time: each block then has less to do, but blocks that are left over run
-// alone. Can go wrong: the kernel has to compute the same with any grid, which its reference shows; the grid
-// that the user gives has to be one wave.
+// Waves study. It varies how many blocks share the same work: as many as run at once (a wave), a hundredth
+// more, half a wave more, and two waves. It reports time: with more blocks each has less to do, but leftover
+// blocks run alone. Limits: the kernel must compute the same with any grid, which its reference shows; the
+// user's grid must be one wave.
 
 namespace {
 
@@ -155,7 +155,7 @@ std::vector<Arm> waves_arms(const StudyContext&) {
   return arms;
 }
 
-// A block on each processor, and 96 elements for each of its threads: parted by 1.5 and by 2 as well.
+// A block on each processor, with 96 elements for each thread, which can be divided by 1.5 and 2.
 std::string waves_subject(const DeviceDescription& device) {
   constexpr std::int64_t kElements = 96, kThreads = 1024;
   return fmt::format(

@@ -1,7 +1,7 @@
-// Precision. Varies the data type of all tensors, and of products alone, as torch.autocast does. Reports
-// time, and the error of each result against float64 from the inputs of the finest type, so that rounding the
-// inputs counts. Can go wrong: a network may need more than its layers' errors show (loss scaling, sums that
-// overflow f16), and autocast converts less between layers than in front of each, as here.
+// Precision study. It varies the data type of all tensors, and of products alone, as torch.autocast does. It
+// reports time, and each result's error against float64 from inputs of the finest type, so that rounding of
+// the inputs counts. Limits: a network may need more than its layers' errors show (loss scaling, sums that
+// overflow f16), and autocast converts less between layers than before each layer, as here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool is_product(const Operation& operation) {
          std::holds_alternative<Linear>(parameters);
 }
 
-// TF32 is a way to multiply: what multiplies nothing stays in f32.
+// TF32 is a way to multiply: operations without products stay in f32.
 Operation in_type(const Operation& operation, DataType dtype) {
   return operation.with_dtype(dtype == DataType::tf32 && !is_product(operation) ? DataType::f32 : dtype);
 }
@@ -41,8 +41,7 @@ bool are_all_in(DataType dtype, const std::vector<Operation>& operations) {
       operations, [&](const Operation& operation) { return in_type(operation, dtype) == operation; });
 }
 
-// The work as it is: "f16", or "tf32+f32" where PyTorch runs convolutions in the one and the rest in the
-// other.
+// The original work: "f16", or "tf32+f32" if PyTorch runs convolutions in tf32 and the rest in f32.
 Arm arm_as_it_is(const std::vector<Operation>& operations) {
   for (const DataType dtype : {DataType::f64, DataType::f32, DataType::tf32, DataType::bf16, DataType::f16}) {
     if (are_all_in(dtype, operations)) return {std::string(to_string(dtype)), [](OperationTrial&) {}};
@@ -59,8 +58,8 @@ bool is_stored_as_f32(const Operation& operation) {
   return operation.dtype() == DataType::f32 || operation.dtype() == DataType::tf32;
 }
 
-// Autocast keeps these in f32; what else is no product computes in the type that a product before it has
-// left.
+// Autocast keeps these in f32. Other operations that are no products compute in the type left by the product
+// before them.
 bool stays_in_f32(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   return std::holds_alternative<Softmax>(parameters) || std::holds_alternative<LayerNorm>(parameters) ||
@@ -71,8 +70,8 @@ Operation converted(const Operand& operand, DataType from, DataType to) {
   return Operation(Convert{.w = operand.count, .dtype = from, .to_dtype = to});
 }
 
-// The first input is converted, and not the second: that is the weights, whose conversion autocast keeps for
-// all passes until they change. Gradients come in the lower type, and leave as f32, as what forward has
+// Converts the first input. The second one is the weights, whose conversion autocast keeps for all passes
+// until they change. Gradients arrive in the lower type and leave as f32, like the inputs that forward
 // converted.
 Operation as_autocast(const Operation& operation, DataType dtype) {
   if (!is_stored_as_f32(operation) || stays_in_f32(operation)) return operation;
@@ -86,9 +85,9 @@ Operation as_autocast(const Operation& operation, DataType dtype) {
   return Operation(Chain{.steps = {converted(operands.front(), DataType::f32, dtype), lower}});
 }
 
-// No remedy: the type without conversions is one, whose lines are autocast's or the model's own. In a network
-// most layers read what the one before has left in the lower type, and this arm would charge each with a
-// conversion.
+// Not a remedy. The type without conversions is the remedy, with autocast's lines or the model's own. In a
+// network most layers read the lower type left by the layer before, and this arm would charge each of them
+// with a conversion.
 Arm autocast_arm(DataType dtype) {
   return {.name = std::string(kAutocast) + std::string(to_string(dtype)),
           .apply = [dtype](OperationTrial& trial) { trial.operation = as_autocast(trial.operation, dtype); },
@@ -151,7 +150,7 @@ Remedy precision_remedy(const std::string& arm) {
               (is_f16 ? scaler : "")};
 }
 
-// Of one operation, or of a network's layers together: what is left where the fastest type is autocast's, and
+// For one operation or a network's total: says what is left of the gain if the fastest type is autocast's and
 // each product converts.
 std::string autocast_sentence(const ComparisonRecord& record) {
   const std::vector<ArmOutcome> outcomes = right_outcomes(record);

@@ -9,7 +9,7 @@
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
-// Whether launches over several streams ran side by side, by the trace, and what that gained.
+// Studies of streams: spreading launches over several, and priorities.
 
 namespace jitterscope::study::studies {
 
@@ -20,27 +20,27 @@ struct TracedArm {
   KernelConcurrency at_once;
 };
 
-/// One operation, spread over streams by all arms.
+/// One operation in all arms, which spread it over streams.
 struct SpreadOutcome {
-  std::string name;               ///< of what each launch does
+  std::string name;               ///< text of each launch's operation
   bool is_faster = false;         ///< with one of the arms
-  bool is_undecided = false;      ///< with one of them, whether it is
-  std::vector<TracedArm> traced;  ///< arms behind the first; empty where kernels were not traced
-  std::string not_traced;         ///< why, where they were to be
+  bool is_undecided = false;      ///< with one of the arms
+  std::vector<TracedArm> traced;  ///< the arms after the first; empty if kernels were not traced
+  std::string not_traced;         ///< why requested traces are missing
 };
 
-/// In the order in which they were compared; arms that failed or computed something else are left out.
+/// Returns the outcomes in the order of comparison, without arms that failed or computed something else.
 std::vector<SpreadOutcome> spread_outcomes(const ComparisonRecord& record);
 
-/// Sentences: how many kernels ran at once, where none did though there were streams for it, and where some
-/// did and nothing was gained. Or that kernels could not be traced, and why.
+/// Returns sentences: how many kernels ran at once, where none did in spite of several streams, and where
+/// some did without a gain; or why kernels could not be traced.
 std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>& outcomes);
 
-// Streams. Varies over how many streams 16 launches of the same work are spread, each with operands of its
-// own. Reports the time of all 16, by size where the study chooses the work, and by a trace behind the times
-// how many kernels ran at once. Can go wrong: a launch that fills the device leaves no room beside it, so
-// streams help small work only; and the host must launch faster than the device works, which is given here,
-// as all launches wait behind a gate.
+// Streams study. It varies over how many streams 16 launches of the same work are spread, each with its own
+// operands. It reports the total time, for the default subject by size, and from a trace after the times how
+// many kernels ran at once. Limits: a launch that fills the device leaves no room for others, so streams only
+// help small work; and the host must launch faster than the device works, which is given here, since all
+// launches are held first.
 
 namespace {
 
@@ -86,7 +86,7 @@ Remedy streams_in_cuda(const std::string& arm) {
       "In CUDA"};
 }
 
-// Of several sizes, those for which no number of streams is faster, where all are decided.
+// For several sizes: names those for which no number of streams is faster, if all are decided.
 std::string sizes_without_gain(const std::vector<SpreadOutcome>& sizes) {
   if (std::ranges::none_of(sizes, &SpreadOutcome::is_faster)) return {};
   std::vector<std::string> names;
@@ -97,7 +97,7 @@ std::string sizes_without_gain(const std::vector<SpreadOutcome>& sizes) {
     is_any_traced = is_any_traced || !size.traced.empty();
   }
   if (names.empty()) return {};
-  // Where there is a trace, it says why.
+  // A trace's sentences give the reason.
   return "No number of streams helps " + joined(names) +
          (is_any_traced ? "." : ": one launch keeps the device busy by itself.");
 }
@@ -129,11 +129,10 @@ Study streams() {
           .answer = streams_answer};
 }
 
-// Priorities. Varies whether a short chain of launches has a stream of high priority, while blocks on another
-// stream keep all processors busy. Reports the time from its start to its end. Can go wrong: a priority
-// decides which block comes next and stops none that runs, so the gain goes by the length of the load's
-// blocks: here 10 us. Stopping what is left of the load takes some us, which are in all times under load: the
-// answer says so.
+// Priorities study. It varies whether a short chain of launches has a stream of high priority while blocks on
+// another stream keep all processors busy, and reports the chain's time. Limits: a priority decides which
+// block comes next and stops no running block, so the gain depends on the length of the load's blocks, here
+// 10 us. Stopping the rest of the load takes some us, which are in all times under load; the answer says so.
 
 namespace {
 
@@ -205,7 +204,7 @@ Study priorities() {
 
 namespace {
 
-// The end of one kernel beside the start of the next is not yet side by side.
+// Kernels that only overlap at an end and a start are below this.
 constexpr double kSideBySide = 1.1;
 
 double mean_of_arm(const TracedArm& arm) { return arm.at_once.mean_at_once; }
@@ -218,7 +217,7 @@ bool ran_side_by_side(const SpreadOutcome& outcome) { return most_of(outcome) >=
 
 bool gains_nothing(const SpreadOutcome& outcome) { return !outcome.is_faster && !outcome.is_undecided; }
 
-// Of a network there may be hundreds.
+// Shortens a list, as a network may have hundreds.
 std::string few_of(const std::vector<std::string>& all, const char* separator) {
   constexpr std::size_t kFew = 4;
   std::vector<std::string> few(all.begin(),
@@ -239,12 +238,12 @@ std::vector<SpreadOutcome> chosen(const std::vector<SpreadOutcome>& outcomes, co
   return found;
 }
 
-// " of A, B" where the sentence is not about all that was asked of.
+// Returns " of A, B" if the sentence is not about everything asked for.
 std::string of_which(const std::vector<SpreadOutcome>& some, std::size_t all) {
   return all == 1 || some.size() == all ? std::string() : " of " + few_of(names_of(some), ", ");
 }
 
-// Every arm of the one operation that there is.
+// Reports every arm of a single operation.
 std::string arms_sentence(const SpreadOutcome& outcome) {
   std::string text;
   for (const TracedArm& arm : outcome.traced) {
@@ -256,7 +255,7 @@ std::string arms_sentence(const SpreadOutcome& outcome) {
   return text + '.';
 }
 
-// Of each operation the fastest arm, or the one with most at once where none is faster.
+// Reports for each operation the fastest arm, or the one with the most kernels at once if none is faster.
 std::string operations_sentence(const std::vector<SpreadOutcome>& outcomes) {
   std::vector<std::string> each;
   for (const SpreadOutcome& outcome : outcomes) {
@@ -308,7 +307,7 @@ std::vector<SpreadOutcome> spread_outcomes(const ComparisonRecord& record) {
     outcome.is_undecided = outcome.is_undecided || comparison.verdict == EffectVerdict::undecided;
     const std::string& arm = record.alternatives[comparison.alternative];
     const ComparedSide& side = comparison.second;
-    // Under further conditions it is the same trace.
+    // Further conditions have the same trace.
     const bool is_new = std::ranges::find(outcome.traced, arm, &TracedArm::arm) == outcome.traced.end();
     if (side.concurrency && is_new) outcome.traced.push_back({arm, comparison.time.ratio, *side.concurrency});
     if (side.without_kernels) outcome.not_traced = side.without_kernels->reason;

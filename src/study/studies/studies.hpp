@@ -1,4 +1,4 @@
-// One file for each study; here is what they have in common.
+// The studies, one function for each, and their common helpers.
 #pragma once
 
 #include <functional>
@@ -30,34 +30,32 @@ Study allocator();
 Study fragmentation();
 Study fusion();
 
-// What the studies share that put several launches on the device as one.
-
-/// Throws UsageError where the device runs one launch after the other.
+/// Throws UsageError if the device runs one launch after the other.
 void require_streams(const StudyContext& context);
 
-/// Whether it can be a step of a chain whose launches return before their work is done.
+/// True if it can be a step of a chain whose launches return before their work is done.
 bool can_be_step(const Operation& operation);
 
-/// The work as a chain that is made of it.
+/// Makes an arm that runs the work as the chain that `make` returns.
 Arm chain_arm(std::string name, Instrument instrument, std::function<Chain(const Operation&)> make);
 
-/// Of the first conditions, that of an arm; null where it has no time.
+/// Returns an arm's comparison in the first conditions; null if it has no time.
 const Comparison* comparison_with(const ComparisonRecord& record, const std::string& arm);
 
-/// What the second side takes longer than the first one.
+/// Returns how much longer the second side takes than the first.
 Nanoseconds added_time(const Comparison& comparison);
 
 }  // namespace jitterscope::study::studies
 
-// The number of samples that a launch takes.
+// The batch of an operation: the number of samples that a launch takes.
 
 namespace jitterscope::study {
 
-/// Null where that is none of its parameters: a product of weights, a step of an optimizer.
+/// Returns null if it is none of the parameters, as in an optimizer step.
 std::int64_t* batch_of(Operation::Parameters& parameters);
 
 bool has_batch(const Operation&);
-/// As one launch of so many times the samples; it has a batch.
+/// Returns an operation on this many times the samples; it must have a batch.
 Operation with_larger_batch(const Operation&, std::int64_t factor);
 
 }  // namespace jitterscope::study

@@ -38,11 +38,11 @@ TEST_F(CpuQueueTest, RunsAtOnceWhileTheGateIsOpen) {
 }
 
 TEST_F(CpuQueueTest, HoldsWorkBehindTheGateAndKeepsItsOrder) {
-  queue_.close_gate();
+  queue_.hold();
   queue_.launch(second_);
   queue_.launch(first_);
   EXPECT_THAT(ran_, IsEmpty());
-  queue_.open_gate();
+  queue_.release();
   queue_.launch(second_);
   EXPECT_THAT(ran_, ElementsAre(2, 1, 2));
   queue_.wait();
@@ -59,10 +59,10 @@ class InRows final : public Workload {
 TEST_F(CpuQueueTest, RowsOfLaunchesAreOneCall) {
   InRows work;
   queue_.launch_in_a_row(work, 5);
-  queue_.close_gate();
+  queue_.hold();
   queue_.launch_in_a_row(work, 3);
   queue_.launch(work);
-  queue_.open_gate();
+  queue_.release();
   queue_.wait();
   const auto recording = queue_.record([&](Queue& queue) { queue.launch_in_a_row(work, 7); });
   queue_.replay(*recording);
@@ -73,7 +73,7 @@ TEST_F(CpuQueueTest, AClosedGateHoldsNoOtherQueue) {
   const auto device = open_cpu_device();
   const auto one = device->make_queue();
   const auto other = device->adopt_queue(nullptr);
-  one->close_gate();
+  one->hold();
   one->launch(first_);
   const Mark before = other->mark();
   other->launch(second_);
@@ -81,7 +81,7 @@ TEST_F(CpuQueueTest, AClosedGateHoldsNoOtherQueue) {
   other->wait();
   EXPECT_THAT(ran_, ElementsAre(2));
   EXPECT_GE(other->elapsed(before, behind), Nanoseconds(0));
-  one->open_gate();
+  one->release();
   one->wait();
   EXPECT_THAT(ran_, ElementsAre(2, 1));
 }
@@ -92,10 +92,10 @@ TEST_F(CpuQueueTest, ACpuHasNoStreams) {
 }
 
 TEST_F(CpuQueueTest, WhatFailsBehindTheGateIsThrownByWait) {
-  queue_.close_gate();
+  queue_.hold();
   queue_.launch(broken_);
   queue_.launch(first_);
-  queue_.open_gate();
+  queue_.release();
   EXPECT_THROW(queue_.wait(), FailedError);
   EXPECT_NO_THROW(queue_.wait());
   EXPECT_THAT(ran_, IsEmpty()) << "what was queued behind the failure is dropped";
@@ -104,7 +104,7 @@ TEST_F(CpuQueueTest, WhatFailsBehindTheGateIsThrownByWait) {
 }
 
 TEST_F(CpuQueueTest, WaitingBehindAClosedGateFailsAndOpensIt) {
-  queue_.close_gate();
+  queue_.hold();
   queue_.launch(first_);
   EXPECT_THROW(queue_.wait(), FailedError);
   EXPECT_THAT(ran_, ElementsAre(1));
@@ -114,12 +114,12 @@ TEST_F(CpuQueueTest, WaitingBehindAClosedGateFailsAndOpensIt) {
 TEST_F(CpuQueueTest, MarksMeasureWhatLiesBetween) {
   const auto device = open_cpu_device();
   const auto spin = device->prepare(Operation(Spin{.amount = 300'000}), {});
-  queue_.close_gate();
+  queue_.hold();
   const Mark begin = queue_.mark();
   queue_.launch(*spin);
   const Mark end = queue_.mark();
   EXPECT_THROW(queue_.elapsed(begin, end), FailedError) << "not passed yet";
-  queue_.open_gate();
+  queue_.release();
   queue_.wait_for(end);
   EXPECT_GE(queue_.elapsed(begin, end), Nanoseconds(300'000));
   EXPECT_LE(queue_.elapsed(end, begin), Nanoseconds(-300'000));
@@ -138,11 +138,11 @@ TEST_F(CpuQueueTest, ARecordingRunsOnlyWhenReplayed) {
     queue.launch(second_);
   });
   EXPECT_THAT(ran_, IsEmpty());
-  queue_.close_gate();
+  queue_.hold();
   queue_.replay(*recording);
   queue_.launch(second_);
   EXPECT_THAT(ran_, IsEmpty());
-  queue_.open_gate();
+  queue_.release();
   queue_.wait();
   EXPECT_THAT(ran_, ElementsAre(1, 2, 2));
   queue_.replay(*recording);
@@ -151,7 +151,7 @@ TEST_F(CpuQueueTest, ARecordingRunsOnlyWhenReplayed) {
 
 TEST_F(CpuQueueTest, ARecordingThatFailsLeavesTheQueueUsable) {
   EXPECT_THROW(queue_.record([&](Queue& queue) { queue.wait(); }), UsageError);
-  EXPECT_THROW(queue_.record([&](Queue& queue) { queue.close_gate(); }), UsageError);
+  EXPECT_THROW(queue_.record([&](Queue& queue) { queue.hold(); }), UsageError);
   queue_.launch(first_);
   EXPECT_THAT(ran_, ElementsAre(1));
 }
@@ -163,9 +163,9 @@ TEST_F(CpuQueueTest, ForeignRecordingsAreRefused) {
 
 TEST_F(CpuQueueTest, ProducedNeedsAWorkloadThatProduces) {
   EXPECT_THROW(queue_.set_cache(CacheState::produced, first_), UsageError);
-  queue_.close_gate();
+  queue_.hold();
   queue_.set_cache(CacheState::produced, first_);
-  queue_.open_gate();
+  queue_.release();
   EXPECT_THROW(queue_.wait(), UsageError);
 }
 

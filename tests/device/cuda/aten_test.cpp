@@ -110,7 +110,7 @@ TEST_F(CudaAtenTest, ARecordingWritesToNobodyElsesMemory) {
 
 TEST_F(CudaAtenTest, WhatWaitsForTheGpuOpensTheGateAndIsNotRecorded) {
   const auto prepared = prepare("aten::nonzero(f32[64])", kOnes);
-  queue().close_gate();
+  queue().hold();
   queue().launch(*prepared);
   queue().wait();
   EXPECT_THAT(prepared->read_operand(0), SizeIs(64));

@@ -10,7 +10,7 @@ class CudaCache : public CudaTest {
   Nanoseconds time_in(CacheState state, PreparedOperation& prepared) {
     queue().launch(prepared);
     queue().wait();
-    queue().close_gate();
+    queue().hold();
     std::vector<std::pair<Mark, Mark>> marks;
     for (int i = 0; i < 20; ++i) {
       queue().set_cache(state, prepared);

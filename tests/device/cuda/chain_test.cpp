@@ -11,7 +11,7 @@ class CudaChain : public CudaTest {
  protected:
   Verification verify_chain(const std::string& text) {
     const auto chain = prepare(text);
-    run_and_read(*chain);  // what the driver loads at a first launch, it cannot load behind a gate
+    run_and_read(*chain);  // what the driver loads at a first launch, it cannot load in a held queue
     return verify(queue(), *chain);
   }
 };

@@ -80,7 +80,7 @@ TEST_F(CuptiTest, TellsLaunchesApartBehindAGateAndFromWhatIsBetweenThem) {
     recorder.launch(*spin);
   });
   KernelTrace trace;
-  queue().close_gate();
+  queue().hold();
   trace.begin_launch(4);
   queue().launch(*spin);
   queue().launch(*copy);

@@ -13,67 +13,67 @@
 namespace jitterscope {
 namespace {
 
-class CudaGate : public CudaTest {};
+class CudaHold : public CudaTest {};
 
-TEST_F(CudaGate, HoldsLaterWorkUntilItOpens) {
+TEST_F(CudaHold, HoldsLaterWorkUntilItOpens) {
   const Mark before = queue().mark();
   queue().wait_for(before);
-  queue().close_gate();
+  queue().hold();
   const Mark behind = queue().mark();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  queue().open_gate();
+  queue().release();
   queue().wait();
   EXPECT_GE(queue().elapsed(before, behind), milliseconds(20));
 }
 
-TEST_F(CudaGate, WaitingOpensItFirst) {
-  queue().close_gate();
+TEST_F(CudaHold, WaitingOpensItFirst) {
+  queue().hold();
   const Mark behind = queue().mark();
   queue().wait_for(behind);
-  queue().close_gate();
+  queue().hold();
   EXPECT_NO_THROW(queue().wait());
 }
 
-TEST_F(CudaGate, WaitingForAMarkBeforeItLeavesItClosed) {
+TEST_F(CudaHold, WaitingForAMarkBeforeItLeavesItClosed) {
   const Mark before = queue().mark();
-  queue().close_gate();
+  queue().hold();
   queue().wait_for(before);
-  EXPECT_THROW(queue().close_gate(), std::logic_error);
+  EXPECT_THROW(queue().hold(), std::logic_error);
   queue().wait();
 }
 
-TEST_F(CudaGate, ClosesAgainAndAgain) {
+TEST_F(CudaHold, ClosesAgainAndAgain) {
   for (int i = 0; i < 100; ++i) {
-    queue().close_gate();
-    queue().open_gate();
-    queue().open_gate();
+    queue().hold();
+    queue().release();
+    queue().release();
   }
   EXPECT_NO_THROW(queue().wait());
 }
 
-TEST_F(CudaGate, GivesUpAfterItsLimitAndSaysSo) {
+TEST_F(CudaHold, GivesUpAfterItsLimitAndSaysSo) {
   const cuda::Context context(0);
   cuda::CudaQueue impatient(context, context.stream(), milliseconds(200));
-  impatient.close_gate();
+  impatient.hold();
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   EXPECT_THROW(impatient.wait(), FailedError);
-  impatient.close_gate();
+  impatient.hold();
   EXPECT_NO_THROW(impatient.wait());
 }
 
-TEST_F(CudaGate, AQueueThatDiesOpensIt) {
+TEST_F(CudaHold, AQueueThatDiesOpensIt) {
   auto other = device().make_queue();
-  other->close_gate();
+  other->hold();
   other.reset();
   EXPECT_NO_THROW(queue().wait());
 }
 
 // A launch that finds the stream full blocks until the gate gives up, and then wait() throws.
-TEST_F(CudaGate, HoldsFourHundredLaunchesWithMarks) {
+TEST_F(CudaHold, HoldsFourHundredLaunchesWithMarks) {
   auto empty = prepare("spin:ns=0,blocks=1,threads=32");
   queue().launch(*empty);
   queue().wait();
-  queue().close_gate();
+  queue().hold();
   for (int i = 0; i < 400; ++i) {
     queue().launch(*empty);
     queue().mark();
@@ -82,13 +82,13 @@ TEST_F(CudaGate, HoldsFourHundredLaunchesWithMarks) {
 }
 
 // Says how many launches with a mark each fit before the host blocks.
-TEST_F(CudaGate, CapacityOfTheStreamIsKnown) {
+TEST_F(CudaHold, CapacityOfTheStreamIsKnown) {
   const cuda::Context context(0);
   cuda::CudaQueue impatient(context, context.stream(), milliseconds(500));
   auto empty = prepare("spin:ns=0,blocks=1,threads=32");
   impatient.launch(*empty);
   impatient.wait();
-  impatient.close_gate();
+  impatient.hold();
   int launches = 0;
   for (bool blocked = false; !blocked && launches < 4000; ++launches) {
     const Nanoseconds start = device().host_time();
@@ -105,15 +105,15 @@ TEST_F(CudaGate, CapacityOfTheStreamIsKnown) {
   EXPECT_GE(launches, 400);
 }
 
-TEST_F(CudaGate, PageableCopiesDoNotDeadlockBehindIt) {
+TEST_F(CudaHold, PageableCopiesDoNotDeadlockBehindIt) {
   auto copy = prepare("copy:bytes=16Mi,kind=h2d,memory=pageable");
-  queue().close_gate();
+  queue().hold();
   queue().launch(*copy);
   EXPECT_NO_THROW(queue().wait());
 }
 
 // As cuDNN's recurrent networks wait in the middle of their launch.
-TEST_F(CudaGate, ALaunchThatWaitsForTheGpuIsTimedWithoutIt) {
+TEST_F(CudaHold, ALaunchThatWaitsForTheGpuIsTimedWithoutIt) {
   auto spin = prepare("spin:ns=200000,blocks=1,threads=32");
   const Launch waiting = [&](NativeQueue stream) {
     spin->run(stream);
@@ -134,7 +134,7 @@ TEST_F(CudaGate, ALaunchThatWaitsForTheGpuIsTimedWithoutIt) {
   }
 }
 
-TEST_F(CudaGate, APageableCopyInSetsIsTimedWithoutIt) {
+TEST_F(CudaHold, APageableCopyInSetsIsTimedWithoutIt) {
   Session session(device());
   MeasureOptions options;
   options.caches = {CacheState::warm};
@@ -145,7 +145,7 @@ TEST_F(CudaGate, APageableCopyInSetsIsTimedWithoutIt) {
   EXPECT_EQ(result.measurements.at(0).conditions.queue, QueueMode::eager);
 }
 
-TEST_F(CudaGate, AnOperationThatDoesNotWaitStaysBehindIt) {
+TEST_F(CudaHold, AnOperationThatDoesNotWaitStaysBehindIt) {
   auto spin = prepare("spin:ns=200000,blocks=1,threads=32");
   MeasureOptions options;
   options.caches = {CacheState::warm};

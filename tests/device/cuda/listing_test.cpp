@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "device/cuda/cuda_device.hpp"
-#include "device/cuda/kernels_binary.hpp"
+#include "device/cuda/kernels.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {

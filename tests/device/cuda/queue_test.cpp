@@ -8,11 +8,11 @@ namespace {
 
 class CudaQueueTest : public CudaTest {
  protected:
-  // Median over launches by event pairs behind a gate.
+  // Median over launches by event pairs in a held queue.
   Nanoseconds time_of(Workload& workload) {
     queue().launch(workload);
     queue().wait();
-    queue().close_gate();
+    queue().hold();
     std::vector<Mark> marks = {queue().mark()};
     for (int i = 0; i < 20; ++i) {
       queue().launch(workload);
@@ -41,7 +41,7 @@ TEST_F(CudaQueueTest, SpinsAsLongAsAsked) {
 
 TEST_F(CudaQueueTest, SpinsAsManyCyclesAsAsked) {
   auto spin = prepare("spin:cycles=10000000,blocks=1,threads=32");
-  queue().close_gate();
+  queue().hold();
   const ClockStamp from = queue().stamp_clock();
   const Mark start = queue().mark();
   queue().launch(*spin);
@@ -84,7 +84,7 @@ TEST_F(CudaQueueTest, NoStampIsLostOverTheWholeRing) {
 TEST_F(CudaQueueTest, AStampThatWasNotReachedGivesNothing) {
   const ClockStamp from = queue().stamp_clock();
   queue().wait();
-  queue().close_gate();
+  queue().hold();
   const ClockStamp behind = queue().stamp_clock();
   EXPECT_FALSE(queue().clock_between(from, behind));
   queue().wait();
@@ -100,7 +100,7 @@ TEST_F(CudaQueueTest, RunsOnAStreamOfItsOwner) {
     ones->poison_outputs();
     const auto adopted = device().adopt_queue(stream);
     EXPECT_EQ(adopted->native(), stream);
-    adopted->close_gate();
+    adopted->hold();
     const Mark before = adopted->mark();
     adopted->launch(*ones);
     const Mark behind = adopted->mark();
@@ -116,7 +116,7 @@ TEST_F(CudaQueueTest, RunsOnAStreamOfItsOwner) {
 TEST_F(CudaQueueTest, RunsOnTheDefaultStream) {
   auto ones = prepare("fill:count=1048576,dtype=f32");
   const auto adopted = device().adopt_queue(nullptr);
-  adopted->close_gate();
+  adopted->hold();
   adopted->launch(*ones);
   adopted->wait();
   EXPECT_EQ(ones->read_operand(0), std::vector<double>(1048576, 1.0));
@@ -131,7 +131,7 @@ TEST_F(CudaQueueTest, WorkRunsInTheOrderLaunched) {
                                                static_cast<CUstream>(stream)),
                 "clearing");
   });
-  queue().close_gate();
+  queue().hold();
   for (int i = 0; i < 10; ++i) {
     queue().launch(*ones);
     queue().launch(zeros);

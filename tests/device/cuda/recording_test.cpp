@@ -125,7 +125,7 @@ TEST_F(CudaRecordingTest, NodesStayAsShortWhateverIsPrepared) {
 TEST_F(CudaRecordingTest, RefusesMarksAndStampsAndLivesOn) {
   EXPECT_THROW(queue().record([](Queue& recorded) { recorded.mark(); }), std::logic_error);
   EXPECT_THROW(queue().record([](Queue& recorded) { recorded.stamp_clock(); }), std::logic_error);
-  EXPECT_THROW(queue().record([](Queue& recorded) { recorded.close_gate(); }), std::logic_error);
+  EXPECT_THROW(queue().record([](Queue& recorded) { recorded.hold(); }), std::logic_error);
   auto fill = prepare("fill:count=10,dtype=f32");
   EXPECT_EQ(run_and_read(*fill), std::vector<double>(10, 1.0));
 }

@@ -30,7 +30,7 @@ double time_of(const std::string& chain, const physics::Parameters& parameters =
   return bench.time_of(*operation).value();
 }
 
-// The host's time until one launch is done, without a gate.
+// The host's time until one launch is done, in a queue that is not held.
 double host_time_of(const std::string& chain) {
   const Bench bench;
   const auto operation = bench.prepare(chain);
@@ -46,9 +46,9 @@ std::vector<KernelTime> traced(const Bench& bench, PreparedOperation& operation)
   bench.queue->launch(operation);
   bench.queue->wait();
   const auto tracer = bench.device->trace_kernels();
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->launch(operation);
-  bench.queue->open_gate();
+  bench.queue->release();
   bench.queue->wait();
   return tracer->stop();
 }

@@ -72,7 +72,7 @@ Nanoseconds Bench::time_of(PreparedOperation& operation, CacheState cache) const
   constexpr int kLaunches = 15;
   queue->launch(operation);
   queue->wait();
-  queue->close_gate();
+  queue->hold();
   std::vector<Mark> marks;
   for (int i = 0; i < kLaunches; ++i) {
     queue->set_cache(cache, operation);

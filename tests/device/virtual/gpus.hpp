@@ -19,7 +19,7 @@ struct Bench {
 
   std::unique_ptr<PreparedOperation> prepare(std::string_view operation,
                                              DataKind kind = DataKind::normal) const;
-  /// Median by marks around each of 15 launches behind a gate, less what the marks add.
+  /// Median by marks around each of 15 launches in a held queue, less what the marks add.
   Nanoseconds time_of(PreparedOperation& operation, CacheState cache = CacheState::warm) const;
 
   std::unique_ptr<VirtualDevice> device;

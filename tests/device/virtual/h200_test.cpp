@@ -1,4 +1,5 @@
-// The preset h200 against what one H200 showed: medians of rounds behind a gate, 10 to 70 ms of idle between.
+// The preset h200 against what one H200 showed: medians of rounds of a held queue, 10 to 70 ms of idle
+// between.
 #include <gtest/gtest.h>
 
 #include "device/virtual/virtual_device.hpp"

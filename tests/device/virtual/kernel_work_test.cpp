@@ -118,7 +118,7 @@ TEST(VirtualKernelWork, OfAttentionFollowsItsFlops) {
   EXPECT_TRUE(work.accesses[6].writes);
   EXPECT_FALSE(work.accesses[5].writes);
   const physics::KernelWork grouped =
-      work_of("attention:batch=10,heads=5,kv_heads=1,queries=100,dim=50,dtype=bf16,pass=backward");
+      work_of("attention:batch=10,heads=10,kv_heads=2,queries=128,dim=64,dtype=bf16,pass=backward");
   EXPECT_EQ(grouped.compute, work.compute);
   EXPECT_EQ(grouped.accesses[1].bytes, work.accesses[1].bytes) << "queries";
   for (const std::size_t of_keys : {2u, 3u, 7u, 8u}) {

@@ -23,13 +23,13 @@ Nanoseconds start_to_start(const Bench& bench, std::size_t index) {
 TEST(VirtualQueue, AClosedGateHoldsWorkUntilItOpens) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=1000");
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->launch(*spin);
   bench.device->idle(milliseconds(3));
   bench.device->read_sensors();
   EXPECT_TRUE(bench.ran.empty());
   const Nanoseconds opened = bench.device->host_time();
-  bench.queue->open_gate();
+  bench.queue->release();
   bench.queue->wait();
   ASSERT_EQ(bench.ran.size(), 1u);
   EXPECT_GE(bench.ran[0].start, opened);
@@ -40,7 +40,7 @@ TEST(VirtualQueue, AClosedGateHoldsNoOtherQueue) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=1000");
   const auto second = bench.device->make_queue();
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->launch(*spin);
   const Mark before = second->mark();
   second->launch(*spin);
@@ -70,9 +70,9 @@ TEST(VirtualQueue, AnIdleQueueShowsTheHostsLaunches) {
 TEST(VirtualQueue, AGatedQueueShowsGapsOnly) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=0");
-  bench.queue->close_gate();
+  bench.queue->hold();
   for (int i = 0; i < 10; ++i) bench.queue->launch(*spin);
-  bench.queue->open_gate();
+  bench.queue->release();
   bench.queue->wait();
   ASSERT_EQ(bench.ran.size(), 10u);
   for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(start_to_start(bench, i).value(), 2000, 1) << i;
@@ -81,7 +81,7 @@ TEST(VirtualQueue, AGatedQueueShowsGapsOnly) {
 TEST(VirtualQueue, WaitingOpensTheGate) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=0");
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->launch(*spin);
   bench.queue->wait();
   EXPECT_EQ(bench.ran.size(), 1u);
@@ -100,14 +100,14 @@ TEST(VirtualQueue, TheHostWaitsForTheGpu) {
 TEST(VirtualQueue, AGateThatIsForgottenOpensItselfAndTheNextWaitFails) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=0");
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->launch(*spin);
   bench.device->idle(seconds(11));
   try {
     bench.queue->wait();
     ADD_FAILURE() << "no error";
   } catch (const FailedError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("opened by itself after 10.0 s"));
+    EXPECT_THAT(error.what(), HasSubstr("released by its time limit of 10.0 s"));
   }
   bench.queue->wait();
 }
@@ -115,7 +115,7 @@ TEST(VirtualQueue, AGateThatIsForgottenOpensItselfAndTheNextWaitFails) {
 TEST(VirtualQueue, MoreThanTheQueueHoldsBlocksTheHostBehindAGate) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=0");
-  bench.queue->close_gate();
+  bench.queue->hold();
   for (int i = 0; i < 1023; ++i) bench.queue->launch(*spin);
   EXPECT_LT(bench.device->host_time(), milliseconds(10)) << "1024 entries fit, the gate's among them";
   bench.queue->launch(*spin);
@@ -147,7 +147,7 @@ TEST(VirtualQueue, AMarkThatIsNotPassedCannotBeRead) {
 TEST(VirtualQueue, AMarkBehindAClosedGateCannotBeReadAndWaitingForItOpensTheGate) {
   Bench bench;
   const Mark before = bench.queue->mark();
-  bench.queue->close_gate();
+  bench.queue->hold();
   const Mark behind = bench.queue->mark();
   bench.device->idle(seconds(1));
   bench.queue->wait_for(before);
@@ -189,7 +189,7 @@ TEST(VirtualQueue, TwoQueuesShareTheGpuAndAGateHoldsItsOwnOnly) {
   Bench bench;
   const auto other = bench.device->make_queue();
   const auto held = bench.prepare("spin:ns=1000"), passing = bench.prepare("spin:ns=2000");
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->launch(*held);
   other->launch(*passing);
   other->wait();
@@ -230,7 +230,7 @@ TEST(VirtualQueue, ACallableHasNoInputsToProduce) {
 TEST(VirtualQueue, ACopyFromPageableMemoryOpensTheGateAndWaits) {
   Bench bench;
   const auto copy = bench.prepare("copy:bytes=10000000,kind=h2d,memory=pageable");
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->launch(*copy);
   ASSERT_EQ(bench.ran.size(), 1u);
   EXPECT_GE(bench.device->host_time(), bench.ran[0].end);

@@ -80,7 +80,7 @@ TEST(VirtualRecording, TakesOneEntryOfTheQueue) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=0");
   const auto recording = record(bench, *spin, 2000);
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->replay(*recording);
   bench.queue->wait();
   EXPECT_EQ(bench.ran.size(), 2000u);
@@ -89,9 +89,9 @@ TEST(VirtualRecording, TakesOneEntryOfTheQueue) {
 TEST(VirtualRecording, RefusesWhatAGraphCannotHold) {
   Bench bench;
   EXPECT_THROW(bench.queue->record([](Queue& queue) { queue.mark(); }), std::logic_error);
-  EXPECT_THROW(bench.queue->record([](Queue& queue) { queue.close_gate(); }), std::logic_error);
+  EXPECT_THROW(bench.queue->record([](Queue& queue) { queue.hold(); }), std::logic_error);
   EXPECT_THROW(bench.queue->record([](Queue& queue) { queue.wait(); }), std::logic_error);
-  bench.queue->close_gate();
+  bench.queue->hold();
   EXPECT_THROW(bench.queue->record([](Queue&) {}), std::logic_error);
   bench.queue->wait();
 }

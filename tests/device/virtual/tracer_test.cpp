@@ -36,7 +36,7 @@ TEST(VirtualTracer, KnowsTheLaunchOfAKernelThatRunsLater) {
     queue.launch(*spin);
   });
   const auto tracer = bench.device->trace_kernels();
-  bench.queue->close_gate();
+  bench.queue->hold();
   bench.queue->launch(*spin);
   tracer->begin_launch(7);
   bench.queue->launch(*spin);
@@ -44,7 +44,7 @@ TEST(VirtualTracer, KnowsTheLaunchOfAKernelThatRunsLater) {
   tracer->begin_launch(8);
   bench.queue->replay(*recording);
   tracer->end_launch();
-  bench.queue->open_gate();
+  bench.queue->release();
   bench.queue->wait();
   const std::vector<KernelTime> kernels = tracer->stop();
   ASSERT_EQ(kernels.size(), 4u);

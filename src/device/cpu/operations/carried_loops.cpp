@@ -31,7 +31,7 @@ class Arguments {
   std::vector<std::byte*> pointers_;
 };
 
-// As in examples/kernels/access.cu: n, step, x, y.
+// Arguments as in examples/kernels/access.cu: n, step, x, y.
 template <class Place>
 void copy_by(const Arguments& arguments, Place place) {
   const auto n = static_cast<std::uint32_t>(arguments.number(0));
@@ -66,7 +66,7 @@ void misaligned(const Arguments& arguments) {
   copy_by(arguments, [=](std::uint32_t i) { return (i + step) & mask; });
 }
 
-// A place anywhere below a power of two, each once, since each step can be undone.
+// Permutes the places below a power of two: each step can be undone.
 std::uint32_t mixed(std::uint32_t place, std::uint32_t mask, int half) {
   place = (place & mask) * 0x9e3779b1u & mask;
   place ^= place >> half;
@@ -81,7 +81,7 @@ void scattered(const Arguments& arguments) {
   copy_by(arguments, [=](std::uint32_t i) { return mixed(i, n - 1, half); });
 }
 
-// As in examples/kernels/hierarchy.cu: lines, step, more, loads, cells, state, end.
+// Arguments as in examples/kernels/hierarchy.cu: lines, step, more, loads, cells, state, end.
 constexpr std::int64_t kMade = 0x72696e67;
 
 std::int64_t line_at(std::int64_t place, std::int64_t lines) {
@@ -101,7 +101,7 @@ void make_ring(const Arguments& arguments) {
   auto* state = arguments.buffer<std::int64_t>(5);
   for (std::int64_t i = 0; i < lines; ++i)
     cells[line_at(i, lines) * step] = cells + line_at(i + 1, lines) * step;
-  // Written last, so that a cache holds this and not the ring.
+  // Written last, so that a cache holds these and not the ring.
   for (std::int64_t i = 0; i < more; ++i) cells[lines * step + i] = nullptr;
   state[0] = kMade;
   state[1] = line_at(0, lines);
@@ -123,9 +123,9 @@ void chased(const Arguments& arguments) {
       static_cast<std::int32_t>(line_at(arguments.number(3), arguments.number(0)));
 }
 
-// words, apart, repeats, x, y. A thread's words lie together in a block of one thread, which is how a CPU
-// reads.
-// In four parts, so that a read waits for no other: 111 GB/s from the L1 of an AMD EPYC, and 29 in one.
+// Arguments: words, apart, repeats, x, y. With blocks of one thread a thread's words lie together, which is
+// how a CPU reads. combined() reads in four parts, so that no read waits for another: 111 GB/s from the L1 of
+// an AMD EPYC, and 29 in one.
 std::uint32_t combined(const std::uint32_t* x, std::int64_t count) {
   const std::int64_t part = count / 4;
   std::uint32_t a = 0, b = 0, c = 0, d = 0;
@@ -166,7 +166,7 @@ void read_words(const Arguments& arguments, std::int64_t repeats) {
 void stream(const Arguments& arguments) { read_words(arguments, arguments.number(2)); }
 void streamed(const Arguments& arguments) { read_words(arguments, arguments.number(2) % 2); }
 
-// places, repeats, counters.
+// Arguments: places, repeats, counters.
 void add(const Arguments& arguments) {
   const std::int64_t places = arguments.number(0), repeats = arguments.number(1),
                      threads = arguments.threads();

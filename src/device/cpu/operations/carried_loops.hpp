@@ -1,5 +1,4 @@
-// Kernels that the program carries and whose patterns a CPU runs as well: the same arguments, loops instead
-// of threads.
+// CPU loops for some of the kernels that the program carries: the same arguments, loops in place of threads.
 #pragma once
 
 #include <memory>
@@ -8,7 +7,7 @@
 
 namespace jitterscope::cpu {
 
-/// Whether the CPU has loops for it: a source that the program carries, and one of its kernels.
+/// True if the CPU has loops for this carried kernel.
 bool has_carried_loops(const CudaKernel& kernel);
 
 std::unique_ptr<PreparedOperation> prepare_carried_loops(const Operation& operation,

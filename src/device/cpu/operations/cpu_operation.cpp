@@ -15,7 +15,7 @@
 namespace jitterscope::cpu {
 namespace {
 
-// A table of 1 Mi random values; each run of 4 Ki elements of an operand starts at a random place in it.
+// The table holds 1 Mi random values; each run of 4 Ki elements of an operand starts at a random place in it.
 // Drawing each element anew would take 10 s for 10^8 of them. The data keep the entropy that matters to a
 // power cap or a compressing memory: no line is repeated within reach of either.
 constexpr std::int64_t kTableSize = 1 << 20;
@@ -50,15 +50,15 @@ void fill_indices(std::byte* memory, const Operand& operand, std::uint64_t seed)
   }
 }
 
-// Where an element lies, by how many there are before it.
+// Returns where the element with this dense index lies.
 std::size_t place_of(std::size_t index, const OperandRows& rows) {
   if (rows.are_packed()) return index;
   const auto length = static_cast<std::size_t>(rows.length), stride = static_cast<std::size_t>(rows.stride);
   return index / length * stride + index % length;
 }
 
-// From rows that follow each other at once; zeros come between. From the last on, since each moves to where
-// others were.
+// Moves packed rows apart, with zeros between. Starts with the last, since each moves to where later ones
+// were.
 void move_rows_apart(std::byte* memory, const Operand& operand, const OperandRows& rows) {
   if (rows.are_packed()) return;
   const std::int64_t element = element_size(operand.dtype).value();
@@ -77,7 +77,7 @@ void read_all(std::vector<double>& values, const std::byte* memory, const Operan
   }
 }
 
-// Calls the function with the format of a type, as in function(Half()).
+// Calls `function` with the format of a type, as in function(Half()).
 template <class Function>
 void with_format(DataType dtype, const Function& function) {
   switch (dtype) {
@@ -153,7 +153,7 @@ CpuOperation::Place CpuOperation::part(const SharedOperand& shared, Bytes size) 
 }
 
 // Rewriting one word makes a whole line modified in the cache of the core that did it, which is all that a
-// producer leaves behind.
+// producer would leave behind.
 bool CpuOperation::produce_inputs(NativeQueue) {
   for (std::size_t index = 0; index < operands_.size(); ++index) {
     if (operands_[index].role != OperandRole::input) continue;

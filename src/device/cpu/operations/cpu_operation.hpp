@@ -1,4 +1,4 @@
-// What every operation on the CPU has: operands in memory, filled and readable.
+// The base of every operation on the CPU: operands in memory, filled and readable.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@
 
 namespace jitterscope::cpu {
 
-/// The values that inputs are filled with, made once for each kind and seed.
+/// Random values to fill inputs from, made once for each kind and seed.
 class InputTable {
  public:
   explicit InputTable(const InputData& data);
   const InputData& data() const { return data_; }
-  /// Of the same kind and seed: what the next operation shares, and whether its weights are scaled.
+  /// Sets the next operation's shared operands, weight scaling and seed; the kind must be the table's.
   void use_for(const InputData& data) { data_ = data; }
-  /// Fills an operand; another `stream` gives other values. Indices are random for any kind of data.
+  /// Fills an operand. Another `stream` gives other values. Indices are random for any kind.
   void fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const;
 
  private:
@@ -32,7 +32,7 @@ class InputTable {
 
 class CpuOperation : public PreparedOperation {
  public:
-  /// Throws UsageError where the inputs' offset, or rows apart, are more than it copes with.
+  /// Throws UsageError if the operation cannot have the inputs' offset or row padding.
   CpuOperation(const Operation& operation, const InputTable& inputs, RowsApart rows = RowsApart::never);
 
   const Operation& operation() const override { return operation_; }
@@ -41,7 +41,7 @@ class CpuOperation : public PreparedOperation {
   bool runs_reference_loops() const override {
     return !std::holds_alternative<Copy>(operation_.parameters());
   }
-  /// Words of 8 bytes are the widest that are written as such; x86 loads vectors from any address.
+  /// Words of 8 bytes are the widest written; x86 loads vectors from any address.
   std::optional<Bytes> operand_alignment() const override { return Bytes(8); }
   bool has_row_strides() const override { return has_row_strides_; }
   bool lies_in_pages() const override { return !operands_.empty(); }
@@ -50,13 +50,13 @@ class CpuOperation : public PreparedOperation {
   void poison_outputs() override;
   std::vector<double> read_operand(std::size_t index) override;
 
-  // For the reference, which computes with operands that it is given.
+  // For the reference, which sets its operands.
   void write_operand(std::size_t index, const std::vector<double>& values);
   double read_element(std::size_t operand, std::int64_t index) const;
-  /// All elements of an operand in their order, with their places.
+  /// Calls `look` with index and value of each element, in order.
   void for_each_element(std::size_t operand, const std::function<void(std::int64_t, double)>& look) const;
-  /// Writes one element of an output, and perhaps others, at no more than its share of the cost of run();
-  /// false where only run() does.
+  /// Writes one element of an output, and perhaps others, at no more than its share of the cost of run().
+  /// False if only run() can.
   virtual bool compute_element(std::size_t /*operand*/, std::int64_t /*index*/) { return false; }
 
  protected:
@@ -66,7 +66,7 @@ class CpuOperation : public PreparedOperation {
   }
 
  private:
-  /// Where an operand lies: alone in its memory, or in a part of another's.
+  /// An operand's memory: its own, or a part of another's.
   struct Place {
     std::shared_ptr<AlignedMemory> memory;
     Bytes offset, size;
@@ -74,7 +74,7 @@ class CpuOperation : public PreparedOperation {
     static Place of_its_own(Bytes size, const InputData& data);
     std::byte* begin() const { return memory->data() + offset.value(); }
   };
-  /// What another operation shares of this one's.
+  /// Returns the part of this operation's memory that another shares.
   Place part(const SharedOperand& shared, Bytes size) const;
 
   Operation operation_;
@@ -84,9 +84,7 @@ class CpuOperation : public PreparedOperation {
   std::vector<Place> places_;
 };
 
-// How operands lie in memory.
-
-/// Steps in elements of a four-dimensional tensor: n·c·h·w in nchw or nhwc order. Weights are k·c·r·s.
+/// Strides, in elements, of a four-dimensional tensor: n·c·h·w in nchw or nhwc order. Weights are k·c·r·s.
 struct Strides {
   std::int64_t n = 0, c = 0, h = 0, w = 0;
 
@@ -100,7 +98,7 @@ inline Strides strides(std::int64_t c, std::int64_t h, std::int64_t w, Layout la
   return {.n = h * w * c, .c = 1, .h = w * c, .w = c};
 }
 
-/// The i, j, row and column of an element, by how many lie before it.
+/// Returns i, j, row and column of an element, from its index in memory order.
 inline std::array<std::int64_t, 4> position(std::int64_t index, std::int64_t c, std::int64_t h,
                                             std::int64_t w, Layout layout) {
   const std::int64_t image = index % (c * h * w);
@@ -120,12 +118,10 @@ inline Matmul as_matmul(const Operation& operation) {
           .dtype = linear->dtype};
 }
 
-// Own loops over operands of any type that the CPU computes in.
-
-/// Below this many elements starting the threads takes longer than the loop.
+/// Below this many elements, starting the threads takes longer than the loop.
 inline constexpr std::int64_t kParallel = 1 << 15;
 
-/// Calls make with the format of a type, as in make(Half()).
+/// Calls `make` with the format of a type, as in make(Half()).
 template <class Make>
 std::unique_ptr<PreparedOperation> with_loop_format(DataType dtype, const Make& make) {
   switch (dtype) {
@@ -140,7 +136,7 @@ std::unique_ptr<PreparedOperation> with_loop_format(DataType dtype, const Make& 
   throw std::logic_error("require_data_type let a type through that loops are not computed in");
 }
 
-/// Loops<Format> of the operation's type. What a loop sums, it sums in double.
+/// Prepares Loops<Format> for the operation's type. Loops sum in double, except for attention's products.
 template <template <class> class Loops>
 std::unique_ptr<PreparedOperation> prepare_loops(const Operation& operation, const InputTable& inputs) {
   return with_loop_format(operation.dtype(), [&]<class Format>(Format) -> std::unique_ptr<PreparedOperation> {
@@ -148,7 +144,7 @@ std::unique_ptr<PreparedOperation> prepare_loops(const Operation& operation, con
   });
 }
 
-/// A stored element as a double.
+/// A stored element as a double; narrow() is the reverse.
 template <class Format>
 double wide(typename Format::Stored stored) {
   return static_cast<double>(Format::read(stored));

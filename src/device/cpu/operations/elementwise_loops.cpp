@@ -45,7 +45,7 @@ class ElementwiseLoops final : public CpuOperation {
   using Stored = typename Format::Stored;
   using Value = typename Format::Value;
 
-  // Written so that a NaN stays a NaN.
+  // A NaN stays a NaN in these comparisons.
   void forward() const {
     switch (elementwise_.kind) {
       case ElementwiseKind::relu: return relu(data<const Stored>(0), data<Stored>(1));
@@ -84,7 +84,7 @@ class ElementwiseLoops final : public CpuOperation {
 #pragma omp parallel for simd schedule(static) if (count > kParallel)
     for (std::int64_t i = 0; i < count; ++i) y[i] = one;
   }
-  // A selection of stored bits, which vectorises without conversions.
+  // Selects stored bits, which vectorises without conversions.
   void relu(const Stored* x, Stored* y) const {
     const std::int64_t count = elementwise_.count;
 #pragma omp parallel for simd schedule(static) if (count > kParallel)
@@ -118,7 +118,7 @@ class BiasLoops final : public CpuOperation {
   BiasLoops(const Operation& operation, const InputTable& inputs)
       : CpuOperation(operation, inputs), bias_(std::get<BiasAdd>(operation.parameters())) {}
 
-  // Runs of one channel where channels lie apart, of all channels where they lie side by side.
+  // A run is one channel's elements in nchw, and all channels of one pixel in nhwc.
   void run(NativeQueue) override {
     const bool last = bias_.layout == Layout::nhwc;
     const std::int64_t area = bias_.h * bias_.w;
@@ -150,8 +150,6 @@ std::unique_ptr<PreparedOperation> prepare_bias_add(const Operation& operation, 
   return prepare_loops<BiasLoops>(operation, inputs);
 }
 
-// Tensors in another layout, another data type, or both.
-
 namespace {
 
 template <class To, class From>
@@ -163,7 +161,7 @@ typename To::Stored converted(typename From::Stored value) {
   }
 }
 
-// The matrices' rows stand so far apart that a tile's lines are read once, and stay in the cache meanwhile.
+// Rows lie far apart, so tiles are small: their lines are read once and stay in the cache.
 constexpr std::int64_t kConvertTile = 32;
 
 template <class To, class From>
@@ -195,7 +193,7 @@ class ConvertLoops final : public CpuOperation {
     for (std::int64_t i = 0; i < count; ++i) y[i] = converted<To, From>(x[i]);
   }
 
-  // Each image is a matrix, c·(h·w) in NCHW.
+  // In NCHW each image is a matrix of c x (h·w).
   void transpose() const {
     const auto* x = data<const typename From::Stored>(0);
     auto* y = data<typename To::Stored>(1);
@@ -270,7 +268,7 @@ class OptimizerLoops final : public CpuOperation {
     }
   }
 
-  // The corrections are those of the first step.
+  // The bias corrections are those of the first step.
   void adam(Value kept) const {
     const auto step = Value(kRate / (1.0 - kMeanDecay)), correction = Value(std::sqrt(1.0 - kSquareDecay));
 #pragma omp parallel for simd schedule(static) if (step_.count > kParallel)
@@ -318,7 +316,7 @@ class EmbeddingLoops final : public CpuOperation {
     }
   }
 
-  // Sorted by row first, so that each row is summed by one thread and rounded once.
+  // Sorts by row first, so that each row is summed by one thread and rounded once.
   void backward() {
     sort_by_row();
 #pragma omp parallel for schedule(dynamic, 64) if (embedding_.rows * embedding_.columns > kParallel)

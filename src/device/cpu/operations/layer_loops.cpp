@@ -257,7 +257,7 @@ std::unique_ptr<PreparedOperation> prepare_softmax_loops(const Operation& operat
 
 namespace {
 
-// First and one past the last.
+// `end` is one past the last.
 struct Span {
   std::int64_t first, end;
 };
@@ -284,7 +284,7 @@ class PoolLoops final : public CpuOperation {
         x_(strides(pool_.c, pool_.h, pool_.w, pool_.layout)),
         y_(strides(pool_.c, pool_.out_h(), pool_.out_w(), pool_.layout)) {}
 
-  // Rows of the output, each channel by itself: neighbours in memory for either layout.
+  // Threads take rows of the output, one channel after the other.
   void run(NativeQueue) override {
     const bool backward = pool_.pass == Pass::backward;
     const std::int64_t rows = backward ? pool_.h : pool_.out_h();
@@ -310,7 +310,7 @@ class PoolLoops final : public CpuOperation {
     }
   }
 
-  // Of equal elements the first counts, and of NaN the last, as in PyTorch.
+  // The first of equal elements counts, and the last NaN, as in PyTorch.
   void largest(std::int64_t n, std::int64_t c, Span rows, Span columns, std::int64_t y) const {
     const auto* x = data<const Stored>(0);
     std::int64_t best = rows.first * pool_.w + columns.first;
@@ -337,7 +337,7 @@ class PoolLoops final : public CpuOperation {
     data<Stored>(1)[y] = narrow<Format>(sum / static_cast<double>(pool_.window_h * pool_.window_w));
   }
 
-  // Gathered, so that sums are rounded once and threads never meet.
+  // Gathers each element's gradient, so that sums are rounded once and threads never conflict.
   void backward_row(std::int64_t n, std::int64_t c, std::int64_t i) const {
     const bool max = pool_.kind == PoolKind::max;
     const Span rows = over(i, pool_.window_h, pool_.stride_h, pool_.pad_h, pool_.out_h());
@@ -366,18 +366,18 @@ std::unique_ptr<PreparedOperation> prepare_pool_loops(const Operation& operation
   return prepare_loops<PoolLoops>(operation, inputs);
 }
 
-// Attention by own loops: a query, or in the gradients of keys and values a key, at a time. Scores of one row
-// are kept, never the whole matrix.
+// Attention in our own loops: one query at a time, or one key for the gradients of keys and values. One row
+// of scores is kept, never the whole matrix.
 
 namespace {
 
-/// Where rows, of dim elements each, lie in a tensor of queries or keys. They are counted through batch,
-/// heads and sequence, whatever the layout.
+/// Where the rows (dim elements) of queries or keys lie. They are numbered through batch, heads and sequence,
+/// whatever the layout.
 struct AttentionRows {
   std::int64_t batch, heads, length;
   HeadLayout layout;
 
-  /// How many rows lie before this one.
+  /// Number of rows before this one in memory.
   std::int64_t place(std::int64_t row) const {
     const std::int64_t position = row % length, head = row / length % heads, item = row / length / heads;
     switch (layout) {
@@ -387,7 +387,7 @@ struct AttentionRows {
     }
     return row;
   }
-  /// The row with so many before it.
+  /// The row with so many before it in memory.
   std::int64_t row(std::int64_t place) const {
     const std::int64_t head = place % heads, outer = place / heads;
     switch (layout) {
@@ -448,7 +448,7 @@ class AttentionLoops final : public CpuOperation {
   using Stored = typename Format::Stored;
   using Value = typename Format::Value;
 
-  // Of one thread: the scores of a row, and sums along the rows of one or two tensors.
+  // Per thread: the scores of a row, and sums along the rows of one or two tensors.
   struct Buffers {
     explicit Buffers(const Attention& attention)
         : weights(static_cast<std::size_t>(attention.keys)),
@@ -468,12 +468,12 @@ class AttentionLoops final : public CpuOperation {
   const Stored* key_row(std::size_t operand, std::int64_t key) const {
     return data<const Stored>(operand) + keys_.place(key) * attention_.dim;
   }
-  // Keys that the query sees: the first ones.
+  // Number of keys that the query sees: the first ones.
   std::int64_t seen(std::int64_t query) const {
     const std::int64_t position = query % attention_.queries;
     return attention_.causal ? std::min(position + 1, attention_.keys) : attention_.keys;
   }
-  // Heads of queries that share a head of keys follow each other.
+  // Query heads that share a key head follow each other.
   std::int64_t first_key(std::int64_t query) const {
     return query / attention_.queries / attention_.group() * attention_.keys;
   }
@@ -514,7 +514,7 @@ class AttentionLoops final : public CpuOperation {
     data<float>(4)[query] = static_cast<float>(static_cast<double>(largest) + std::log(total));
   }
 
-  // Backward's operands: dy, q, k, v, y, logsumexp.
+  // Backward operands: dy, q, k, v, y, logsumexp.
   Value weight(std::int64_t query, std::int64_t key) const {
     return std::exp(scale_ * dot(query_row(1, query), key_row(2, key)) - Value(data<const float>(5)[query]));
   }

@@ -12,8 +12,8 @@ namespace {
 
 using dnnl::memory;
 
-// oneDNN keeps variances where the operands are deviations, 1/sqrt(variance + eps): converted within each
-// launch, one number for each channel or row.
+// oneDNN keeps variances, and our operands are deviations, 1/sqrt(variance + eps). Each launch converts them,
+// one number for each channel or row.
 class OnednnLayer final : public CpuOperation {
  public:
   OnednnLayer(const Operation& operation, const InputTable& inputs, const dnnl::engine& engine,
@@ -29,7 +29,7 @@ class OnednnLayer final : public CpuOperation {
       void* place = operands[i].name == "deviation" ? place_of_variance(operands[i], i) : data(i);
       arguments_.emplace(argument.id, dnnl::memory(argument.desc, engine, place));
     }
-    // Asked for beside its gradient, though nothing depends on it: any vector of its length will do.
+    // oneDNN needs the shift for its gradient, though nothing depends on it: any vector of its length does.
     if (arguments_.count(DNNL_ARG_DIFF_SHIFT) == 1) {
       arguments_.emplace(DNNL_ARG_SHIFT, arguments_.at(DNNL_ARG_SCALE));
     }
@@ -102,7 +102,7 @@ class Planner {
     if (!activation) return std::nullopt;
     return activation_primitive(engine_, *activation, vector_of(shape.count, shape.dtype));
   }
-  // oneDNN's max pooling keeps places within the window, PyTorch's within the plane.
+  // oneDNN's max pooling returns places within the window, PyTorch's within the plane.
   std::optional<Primitive> operator()(const Pool2d& pool) const {
     if (pool.kind == PoolKind::max) return std::nullopt;
     return average_primitive(engine_, average_shape(pool), pool.pass);
@@ -111,7 +111,7 @@ class Planner {
     const memory::desc matrix = matrix_of(softmax.rows, softmax.columns, softmax.dtype);
     return softmax_primitive(engine_, softmax.logarithm, matrix, softmax.pass);
   }
-  // Version 2 has no weights in bf16.
+  // oneDNN 2 has no weights in bf16.
   std::optional<Primitive> operator()(const BatchNorm& norm) const {
     if (norm.weights != DataType::f32) return std::nullopt;
     return batch_norm_primitive(engine_,
@@ -148,7 +148,7 @@ std::unique_ptr<PreparedOperation> prepare_onednn_layer(const Operation& operati
   }
 }
 
-// Attention in f32, a head at a time: oneDNN's matrix products, and between them the softmax of whole rows.
+// Attention in f32, one head at a time: oneDNN's matrix products, and our softmax of whole rows between.
 
 namespace {
 
@@ -184,7 +184,7 @@ class Product {
   Primitive made_;
 };
 
-/// Adds the product to what is there.
+/// Adds the product to the output.
 dnnl::post_ops adding() {
   dnnl::post_ops post_ops;
   post_ops.append_sum();
@@ -198,7 +198,7 @@ class OnednnAttention final : public CpuOperation {
         shape_(std::get<Attention>(operation.parameters())),
         scale_(1.0f / std::sqrt(static_cast<float>(shape_.dim))),
         stream_(engine),
-        // In the order of the operands: scores of queries and keys, of dy and values; what weights rows.
+        // scores_ multiplies queries with keys, and dy with values; the others weight rows.
         scores_(engine, matrix(shape_.queries, shape_.dim), transposed(shape_.dim, shape_.keys),
                 matrix(shape_.queries, shape_.keys)),
         of_keys_(engine, matrix(shape_.queries, shape_.keys), matrix(shape_.keys, shape_.dim),
@@ -245,7 +245,7 @@ class OnednnAttention final : public CpuOperation {
   float* of_query(std::size_t operand, std::int64_t head) const {
     return data<float>(operand) + head * shape_.queries * shape_.dim;
   }
-  /// Of the head of keys that a head of queries looks at.
+  /// Returns the key head that a query head attends to.
   float* of_key(std::size_t operand, std::int64_t head) const {
     return data<float>(operand) + head / shape_.group() * shape_.keys * shape_.dim;
   }
@@ -267,7 +267,7 @@ class OnednnAttention final : public CpuOperation {
     multiply(of_keys_, weights(), of_key(2, head), of_query(3, head));
   }
 
-  // Returns the logarithm of the sum of exponentials; keys that are not seen get no weight.
+  // Returns the logarithm of the sum of exponentials. Keys that are not seen get no weight.
   float softmax(float* row, std::int64_t keys) const {
     const float largest = *std::max_element(row, row + keys);
     float total = 0.0f;

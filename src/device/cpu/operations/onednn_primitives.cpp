@@ -5,11 +5,9 @@
 
 #include "device/cpu/operations/cpu_operation.hpp"
 
-// What makes a primitive of its parts, in oneDNN 2.6 and in 3.x.
-
 namespace jitterscope::cpu {
 
-/// A forward pass as in training, which keeps what its gradient needs.
+/// A forward pass as in training, which keeps data for the gradient.
 inline constexpr auto kForward = dnnl::prop_kind::forward_training;
 
 /// The scratchpad is ours, so that its size is known and its lines can be flushed.
@@ -20,7 +18,7 @@ inline dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {}) {
   return attributes;
 }
 
-/// Version 2 makes a description first, version 3 passes its parts straight to the primitive description.
+/// Version 2 makes a description first; version 3 passes its parts straight to the primitive description.
 template <class Kind, class... Parts>
 auto describe_with(const dnnl::engine& engine, const dnnl::post_ops& post_ops, const Parts&... parts) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -34,7 +32,7 @@ auto describe(const dnnl::engine& engine, const Parts&... parts) {
   return describe_with<Kind>(engine, dnnl::post_ops(), parts...);
 }
 
-/// A gradient names the forward primitive that it belongs to, last before the attributes in version 3.
+/// A gradient names its forward primitive, last before the attributes in version 3.
 template <class Kind, class Forward, class... Parts>
 auto describe_gradient(const dnnl::engine& engine, const Forward& forward, const Parts&... parts) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -53,7 +51,7 @@ Primitive primitive_of(const Description& description, std::vector<Primitive::Ar
           .scratchpad = description.scratchpad_desc()};
 }
 
-/// What a primitive's post-ops read beside its own result, in their order.
+/// Appends the operands that the post-ops read, in their order.
 template <class Description>
 void add_post_op_arguments(const Description& description, const dnnl::post_ops& post_ops,
                            std::vector<Primitive::Argument>& arguments) {
@@ -178,7 +176,7 @@ AverageShape average_shape(const Pool2d& pool) {
           .padding = {pool.pad_h, pool.pad_w}};
 }
 
-// Version 3 names both sides of a primitive where version 2 takes one description for both.
+// Version 3 describes both sides of a primitive, version 2 one for both.
 Primitive activation_primitive(const dnnl::engine& engine, const Activation& activation,
                                const dnnl::memory::desc& tensor) {
   using dnnl::eltwise_backward;

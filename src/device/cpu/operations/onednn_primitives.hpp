@@ -1,4 +1,4 @@
-// oneDNN 2.6 and 3.x build primitives differently; everything that depends on the version is here.
+// Builds oneDNN primitives: all code that differs between oneDNN 2.6 and 3.x is here.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace jitterscope::cpu {
 
-/// As oneDNN names it; tf32 is f32 on a CPU.
+/// oneDNN's name of the type; tf32 is f32 on a CPU.
 inline dnnl::memory::data_type storage_type(DataType dtype) {
   return dtype == DataType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-/// Of images, as they lie in memory.
+/// Images as they lie in memory.
 dnnl::memory::desc image_tensor(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
                                 DataType dtype, Layout layout);
 
@@ -44,25 +44,24 @@ struct MatmulShape {
 /// The same tensor in the layout that suits the primitive best.
 dnnl::memory::desc any_layout(const dnnl::memory::desc& plain);
 
-/// Throw dnnl::error where oneDNN cannot. What post-ops read stands before the result; a gradient has none.
+/// These throw dnnl::error if oneDNN lacks it. Post-ops' operands precede the result; a gradient has none.
 Primitive convolution_primitive(const dnnl::engine& engine, Direction direction,
                                 const ConvolutionShape& shape, const dnnl::post_ops& post_ops = {});
 Primitive matmul_primitive(const dnnl::engine& engine, const MatmulShape& shape,
                            const dnnl::post_ops& post_ops = {});
-/// a and b together; b may have a size of one where a does not.
+/// Combines a and b; b may have a size of 1 where a has more.
 Primitive binary_primitive(const dnnl::engine& engine, dnnl::algorithm algorithm, const dnnl::memory::desc& a,
                            const dnnl::memory::desc& b, const dnnl::post_ops& post_ops);
 
-// Primitives of layers besides convolutions and products, whose arguments follow the operands. A variance
-// stands where the operand is its deviation.
+// Primitives of other layers. Their arguments follow the operands, with variances in place of deviations.
 
-/// What normalizations add to a variance, as PyTorch does by default.
+/// Added to variances, as PyTorch does by default.
 inline constexpr float kNormalizationEpsilon = 1e-5f;
 
 struct Activation {
   dnnl::algorithm algorithm{};
   float alpha = 0, beta = 0;
-  bool backward = false, keeps_output = false;  ///< backward: it is given y, else x
+  bool backward = false, keeps_output = false;  ///< backward: from y if keeps_output, else from x
 };
 
 struct AverageShape {
@@ -70,12 +69,12 @@ struct AverageShape {
   dnnl::memory::dims window, stride, padding;
 };
 
-/// Nothing for what is one instruction for each element, where own loops are as fast as memory: relu, and its
-/// gradient.
+/// Returns nullopt for relu and its gradient: one instruction per element, where our own loops are as fast as
+/// memory.
 std::optional<Activation> activation_of(ElementwiseKind kind);
 AverageShape average_shape(const Pool2d& pool);
 
-/// Throw dnnl::error where oneDNN cannot.
+/// These throw dnnl::error if oneDNN lacks it.
 Primitive activation_primitive(const dnnl::engine& engine, const Activation& activation,
                                const dnnl::memory::desc& tensor);
 Primitive average_primitive(const dnnl::engine& engine, const AverageShape& shape, Pass pass,
@@ -84,7 +83,7 @@ Primitive softmax_primitive(const dnnl::engine& engine, bool logarithm, const dn
                             Pass pass);
 Primitive batch_norm_primitive(const dnnl::engine& engine, const dnnl::memory::desc& tensor,
                                const dnnl::memory::desc& statistic, Pass pass);
-/// `rows` and `columns`: the statistics, and the weights.
+/// `rows` is for the statistics, `columns` for the weights.
 Primitive layer_norm_primitive(const dnnl::engine& engine, const dnnl::memory::desc& matrix,
                                const dnnl::memory::desc& rows, const dnnl::memory::desc& columns, Pass pass);
 

@@ -137,9 +137,9 @@ OnednnPlan plan_convolution(const Conv2d& conv, const dnnl::engine& engine, cons
   const memory::desc x = four_dimensional(conv.n, conv.c, conv.h, conv.w, conv);
   const memory::desc w = weight(conv);
   const memory::desc y = convolution_result(conv);
-  // As PyTorch: channels last is kept, and the rest is oneDNN's choice. On plain nchw tensors oneDNN falls
-  // back to matrix products over unfolded images: with reorders counted, 3.5 times as slow for a 3x3 layer
-  // with 64 channels on 56x56, and 13 times for a depthwise one (oneDNN 2.6, one AVX-512 core).
+  // As in PyTorch, channels last is kept; otherwise oneDNN chooses the layout. On plain nchw tensors oneDNN
+  // falls back to matrix products over unfolded images: with reorders counted, 3.5 times as slow for a 3x3
+  // layer with 64 channels on 56x56, and 13 times for a depthwise one (oneDNN 2.6, one AVX-512 core).
   const bool channels_last = conv.layout == Layout::nhwc;
   const ConvolutionShape shape{.x = channels_last ? x : any_layout(x),
                                .w = any_layout(w),
@@ -164,7 +164,7 @@ OnednnPlan plan_matmul(const Matmul& m, const dnnl::engine& engine, const PostOp
                        const RowStride& stride) {
   const auto type = storage_type(m.dtype);
   const auto matrix = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
-    const std::int64_t step = stride.of(transposed ? rows : columns);  // between rows as they are stored
+    const std::int64_t step = stride.of(transposed ? rows : columns);  // elements between stored rows
     const std::int64_t row_step = transposed ? 1 : step, column_step = transposed ? step : 1;
     if (m.batch == 1) return memory::desc({rows, columns}, type, memory::dims{row_step, column_step});
     const std::int64_t next_matrix = (transposed ? columns : rows) * step;
@@ -189,8 +189,8 @@ std::unique_ptr<PreparedOperation> prepare_onednn(const Operation& operation, co
   });
 }
 
-// Fused chains: a primitive whose post-ops are the steps behind the first. What a step hands on stays in
-// registers, in f32 whatever the data type.
+// Fused chains: a primitive whose post-ops are the later steps. Values between steps stay in registers, in
+// f32 whatever the data type.
 
 namespace {
 
@@ -204,13 +204,13 @@ memory::desc images_of(const BiasAdd& bias) {
   return image_tensor(bias.n, bias.c, bias.h, bias.w, bias.dtype, bias.layout);
 }
 
-/// What the first step writes and all others pass on.
+/// The tensor that all steps pass on.
 struct Passing {
   memory::desc plain;  ///< as it lies in memory
-  memory::desc inner;  ///< within the primitive; any layout where oneDNN chooses
+  memory::desc inner;  ///< inside the primitive; any layout if oneDNN chooses
 };
 
-// Numbers without a shape take that of the bias that is added to them, if there is one.
+// Elements without an image shape take that of the first bias in the chain, if any.
 Passing passing_of(const Chain& chain) {
   const Operation::Parameters& first = chain.steps.front().parameters();
   if (const auto* conv = std::get_if<Conv2d>(&first)) {
@@ -280,7 +280,7 @@ PostOps post_ops_of(const Chain& chain, const Passing& passing) {
   return post_ops;
 }
 
-// The operands that a primitive is given as they lie.
+// The primitive takes its operands as they lie in memory.
 OnednnPlan as_they_lie(Primitive primitive) {
   OnednnPlan plan{std::move(primitive), {}};
   for (const Primitive::Argument& argument : plan.primitive.arguments) plan.operands.push_back(argument.desc);

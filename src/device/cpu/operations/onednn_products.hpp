@@ -1,4 +1,4 @@
-// Primitives of convolutions and products, with what follows them in the same launch, as operations.
+// Operations that run a oneDNN primitive of a convolution or product, with post-ops in the same launch.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace jitterscope::cpu {
 
-/// A primitive, and how the operands lie in memory. Where the primitive wants an operand otherwise, it is
-/// reordered within each launch, as PyTorch does for the plain tensors of a training run.
+/// A primitive, and how the operands lie in memory. If the primitive wants an operand in another layout, each
+/// launch reorders it, as PyTorch does for the plain tensors of a training run.
 struct OnednnPlan {
   Primitive primitive;
   std::vector<dnnl::memory::desc> operands;
@@ -32,20 +32,20 @@ struct OnednnPlan {
   }
 };
 
-/// What a primitive does to its result before it is written, and how what it reads for that lies in memory.
+/// Post-ops of a primitive, and how the operands that they read lie in memory.
 struct PostOps {
   dnnl::post_ops list = {};
   std::vector<dnnl::memory::desc> operands = {};
 };
 
-/// As it lies in memory. oneDNN may take another layout within the primitive where it is nchw.
+/// The result as it lies in memory. If it is nchw, the primitive may use another layout inside.
 dnnl::memory::desc convolution_result(const Conv2d& conv);
-/// Throw dnnl::error where oneDNN cannot.
+/// These throw dnnl::error if oneDNN lacks it.
 OnednnPlan plan_convolution(const Conv2d& conv, const dnnl::engine& engine, const PostOps& post_ops = {});
 OnednnPlan plan_matmul(const Matmul& matmul, const dnnl::engine& engine, const PostOps& post_ops = {},
                        const RowStride& rows = {});
 
-/// Throws UsageError where oneDNN has no kernel for it, FailedError with its reason for anything else.
+/// Throws UsageError if oneDNN has no kernel for it, FailedError with oneDNN's reason for other errors.
 std::unique_ptr<PreparedOperation> prepare_planned(
     const Operation& operation, const InputTable& inputs,
     const std::function<OnednnPlan(const dnnl::engine&)>& make_plan);

@@ -38,7 +38,7 @@ std::unique_ptr<PreparedOperation> prepare_layer(const Operation& operation, con
   throw std::logic_error("require_data_type let a type through that products are not computed in");
 }
 
-// Of one head, as a whole matrix: 1 GiB in f32. Own loops keep one row of them.
+// Most scores of one head kept as a matrix: 1 GiB in f32. Our own loops keep one row.
 constexpr std::int64_t kLargestScores = 1 << 28;
 
 class Preparer {
@@ -123,7 +123,7 @@ std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const Inp
 namespace jitterscope::cpu {
 namespace {
 
-// Asked by trying, since what a CPU needs for it differs between versions.
+// Found by trying, since a CPU's requirements for bf16 differ between oneDNN versions.
 bool multiplies_bf16() {
   try {
     const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -143,7 +143,7 @@ LibraryInfo onednn_library() {
   const dnnl_version_t* version = dnnl_version();
   library.version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
   Dl_info file{};
-  // A statically linked oneDNN answers with the program itself.
+  // If oneDNN is linked statically, this is the program itself.
   if (dladdr(reinterpret_cast<const void*>(&dnnl_version), &file) != 0) library.path = file.dli_fname;
   return library;
 }
@@ -187,7 +187,7 @@ class CopyOperation final : public CpuOperation {
 
   std::string algorithm() const override { return "memcpy"; }
 
-  // One core cannot fill the memory's bandwidth, so all of them copy a part each.
+  // One core cannot fill the memory's bandwidth, so all copy a part each.
   void run(NativeQueue) override {
     const auto* source = data<const std::byte>(0);
     auto* destination = data<std::byte>(1);
@@ -213,7 +213,7 @@ std::unique_ptr<PreparedOperation> prepare_copy(const Operation& operation, cons
   return std::make_unique<CopyOperation>(operation, inputs);
 }
 
-// Memory of the system, as malloc, a caching allocator over it, or one block made before gives it.
+// Allocators: malloc, a caching allocator over it, or one block allocated beforehand.
 
 namespace {
 

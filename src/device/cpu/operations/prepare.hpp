@@ -1,4 +1,4 @@
-// Builds each kind of operation; throws UsageError for what the CPU does not have.
+// Prepares each kind of operation; throws UsageError for those that the CPU lacks.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@ namespace jitterscope::cpu {
 
 std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputTable& inputs);
 
-/// Own loops in double precision, for checking.
+/// Our own loops in double precision; also the reference.
 std::unique_ptr<PreparedOperation> prepare_double(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_onednn(const Operation& operation, const InputTable& inputs);
-/// Activations, pooling, softmax and normalization; nothing where oneDNN has no primitive for the type or
-/// for the operands as they lie.
+/// Activations, pooling, softmax and normalization; nullptr if oneDNN has no primitive for the type or the
+/// layout.
 std::unique_ptr<PreparedOperation> prepare_onednn_layer(const Operation& operation, const InputTable& inputs);
 
-/// A fused chain of one lane, by a primitive with post-ops.
+/// A fused chain of one lane, as a primitive with post-ops.
 std::unique_ptr<PreparedOperation> prepare_onednn_fused(const Operation& operation, const InputTable& inputs);
 
-/// In f32 only.
+/// Attention in f32 only.
 std::unique_ptr<PreparedOperation> prepare_onednn_attention(const Operation&, const InputTable&);
 
-/// Own loops, for every type but tf32.
+/// Our own loops, for every type but tf32.
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_bias_add(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_convert(const Operation& operation, const InputTable& inputs);
@@ -43,12 +43,12 @@ std::vector<Allocator> allocators();
 std::unique_ptr<PreparedOperation> prepare_allocation(const Operation&, const InputTable&);
 std::unique_ptr<PreparedOperation> prepare_spin(const Operation& operation, const InputTable& inputs);
 
-// What the loaded oneDNN is and can do.
+// The loaded oneDNN.
 
 LibraryInfo onednn_library();
 /// The instruction set that it uses here: avx2, avx512_core_bf16, …
 std::string onednn_instruction_set();
-/// What conv2d, matmul and linear are computed in; the other kinds, in own loops, also in further_types().
+/// The types of conv2d, matmul and linear. The other kinds, in our own loops, have further_types() too.
 std::vector<DataType> product_types();
 std::vector<DataType> further_types();
 /// Threads that a parallel loop or a layer runs on.

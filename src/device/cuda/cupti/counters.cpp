@@ -14,7 +14,7 @@
 namespace jitterscope::cuda {
 namespace {
 
-/// CUPTI's hooks in the driver, for as long as they are needed.
+/// CUPTI's hooks in the driver, while this lives.
 class ProfilerHooks {
  public:
   ProfilerHooks() {
@@ -64,7 +64,7 @@ std::string supported_chip(const CountedGpu& gpu) {
   return chip_name(gpu);
 }
 
-// What other tools and the driver leave free.
+// Returns the image of the counters that other tools and the driver leave free.
 std::vector<std::uint8_t> availability(CUcontext context) {
   auto parameters = JITTERSCOPE_CUPTI_PARAMETERS(CUpti_Profiler_GetCounterAvailability_Params);
   parameters.ctx = context;
@@ -76,8 +76,8 @@ std::vector<std::uint8_t> availability(CUcontext context) {
   return image;
 }
 
-/// The range profiler of a context, enabled while this lives. Whatever was begun is ended first, so that an
-/// error leaves nothing behind; what ending answers then matters no more.
+/// The range profiler of a context, enabled while this lives. The destructor ends what was begun, so that an
+/// error leaves nothing behind, and ignores errors of ending.
 class RangeSession {
  public:
   explicit RangeSession(CUcontext context) {
@@ -96,9 +96,9 @@ class RangeSession {
   RangeSession(const RangeSession&) = delete;
   RangeSession& operator=(const RangeSession&) = delete;
 
-  /// One range, repeated by us. Kernel replay would save and restore memory through the cache whose state is
-  /// asked for, and has no ranges of several kernels; we launch again as for times, which also lets
-  /// operations work in place, and evict anew before each pass.
+  /// Configures one range that we repeat ourselves. Kernel replay would save and restore memory through the
+  /// cache whose state is asked for, and has no ranges of several kernels. We launch again as for times,
+  /// which also lets operations work in place, and evict again before each pass.
   void configure(const CounterSchedule& schedule, const std::vector<std::string>& names) {
     make_image(names);
     auto parameters = JITTERSCOPE_CUPTI_PARAMETERS(CUpti_RangeProfiler_SetConfig_Params);
@@ -117,8 +117,8 @@ class RangeSession {
     check_counting(range_profiler().cuptiRangeProfilerSetConfig(&parameters), "cuptiRangeProfilerSetConfig");
   }
 
-  /// True where it was the last. Between start and range the caches are put in their state: starting a pass
-  /// itself runs on the GPU.
+  /// Returns true if it was the last pass. `prepare` puts the caches in their state between start and range,
+  /// because starting a pass itself runs on the GPU.
   bool run_pass(const std::function<void()>& prepare, const std::function<void()>& launch) {
     auto start = JITTERSCOPE_CUPTI_PARAMETERS(CUpti_RangeProfiler_Start_Params);
     start.pRangeProfilerObject = profiler_;
@@ -137,7 +137,7 @@ class RangeSession {
     return is_last;
   }
 
-  /// The counter data image with the one range, for evaluation.
+  /// Returns the counter data image with the one range, for evaluation.
   const std::vector<std::uint8_t>& decode() {
     auto decoded = JITTERSCOPE_CUPTI_PARAMETERS(CUpti_RangeProfiler_DecodeData_Params);
     decoded.pRangeProfilerObject = profiler_;
@@ -206,7 +206,7 @@ class RangeCounterReader final : public CounterReader {
     RangeSession session(context_);
     session.configure(schedule_, names_);
     CounterReading reading;
-    // The host API says how many passes there are; a profiler that asks for far more would never end.
+    // The host API tells the number of passes; a profiler that asks for far more would never end.
     const auto most = static_cast<std::int64_t>(2 * schedule_.passes + 8);
     for (bool is_last = false; !is_last; ++reading.passes) {
       if (reading.passes == most) {
@@ -256,14 +256,14 @@ std::vector<Counter> list_gpu_counters(const CountedGpu& gpu) {
 }
 
 void check_gpu_counters(const CountedGpu& gpu, const std::vector<std::string>& names) {
-  if (names.empty()) return;  // and nothing of CUPTI is called before the times
+  if (names.empty()) return;  // then no call to CUPTI precedes the times
   try {
     const ProfilerHooks hooks;  // without them cuptiDeviceGetChipName ends the process (CUPTI 13.0)
     CounterHost host(chip_name(gpu));
     host.schedule(names_of(ChipCounters(host).find(names)));
   } catch (const UsageError&) {
     throw;
-  } catch (const Error&) {  // said when they are read: the times come first
+  } catch (const Error&) {  // reported when they are read: the times come first
   }
 }
 

@@ -11,24 +11,24 @@
 
 namespace jitterscope::cuda {
 
-/// What a GPU is to the driver and to CUPTI.
+/// The names of one GPU in the driver and in CUPTI.
 struct CountedGpu {
   CUcontext context = nullptr;
   CUdevice device = 0;
   int ordinal = 0;
 };
 
-/// Of a chip that need not be here: GH100. Throws as CounterHost does.
+/// Lists the counters of a chip, such as GH100, that need not be here. Throws UsageError for an unknown chip.
 std::vector<Counter> list_chip_counters(const std::string& chip);
 
 std::vector<Counter> list_gpu_counters(const CountedGpu& gpu);
 
-/// Throws UsageError where one is not the GPU's. Silent where that cannot be known yet. Without
-/// cuptiProfilerInitialize, which puts hooks into the driver, so that times may follow.
+/// Throws UsageError if the GPU lacks one of the counters; does nothing if that cannot be known yet. Removes
+/// CUPTI's hooks from the driver before it returns, so that times may follow.
 void check_gpu_counters(const CountedGpu& gpu, const std::vector<std::string>& names);
 
-/// The profiler is enabled only while a reading lasts, and gone with the reader. Throws as Device::count
-/// does.
+/// The profiler is enabled only during a reading; its hooks are removed with the reader. Throws as
+/// Device::count does.
 std::unique_ptr<CounterReader> count_gpu_launches(const CountedGpu& gpu,
                                                   const std::vector<std::string>& names);
 

@@ -1,4 +1,4 @@
-// Stands in where the build found no cupti_range_profiler.h.
+// Replaces the counters if the build found no cupti_range_profiler.h.
 #include "device/cuda/cupti/counters.hpp"
 #include "jitterscope/error.hpp"
 

@@ -98,7 +98,7 @@ void LaunchCalls::clear() {
 
 namespace {
 
-// Launches by CUDA's runtime come to these, with the same correlation id (CUDA 13.0). Null for other calls.
+// Returns null for other calls. Runtime launches arrive here with the same correlation id (CUDA 13.0).
 CUfunction launched_function(CUpti_CallbackId id, const void* parameters) {
   switch (id) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
@@ -108,12 +108,12 @@ CUfunction launched_function(CUpti_CallbackId id, const void* parameters) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
-      return static_cast<const cuLaunchKernel_params*>(parameters)->f;  // the first of all of these
+      return static_cast<const cuLaunchKernel_params*>(parameters)->f;  // the first member in all of these
     default: return nullptr;
   }
 }
 
-// A launch takes a function or, under the same type, a kernel of a library, which is none to cuFuncGetName.
+// A launch takes a function or, under the same type, a library's kernel, which cuFuncGetName refuses.
 std::string name_of(CUfunction function) {
   if (driver().cuFuncGetName == nullptr || driver().cuKernelGetName == nullptr) return {};
   const char* name = nullptr;

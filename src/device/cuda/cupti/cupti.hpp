@@ -30,26 +30,26 @@ struct Cupti {
 #undef JITTERSCOPE_DECLARE
 };
 
-/// Opens libcupti.so.13 or .12 on first use. Throws MissingError with what was looked for and what to do.
+/// Opens libcupti.so.13 or .12 on first use. Throws MissingError with the names tried and a remedy.
 const Cupti& cupti();
 
-/// Throws FailedError "WHAT: what CUPTI says" unless success.
+/// Throws FailedError "WHAT: CUPTI's description" unless success.
 void check_cupti(CUptiResult result, std::string_view what);
 
-// Which calls to the driver and the runtime were made in which launch.
+// Finds the launch in which a call to the driver or the runtime was made.
 
 /// Each kernel, copy and memset carries the correlation id of the call that put it on the GPU. CUPTI's
-/// external correlation would count only calls of the thread that began the launch, and PyTorch's gradients
-/// launch from a thread of their own; it also needs a record of each call.
+/// external correlation would count only calls of the thread that began the launch, but PyTorch launches
+/// gradients from another thread; it also needs a record of each call.
 class LaunchCalls {
  public:
   /// Has the subscriber's callback called at all calls to the driver and the runtime. Throws FailedError.
   static void enable(CUpti_SubscriberHandle subscriber);
   void begin(std::uint64_t launch);
   void end();
-  /// What the callback passes on: a CUpti_CallbackData.
+  /// `data` is the callback's CUpti_CallbackData.
   void note(const void* data) noexcept;
-  /// The launch in which the call was made; nothing where it was made in none.
+  /// Returns the launch in which the call was made; nullopt if it was made in none.
   std::optional<std::uint64_t> find(std::uint32_t correlation) const;
   void clear();
 
@@ -61,17 +61,17 @@ class LaunchCalls {
 
 // The names of launched kernels, as the driver has them.
 
-/// cuDNN and cuBLAS launch kernels by handles of libraries (CUkernel), and CUPTI 13.0 names some of these
-/// after another kernel of the same library: in 5 of 19 runs of MobileNet V2's 172 operations on H200s one
-/// gradient had, in all of its records, dgrad2d_c1_k1_nhwc_specialized for cuDNN's wgrad2d_c1_k1_nhwc_reduce
-/// or the other way round, with the right times. So the driver is asked at each launch.
+/// Asks the driver for the kernel's name at each launch. cuDNN and cuBLAS launch kernels by handles of
+/// libraries (CUkernel), and CUPTI 13.0 names some of these after another kernel of the same library: in 5 of
+/// 19 runs of MobileNet V2's 172 operations on H200s, all records of one gradient had
+/// dgrad2d_c1_k1_nhwc_specialized for cuDNN's wgrad2d_c1_k1_nhwc_reduce or the reverse, with the right times.
 class LaunchNames {
  public:
-  /// What a callback passes on from the driver's domain: the call's number, and a CUpti_CallbackData. Calls
-  /// that launch no kernel are left out.
+  /// Takes a callback of the driver's domain: the call's number and its CUpti_CallbackData. Ignores calls
+  /// that launch no kernel.
   void note(CUpti_CallbackId id, const void* data) noexcept;
-  /// The kernel's name, mangled; empty where its launch was not seen, as within a graph, or the driver says
-  /// no names (before 12.3).
+  /// Returns the kernel's name, mangled. Empty if its launch was not seen, as within a graph, or if the
+  /// driver tells no names (before 12.3).
   std::string find(std::uint32_t correlation) const;
   void clear();
 

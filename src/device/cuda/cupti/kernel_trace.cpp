@@ -20,14 +20,14 @@
 namespace jitterscope::cuda {
 namespace {
 
-// NVIDIA recommends 1 to 10 MB: 8 MiB hold about 38,000 kernels of 216 bytes.
+// NVIDIA recommends 1 to 10 MB; 8 MiB hold about 38,000 kernels of 216 bytes.
 constexpr std::size_t kBufferSize = std::size_t{8} << 20;
 
 constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                CUPTI_ACTIVITY_KIND_MEMSET};
 
-// Records only ever grow at their tail, so the oldest layout that has a graph's nodes (CUDA 11) reads every
-// version's.
+// Records only ever grow at their end, so the oldest layout that has a graph's nodes (CUDA 11) reads those of
+// every version.
 using Kernel = CUpti_ActivityKernel5;
 using Copy = CUpti_ActivityMemcpy3;
 using Set = CUpti_ActivityMemset2;
@@ -40,10 +40,10 @@ struct Freed {
 };
 struct Buffer {
   std::unique_ptr<std::uint8_t, Freed> memory;
-  std::size_t size = 0;  // of the records in it
+  std::size_t size = 0;  // size of the records in it
 };
 
-// CUPTI's callbacks carry no user data, and its recording is of the whole process.
+// One per process: CUPTI records the whole process, and its callbacks carry no user data.
 struct Recorder {
   std::mutex mutex;
   const KernelTrace* owner = nullptr;  // the trace that is recording
@@ -65,7 +65,7 @@ void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size
   *most_records = 0;  // as many as fit
 }
 
-// Parsing waits for stop(): it would take its time from the program that is being recorded.
+// Records are parsed in stop(), so that this takes no time from the recorded program.
 void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* memory, std::size_t, std::size_t size) {
   Buffer buffer{.memory = std::unique_ptr<std::uint8_t, Freed>(memory), .size = size};
   if (size == 0) return;
@@ -77,7 +77,7 @@ void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* memory, st
   }
 }
 
-// CUPTI has one subscriber per process, and subscribing is how another shows.
+// Callback of CUPTI's only subscriber in the process. Subscribing fails if another profiler holds CUPTI.
 void CUPTIAPI note_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) recorder().names.note(id, data);
   recorder().calls.note(data);
@@ -91,12 +91,12 @@ std::string demangled(const char* name) {
   return status == 0 && text != nullptr ? text.get() : name;
 }
 
-// The gate, clock stamps and evictions stand between the launches that are being judged.
+// The kernels of holds, clock stamps and evictions run between the launches that are judged.
 bool is_helper(const char* name) {
   return name != nullptr && std::string_view(name).starts_with("jitterscope_");
 }
 
-// In CUPTI's own time: nanoseconds since 1970, of which a double would keep only multiples of 256.
+// Keeps CUPTI's own time, nanoseconds since 1970, of which a double would keep only multiples of 256.
 struct RawRecord {
   std::uint64_t start, end;
   KernelTime kernel;  // without its times
@@ -104,7 +104,7 @@ struct RawRecord {
 
 std::uint32_t extent(std::int32_t size) { return static_cast<std::uint32_t>(size); }
 
-// What records of all kinds have.
+// Reads the fields that records of all kinds have.
 template <class Activity>
 RawRecord raw_record(std::string name, const Activity& activity) {
   KernelTime kernel{.name = std::move(name), .start = {}, .end = {}};
@@ -155,7 +155,7 @@ std::vector<RawRecord> read_records(const std::vector<Buffer>& buffers) {
   return records;
 }
 
-// An incomplete record of the run is no reference to judge others by.
+// Throws if records are missing: an incomplete trace is no reference for others.
 void check_complete(const std::vector<RawRecord>& records) {
   std::size_t dropped = 0;
   check_cupti(cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped),
@@ -169,7 +169,7 @@ void check_complete(const std::vector<RawRecord>& records) {
   }
 }
 
-// In order of start, counted from the first.
+// Returns the records in order of start, with times that count from the first start.
 std::vector<KernelTime> from_first_start(std::vector<RawRecord> raw) {
   std::stable_sort(raw.begin(), raw.end(),
                    [](const RawRecord& a, const RawRecord& b) { return a.start < b.start; });
@@ -200,9 +200,9 @@ void end_recording() noexcept {
   recorder().calls.clear();
 }
 
-// Flushes, and gives what was recorded as CUPTI wrote it.
+// Flushes, and returns the records as CUPTI wrote them.
 std::vector<RawRecord> collect() {
-  // Forced: the buffers that are not yet full too. Not under the lock, which the callback takes.
+  // Forced: also flushes buffers that are not yet full. Not under the lock, which the callback takes.
   check_cupti(cupti().cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
   disable_all();
   std::vector<Buffer> buffers;

@@ -1,4 +1,4 @@
-// Stands in where the build found no cupti.h.
+// Replaces the kernel trace if the build found no cupti.h.
 #include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "base/shared_library.hpp"
 #include "base/names.hpp"
+#include "base/shared_library.hpp"
 #include "device/cuda/driver.hpp"
 #include "jitterscope/error.hpp"
 
@@ -23,9 +23,8 @@ const char* look_up_range_profiler(RangeProfiler& functions) {
   return nullptr;
 }
 
-// CUPTI opens libnvperf_host.so by its name alone, and so finds it only in folders of the loader's: in a
-// Python wheel it lies beside CUPTI. Opened before, it is found by that name. Where it is missing, CUPTI's
-// answer is 15.
+// CUPTI opens libnvperf_host.so by its name alone, and so only finds it in the loader's folders; in a Python
+// wheel it lies beside CUPTI. Once opened here, it is found by that name. If it is missing, CUPTI answers 15.
 FunctionTable<RangeProfiler> open_with_host_library() {
   auto opened =
       open_functions(names_for_driver({"libcupti.so.13", "libcupti.so.12"}), look_up_range_profiler);
@@ -47,7 +46,7 @@ constexpr const char* kHeld =
     "another tool holds this GPU's hardware counters (ncu, nsys, torch.profiler or DCGM): end it, or ask the "
     "administrator to release them (dcgmi profile --pause), and run again";
 
-// Why this machine does not let one count; null where the error says something else.
+// Returns why this machine does not allow counting; null if the error means something else.
 const char* refusal(CUptiResult result) {
   switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
@@ -189,8 +188,8 @@ CounterSchedule CounterHost::schedule(const std::vector<std::string>& names) {
   added.ppMetricNames = pointers.data();
   added.numMetrics = pointers.size();
   const CUptiResult result = range_profiler().cuptiProfilerHostConfigAddMetrics(&added);
-  // Those of the whole device (pcie__read_bytes) beside those of a context: 27. An unknown name is 1 here,
-  // and 17 only where its properties are asked for (CUPTI 13.0).
+  // CUPTI 13.0 answers 27 for counters of the whole device (pcie__read_bytes) beside those of a context, and
+  // 1 for an unknown name (17 only if its properties are asked for).
   if (result == CUPTI_ERROR_NOT_SUPPORTED || result == CUPTI_ERROR_INVALID_PARAMETER ||
       result == CUPTI_ERROR_INVALID_METRIC_NAME) {
     throw UsageError(fmt::format("these counters cannot be read together ({} answers {}): {}; ask for fewer",
@@ -236,9 +235,9 @@ std::vector<double> CounterHost::evaluate(const std::vector<std::uint8_t>& data,
 
 namespace {
 
-// Of each quantity the first that the chip has. Consumer chips of Blackwell (GB202) have dram__bytes_op_*;
-// those that share the host's memory (GA10B, GB10B, GB20B) have neither. All accepted by CUPTI 13.0 for 29
-// chips from GV100 to GB20B. On GH100 they take 2 passes, and 7 with what warps wait for.
+// The first counter that the chip has is used for each quantity. Consumer chips of Blackwell (GB202) have
+// dram__bytes_op_*; those that share the host's memory (GA10B, GB10B, GB20B) have neither. CUPTI 13.0 accepts
+// all for 29 chips from GV100 to GB20B. On GH100 they take 2 passes, with stall reasons 7.
 struct DefaultCounter {
   CounterQuantity quantity;
   std::string_view name;
@@ -257,10 +256,10 @@ constexpr std::array kDefaultCounters = {
 // "smsp__warp_issue_stalled_REASON_per_warp_active.pct" is the share of warps, over cycles, that wait for it.
 constexpr std::string_view kStallBegin = "smsp__warp_issue_stalled_", kStallEnd = "_per_warp_active";
 constexpr std::string_view kShareSuffix = ".pct";
-// Not a wait: the warps that issue an instruction.
+// Not a wait: these warps issue an instruction.
 constexpr std::string_view kNoWait = "selected";
 
-// Of a base name; empty where it counts something else.
+// Returns the stall reason of a base name; empty if it counts something else.
 std::string stall_reason(std::string_view base) {
   if (!base.starts_with(kStallBegin) || !base.ends_with(kStallEnd)) return {};
   base.remove_prefix(kStallBegin.size());
@@ -300,8 +299,8 @@ std::string ChipCounters::usual_suffix(const std::string& base) const {
   return has_ratio ? ".ratio" : known.front();
 }
 
-// The longest that the chip has, since some have points of their own (SM_C.TriageCompute.sm__cycles_active);
-// empty where it has none.
+// Returns the longest base name that the chip has, since some contain points
+// (SM_C.TriageCompute.sm__cycles_active); empty if it has none.
 std::string ChipCounters::base_of(const std::string& name) const {
   for (std::size_t end = name.size(); end != std::string::npos && end > 0; end = name.rfind('.', end - 1)) {
     if (types_.contains(name.substr(0, end))) return name.substr(0, end);

@@ -1,5 +1,5 @@
-// CUPTI's Range Profiler and the host API beside it, opened at run time. A table of its own, since libraries
-// before CUDA 12.6 trace kernels and have none of it.
+// CUPTI's Range Profiler and its host API, opened at run time. They have their own table of functions, since
+// libraries before CUDA 12.6 trace kernels but lack them.
 #pragma once
 
 #include <cstdint>
@@ -43,14 +43,14 @@ struct RangeProfiler {
 #undef JITTERSCOPE_DECLARE
 };
 
-/// Opens libcupti.so.13 or .12 on first use. Throws MissingError with what was looked for and what to do.
+/// Opens libcupti.so.13 or .12 on first use. Throws MissingError with the names tried and a remedy.
 const RangeProfiler& range_profiler();
 
-/// Unless success, throws what is to be done about it: MissingError where the driver or the device does not
-/// let this user count, FailedError else, as where another tool holds the counters. `what` is the call.
+/// Throws with a remedy unless success: MissingError if the driver or the device does not let this user
+/// count, else FailedError, for instance if another tool holds the counters. `what` is the call.
 void check_counting(CUptiResult result, std::string_view what);
 
-/// Parameters of a call, all of them zero but for the size by which the library knows which fields there are.
+/// Returns the parameters of a call, all zero except the size, which tells the library the known fields.
 template <class Parameters>
 Parameters sized_parameters(std::size_t size) {
   Parameters parameters{};
@@ -59,10 +59,10 @@ Parameters sized_parameters(std::size_t size) {
 }
 #define JITTERSCOPE_CUPTI_PARAMETERS(type) sized_parameters<type>(type##_STRUCT_SIZE)
 
-// CUPTI's host side for one chip: which counters it has, how many passes they take, what raw data say. It
+// CUPTI's host side for one chip: its counters, the passes that they take, and the meaning of raw data. It
 // needs no GPU.
 
-/// What the hardware is told, to count a set of counters.
+/// Tells the hardware to count a set of counters.
 struct CounterSchedule {
   std::vector<std::uint8_t> image;
   std::size_t passes = 0;
@@ -72,53 +72,53 @@ struct CounterProperties {
   std::string description, unit;
 };
 
-/// Chips whose counters this CUPTI knows.
+/// Returns the chips whose counters this CUPTI knows.
 std::vector<std::string> supported_chips();
 
 class CounterHost {
  public:
-  /// A chip as NVIDIA names it: GH100. `availability` is the image of what the GPU at hand leaves free;
-  /// empty: all. Throws MissingError where CUPTI knows no such chip.
+  /// `chip` is NVIDIA's name, such as GH100. `availability` is the image of the counters that the GPU at hand
+  /// leaves free; empty: all. Throws MissingError if CUPTI knows no such chip.
   explicit CounterHost(std::string chip, std::vector<std::uint8_t> availability = {});
   ~CounterHost();
   CounterHost(const CounterHost&) = delete;
   CounterHost& operator=(const CounterHost&) = delete;
 
   const std::string& chip() const { return chip_; }
-  /// Counters, ratios or throughputs, without a suffix: dram__bytes_read.
+  /// Returns counters, ratios or throughputs without a suffix: dram__bytes_read.
   std::vector<std::string> base_names(CUpti_MetricType type) const;
-  /// What may follow a base name: .sum, .avg.per_second…
+  /// Returns the suffixes that may follow a base name: .sum, .avg.per_second…
   std::vector<std::string> suffixes(const std::string& base, CUpti_MetricType type) const;
-  /// Nothing where the chip has no counter of this name.
+  /// Returns nullopt if the chip has no counter of this name.
   std::optional<CounterProperties> properties(const std::string& name) const;
-  /// To be called once, with names that exist. Throws UsageError where they cannot be counted together.
+  /// May be called once, with names that exist. Throws UsageError if they cannot be counted together.
   CounterSchedule schedule(const std::vector<std::string>& names);
-  /// From the one range of a counter data image; not finite where the hardware gave none.
+  /// Evaluates the one range of a counter data image; a value is not finite if the hardware gave none.
   std::vector<double> evaluate(const std::vector<std::uint8_t>& data,
                                const std::vector<std::string>& names) const;
 
  private:
-  // CUPTI does not say whether it copies what it is made from.
+  // Kept, because CUPTI does not say whether it copies these two.
   std::string chip_;
   std::vector<std::uint8_t> availability_;
   CUpti_Profiler_Host_Object* host_ = nullptr;
 };
 
-/// CUPTI takes names as pointers; valid as long as the names.
+/// Returns the names as pointers for CUPTI, valid as long as the names.
 std::vector<const char*> name_pointers(const std::vector<std::string>& names);
 
-// The counters of a chip by name: which are read by default, and what a typed name means.
+// The counters of a chip by name: which are read by default, and how a typed name is completed.
 
 class ChipCounters {
  public:
   /// `host` must outlive it.
   explicit ChipCounters(const CounterHost& host);
 
-  /// The default set first; then each of the chip's counters once, with its usual suffix.
+  /// Returns the default set, then the chip's other counters, each with its usual suffix.
   std::vector<Counter> all() const;
   std::vector<Counter> default_set() const;
-  /// Those of these names, or the default set where none is named. A name without a suffix gets the usual
-  /// one. Throws UsageError that names the nearest.
+  /// Returns the counters of these names, or the default set if there are none. A name without a suffix gets
+  /// the usual one. Throws UsageError that names the nearest.
   std::vector<Counter> find(const std::vector<std::string>& names) const;
 
  private:

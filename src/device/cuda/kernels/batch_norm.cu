@@ -1,4 +1,4 @@
-// Batch normalization: each channel's sums, what follows from them, and one pass over the elements.
+// Batch normalization: sums of each channel, statistics or gradients from them, one pass over the elements.
 #include "device/cuda/kernels/column_sums.cuh"
 #include "device/cuda/kernels/norm.cuh"
 #include "device/cuda/kernels/pack.cuh"
@@ -13,7 +13,7 @@ using jitterscope::cuda::kSumThreads;
 
 constexpr double kRunningShare = 0.1;
 
-/// Weights of the tensors' own type, or as wide as what is computed.
+/// Weights in the tensors' own type, or in the wider type of the arithmetic.
 template <class T>
 struct ChannelWeights {
   void* numbers;
@@ -31,8 +31,8 @@ struct ChannelWeights {
   }
 };
 
-/// Sums of x and of its squares, these around the channel's first element, which keeps the variance right
-/// where the mean is large.
+/// Sums x, and the squares of its distance from the channel's first element, which keeps the variance right
+/// if the mean is large.
 template <class T>
 struct MomentTerms {
   const T* x;
@@ -46,7 +46,7 @@ struct MomentTerms {
     b += difference * difference;
   }
 };
-/// Sums of dy and of dy (x - mean).
+/// Sums dy, and dy (x - mean).
 template <class T>
 struct ProductTerms {
   const T *x, *dy;
@@ -58,7 +58,7 @@ struct ProductTerms {
   }
 };
 
-/// Channels last: the rows of a matrix whose columns are channels.
+/// For channels last: rows of a matrix whose columns are channels.
 template <class Terms>
 struct PixelTerms {
   Terms terms;
@@ -69,7 +69,7 @@ struct PixelTerms {
   }
 };
 
-/// NCHW: a block adds up one plane after the other; parts are images.
+/// For NCHW: a block sums one plane after the other; each image is a part.
 template <class C, class Terms>
 __device__ __forceinline__ void sum_planes(const PartialSums<C>& to, const Terms& terms, std::uint64_t planes,
                                            std::uint64_t elements) {
@@ -89,7 +89,7 @@ __device__ __forceinline__ void sum_planes(const PartialSums<C>& to, const Terms
   }
 }
 
-/// The running averages, which are no operands, are updated as in training.
+/// Also updates the running averages, which are no operands, as training does.
 template <class T>
 __device__ __forceinline__ void finish_statistics(Compute<T>* mean, Compute<T>* deviation,
                                                   Compute<T>* running, const PartialSums<Compute<T>>& sums,
@@ -111,7 +111,7 @@ __device__ __forceinline__ void finish_statistics(Compute<T>* mean, Compute<T>* 
   running_variance[channel] += C(kRunningShare) * (unbiased - running_variance[channel]);
 }
 
-/// `means`: of dy, then of dy (x - mean) times the deviation squared.
+/// Writes to `means` each channel's mean of dy, then its mean of dy (x - mean) times the deviation squared.
 template <class T>
 __device__ __forceinline__ void finish_gradients(const ChannelWeights<T>& dweight,
                                                  const ChannelWeights<T>& dbias, Compute<T>* means,
@@ -128,7 +128,7 @@ __device__ __forceinline__ void finish_gradients(const ChannelWeights<T>& dweigh
   means[sums.columns + channel] = product / count * scale * scale;
 }
 
-/// `deviation` may be the variance, as inference has it.
+/// `deviation` holds the variance if `is_variance`, as in inference.
 template <class T>
 __device__ __forceinline__ void normalize(T* y, const T* x, const Compute<T>* mean,
                                           const Compute<T>* deviation, bool is_variance,
@@ -157,7 +157,7 @@ __device__ __forceinline__ void normalize_backward(T* dx, const T* dy, const T* 
 
 }  // namespace
 
-// Of sums: in planes, and over pixels with channels last.
+// Kernels that sum: over planes (NCHW), and over pixels (channels last).
 #define JITTERSCOPE_SUMS(Terms, name, T, suffix)                                                    \
   JITTERSCOPE_ENTRY(                                                                                \
       kMostRowThreads, batch_norm_##name##_planes_##suffix,                                         \

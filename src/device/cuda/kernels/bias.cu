@@ -1,4 +1,4 @@
-// y = x + bias of the channel, and a bias in every row of y, as a product with bias needs it.
+// y = x + bias of the channel, and a bias copied into every row of y for a product with bias.
 #include "device/cuda/kernels/pack.cuh"
 #include "device/cuda/kernels/shapes.hpp"
 

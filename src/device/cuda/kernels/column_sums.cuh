@@ -1,5 +1,5 @@
-// Two sums over each column of a matrix at once, without atomics: partial sums of some rows each, and then
-// their sums, added in the same order each time.
+// Two sums over each column of a matrix at once, without atomics: first partial sums of some rows each, then
+// their sums, always added in the same order.
 #pragma once
 
 #include "device/cuda/kernels/number.cuh"
@@ -10,7 +10,7 @@ namespace {
 using jitterscope::cuda::kSumColumns;
 using jitterscope::cuda::kSumRows;
 
-/// A block's place: which rows and which column its thread adds up.
+/// The rows and the column that a thread sums.
 struct ColumnPlace {
   std::uint64_t first_row, row_step;
   std::uint32_t column, part;
@@ -24,8 +24,8 @@ struct ColumnPlace {
   }
 };
 
-/// terms.add(row, column, a, b) adds what an element counts to both sums. True for one thread of each column,
-/// which then has the block's sums.
+/// terms.add(row, column, a, b) adds an element's terms to both sums. Returns true for one thread of each
+/// column, which then has the block's sums.
 template <class C, class Terms>
 __device__ __forceinline__ bool sum_columns(const ColumnPlace& place, const Terms& terms, std::uint64_t rows,
                                             std::uint32_t columns, C& a, C& b) {
@@ -49,7 +49,7 @@ __device__ __forceinline__ bool sum_columns(const ColumnPlace& place, const Term
   return true;
 }
 
-/// Partial sums: each part has a row of the first and then one of the second.
+/// Partial sums: each part has a row of first sums, then a row of second sums.
 template <class C>
 struct PartialSums {
   C* sums;
@@ -72,7 +72,7 @@ __device__ __forceinline__ void sum_part(const PartialSums<C>& to, const Terms& 
   to.second(place.part)[place.column] = b;
 }
 
-/// Adds the parts up. False for threads that have no column.
+/// Sums the parts. Returns true for one thread of each column.
 template <class C>
 __device__ __forceinline__ bool sum_parts(const PartialSums<C>& from, std::uint32_t parts,
                                           std::uint32_t& column, C& a, C& b) {

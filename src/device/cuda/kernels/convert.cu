@@ -1,5 +1,5 @@
-// Tensors in another data type, and images in another layout, through tiles in shared memory: reading along
-// rows and writing along columns without them takes a transaction for each element of one side.
+// Converts tensors to another data type, and images to another layout through tiles in shared memory: reading
+// along rows and writing along columns without them takes a transaction for each element of one side.
 #include <type_traits>
 
 #include "device/cuda/kernels/pack.cuh"
@@ -20,7 +20,7 @@ __device__ __forceinline__ Compute<To> converted(Compute<From> value) {
 template <class A, class B>
 using Wider = std::conditional_t<(sizeof(A) > sizeof(B)), A, B>;
 
-/// A vector of the wider type is one access.
+/// Each access covers one vector of the wider type.
 template <class To, class From>
 __device__ __forceinline__ void convert_in_order(To* y, const From* x, std::uint64_t count) {
   for_own_elements<Wider<To, From>>(count, [&](auto width, std::uint64_t at) {
@@ -30,12 +30,12 @@ __device__ __forceinline__ void convert_in_order(To* y, const From* x, std::uint
   });
 }
 
-/// Each matrix of x for itself. All reads of a thread are on their way before the first is needed.
+/// Transposes each matrix of x. All reads of a thread are in flight before the first is needed.
 template <class To, class From>
 __device__ __forceinline__ void transpose(To* y, const From* x, const TransposeShape& shape) {
   constexpr std::uint32_t kElements = 1u << tile_bits(sizeof(Wider<To, From>));
   constexpr int kOfThread = static_cast<int>(kElements / kBlockThreads);
-  // A word behind each row, so that a column's elements lie in different banks.
+  // A word behind each row puts a column's elements into different banks.
   constexpr std::uint32_t kFree = sizeof(From) == 2 ? 2 : 1;
   __shared__ From tile[kElements + (kElements >> kLeastTileBits) * kFree];
   const std::uint32_t width = 1u << shape.width_bits, height = 1u << shape.height_bits;

@@ -15,7 +15,7 @@ __device__ __forceinline__ C silu_gradient(C dy, C x) {
   const C s = logistic(x);
   return dy * s * (C(1) + x * (C(1) - s));
 }
-/// The normal distribution up to x.
+/// Returns the standard normal distribution function at x.
 template <class C>
 __device__ __forceinline__ C cumulative(C x) {
   return C(0.5) * erfc(-x * C(0.70710678118654752440));
@@ -25,8 +25,8 @@ __device__ __forceinline__ C gelu_gradient(C dy, C x) {
   return dy * (cumulative(x) + x * exp(C(-0.5) * x * x) * C(0.39894228040143267794));
 }
 
-/// Measured for itself, and so as fast as it can be: a block writes one stretch, and each thread has several
-/// writes in flight.
+/// This kernel is measured itself and is no stand-in, so it is as fast as it can be: a block writes one
+/// range, and each thread has several writes in flight.
 template <class T>
 __device__ __forceinline__ void fill_ones(T* out, std::uint64_t count) {
   const std::uint64_t mine = static_cast<std::uint64_t>(blockIdx.x) * kFillVectors * blockDim.x + threadIdx.x;
@@ -40,7 +40,7 @@ __device__ __forceinline__ void fill_ones(T* out, std::uint64_t count) {
 
 }  // namespace
 
-// What a formula does not use is not read: the compiler drops it.
+// The compiler drops the reads of inputs that a formula does not use.
 #define JITTERSCOPE_ELEMENTWISE(name, T, suffix, formula)                                                  \
   JITTERSCOPE_ENTRY(kBlockThreads, name##_##suffix,                                                        \
                     (T * out, const T* first, const T* second, std::uint64_t count), {                     \
@@ -61,14 +61,14 @@ __device__ __forceinline__ void fill_ones(T* out, std::uint64_t count) {
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_FILL)
 JITTERSCOPE_FORMULA(add, (a + b))
 JITTERSCOPE_FORMULA(mul, (a * b))
-// A NaN stays one, as in the frameworks.
+// A NaN stays NaN, as in the frameworks.
 JITTERSCOPE_FORMULA(relu, a < C(0) ? C(0) : a)
 JITTERSCOPE_FORMULA(relu6, a < C(0) ? C(0) : (a > C(6) ? C(6) : a))
 JITTERSCOPE_FORMULA(sigmoid, logistic(a))
 JITTERSCOPE_FORMULA(tanh, ::tanh(a))
 JITTERSCOPE_FORMULA(silu, (a * logistic(a)))
 JITTERSCOPE_FORMULA(gelu, (a * cumulative(a)))
-// a is dy, b is what forward kept; where that is NaN, dy passes, as in PyTorch.
+// a is dy, b is the value that forward kept. If b is NaN, relu passes dy, as in PyTorch.
 JITTERSCOPE_FORMULA(relu_backward, b <= C(0) ? C(0) : a)
 JITTERSCOPE_FORMULA(relu6_backward, b <= C(0) || b >= C(6) ? C(0) : a)
 JITTERSCOPE_FORMULA(sigmoid_backward, (a * b * (C(1) - b)))

@@ -1,5 +1,5 @@
-// Rows of a table by index, and the gradient added back to them, each element by an atomic addition: their
-// order, and so the last bits, may differ from run to run.
+// Looks up rows of a table by index, and adds the gradient back to them by atomic additions: their order, and
+// so the last bits, may differ from run to run.
 #include "device/cuda/kernels/pack.cuh"
 
 namespace {
@@ -8,7 +8,7 @@ using jitterscope::cuda::FastDivisor;
 using jitterscope::cuda::kBlockThreads;
 
 /// Calls visit(width, element, place) for the thread's elements of count*columns and their places in the
-/// table: a vector of them where every row is whole vectors, else one.
+/// table: for a vector if every row is whole vectors, else for one element.
 template <class T, class Visit>
 __device__ __forceinline__ void for_own_places(const std::int64_t* indices, std::uint64_t count,
                                                const FastDivisor& columns, Visit visit) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ void add_up(Compute<T>* sums, const std::int64_t* ind
 
 }  // namespace
 
-// Sums that were kept in f32 for numbers of 16 bits.
+// Rounds sums that were kept in f32 for numbers of 16 bits.
 #define JITTERSCOPE_ROUND_SUMS(T, suffix)                                                 \
   JITTERSCOPE_ENTRY(kBlockThreads, embedding_round_sums_##suffix,                         \
                     (T * to, const float* sums, std::uint64_t count), {                   \

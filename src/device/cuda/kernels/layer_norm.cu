@@ -1,4 +1,4 @@
-// Layer normalization: a block for each row. The weights' gradients are sums over columns, in two steps.
+// Layer normalization, a block for each row. The weights' gradients are sums over columns, in two steps.
 #include "device/cuda/kernels/column_sums.cuh"
 #include "device/cuda/kernels/norm.cuh"
 #include "device/cuda/kernels/pack.cuh"
@@ -8,7 +8,7 @@ namespace {
 using jitterscope::cuda::kMostRowThreads;
 using jitterscope::cuda::kSumThreads;
 
-// The variance is taken around the mean in a pass of its own, which keeps it right far from zero.
+// The variance is computed around the mean in its own pass, which keeps it right far from zero.
 template <class T>
 __device__ __forceinline__ void layer_norm_forward(T* y, Compute<T>* mean, Compute<T>* deviation, const T* x,
                                                    const T* weight, const T* bias, std::uint64_t columns) {
@@ -48,7 +48,7 @@ __device__ __forceinline__ void layer_norm_backward(T* dx, const T* dy, const T*
   map_columns(dx, columns, gradient, dy, x, weight);
 }
 
-/// dbias adds up dy, dweight dy times the normalized x.
+/// dbias sums dy; dweight sums dy times the normalized x.
 template <class T>
 struct WeightTerms {
   const T *dy, *x;

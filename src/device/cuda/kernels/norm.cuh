@@ -1,11 +1,11 @@
-// What both normalizations share.
+// Shared by batch and layer normalization.
 #pragma once
 
 #include "device/cuda/kernels/number.cuh"
 
 namespace {
 
-/// What x less its mean is multiplied by.
+/// Returns the factor that x - mean is multiplied by.
 template <class C>
 __device__ __forceinline__ C deviation_of(C variance) {
   return C(1) / sqrt(variance + C(1e-5));

@@ -1,4 +1,4 @@
-// How each data type is stored and computed in: f16 and bf16 in f32, the others in themselves.
+// Storage and arithmetic types: f16 and bf16 are computed in f32, the others in themselves.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -38,13 +38,13 @@ __device__ __forceinline__ std::uint64_t index_step() {
 
 }  // namespace
 
-// A kernel: its largest block, its name, its parameters and its body.
+// Defines a kernel by its largest block, its name, its parameters and its body.
 #ifndef JITTERSCOPE_ENTRY
 #define JITTERSCOPE_ENTRY(threads, name, parameters, ...) \
   extern "C" __global__ void __launch_bounds__(threads) name parameters __VA_ARGS__
 #endif
 
-// One kernel for each data type that is stored: JITTERSCOPE_FOR_EACH_TYPE(M) is M(double, f64) and so on.
+// Defines one kernel per stored data type: JITTERSCOPE_FOR_EACH_TYPE(M) is M(double, f64) and so on.
 #define JITTERSCOPE_FOR_EACH_TYPE(M) \
   M(double, f64)                     \
   M(float, f32)                      \

@@ -1,4 +1,4 @@
-// One step of an optimizer over all parameters: one pass, each tensor read or written once.
+// One step of an optimizer over all parameters, in one pass that reads or writes each tensor once.
 #include "device/cuda/kernels/pack.cuh"
 
 namespace {
@@ -8,7 +8,7 @@ using jitterscope::cuda::kBlockThreads;
 constexpr double kRate = 0.01, kMomentum = 0.9, kBeta1 = 0.9, kBeta2 = 0.999, kAdamEpsilon = 1e-8;
 constexpr double kDecay = 0.01;
 
-/// Of one parameter: what it was and what becomes of it.
+/// The values of one parameter; step() replaces the old ones by the new ones.
 template <class C>
 struct State {
   C parameter, gradient, first, second;
@@ -20,7 +20,7 @@ constexpr int kStatesOf = kKind == sgd        ? 0
                           : kKind == momentum ? 1
                                               : 2;
 
-// The first step's bias corrections are 1 - beta1 and 1 - beta2.
+// For the first step, the bias corrections are 1 - beta1 and 1 - beta2.
 template <Kind kKind, class C>
 __device__ __forceinline__ void step(State<C>& s) {
   if constexpr (kKind == sgd) {
@@ -37,7 +37,7 @@ __device__ __forceinline__ void step(State<C>& s) {
   }
 }
 
-/// The parameters and the states that the kind has; addresses of others are 0.
+/// Addresses of the parameters and of the states that the kind has; the others are 0.
 template <class T>
 struct OptimizerTensors {
   T *parameter, *first, *second;

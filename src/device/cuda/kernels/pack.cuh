@@ -1,5 +1,5 @@
-// Numbers that lie side by side in one access of 16 bytes, the widest that a thread has, and what is done
-// with all of a tensor or of a row in such accesses.
+// Accesses of 16 bytes, the widest that a thread has, and functions that work on a tensor or a row by such
+// accesses.
 #pragma once
 
 #include "device/cuda/kernels/number.cuh"
@@ -21,13 +21,13 @@ struct alignas(sizeof(T) * N) Pack {
   __device__ void set(int i, Compute<T> value) { part[i] = Number<T>::store(value); }
 };
 
-/// How many elements are taken at once, as a type.
+/// Number of elements taken at once, as a type.
 template <int N>
 struct Width {
   static constexpr int value = N;
 };
 
-/// Calls visit(width, first) for the elements of a vector, which at the end are taken one by one.
+/// Calls visit(width, first) for the elements of a vector; for single ones if the vector is incomplete.
 template <class T, class Visit>
 __device__ __forceinline__ void for_elements_of(std::uint64_t vector, std::uint64_t count, Visit visit) {
   const std::uint64_t first = vector * kPerVector<T>;
@@ -38,13 +38,13 @@ __device__ __forceinline__ void for_elements_of(std::uint64_t vector, std::uint6
   }
 }
 
-/// The same where each thread has one vector.
+/// The same, with one vector for each thread.
 template <class T, class Visit>
 __device__ __forceinline__ void for_own_elements(std::uint64_t count, Visit visit) {
   for_elements_of<T>(first_index(), count, visit);
 }
 
-/// Calls visit(width, column) for the thread's columns of a row that its block shares: in vectors where every
+/// Calls visit(width, column) for the thread's columns of a row that its block shares: in vectors if every
 /// row begins at one.
 template <class T, class Visit>
 __device__ __forceinline__ void for_own_columns(std::uint64_t columns, Visit visit) {
@@ -59,7 +59,7 @@ __device__ __forceinline__ void for_own_columns(std::uint64_t columns, Visit vis
   }
 }
 
-/// Reads all inputs before the first use.
+/// out[at + j] = function(at + j, element j of each input). The inputs have been read before the first use.
 template <class Out, int N, class Function, class... In>
 __device__ __forceinline__ void map_packs(Out* out, std::uint64_t at, Function function,
                                           const Pack<In, N>&... inputs) {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void join_packs(C& value, Function function, const Pa
 #pragma unroll
   for (int j = 0; j < N; ++j) value = Join()(value, function(inputs.get(j)...));
 }
-/// The sum or maximum of function(each input's element) over a row's columns. `value` is that of none.
+/// Returns the sum or maximum of function(each input's element) over a row. `value` is the initial value.
 template <class Join, class C, class Function, class T, class... In>
 __device__ __forceinline__ C reduce_columns(C value, std::uint64_t columns, Function function, const T* input,
                                             const In*... inputs) {

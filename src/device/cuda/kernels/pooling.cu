@@ -1,5 +1,5 @@
-// Maximum and average over windows: a thread for each element that is written. The gradient asks the windows
-// that cover its element, so nothing is added atomically and the result is the same each time.
+// Maximum and average over windows, with a thread for each written element. The gradient reads the windows
+// that cover its element, so it needs no atomics and the result is the same each time.
 #include "device/cuda/kernels/number.cuh"
 #include "device/cuda/kernels/reduce.cuh"
 #include "device/cuda/kernels/shapes.hpp"
@@ -10,7 +10,7 @@ using jitterscope::cuda::kBlockThreads;
 using jitterscope::cuda::PoolShape;
 using jitterscope::cuda::Range;
 
-// As PyTorch: the first of equal ones wins, and a NaN wins over numbers.
+// As in PyTorch, the first of equal elements wins, and a NaN wins over numbers.
 template <class T>
 __device__ __forceinline__ void max_forward(T* y, std::int64_t* indices, const T* x, const PoolShape& shape) {
   const std::uint64_t item = first_index();
@@ -51,7 +51,7 @@ __device__ __forceinline__ void average_forward(T* y, const T* x, const PoolShap
   if (lane == 0) y[item] = Number<T>::store(sum / static_cast<Compute<T>>(shape.window_elements()));
 }
 
-/// Adds up what visit(window) gives for each of the windows over the element.
+/// Sums visit(window, element) over the windows that cover the element.
 template <class T, class Visit>
 __device__ __forceinline__ void gather(T* dx, const PoolShape& shape, Visit visit) {
   const std::uint64_t item = first_index();

@@ -1,4 +1,4 @@
-// Sums and maxima over threads. Always in the same order, so that a result has the same bits each time.
+// Sums and maxima over threads, always in the same order, so that a result has the same bits each time.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ __device__ __forceinline__ C reduce_warp(C value) {
   return value;
 }
 
-/// Every thread of the block gets the result; all of them call it together. A block is whole warps.
+/// Every thread of the block gets the result, and all must call it together. A block is whole warps.
 template <class Join, class C>
 __device__ __forceinline__ C reduce_block(C value) {
   __shared__ C of_warp[32];
   value = reduce_warp<Join>(value);
-  __syncthreads();  // the last reduction has been read
+  __syncthreads();  // the previous reduction has been read
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
   __syncthreads();
   C result = of_warp[0];

@@ -14,15 +14,15 @@
 
 namespace jitterscope::cuda {
 
-/// Threads of a block, where a kernel's work does not call for another number.
+/// Threads of a block unless a kernel's work needs another number.
 inline constexpr unsigned kBlockThreads = 256;
-/// Vectors that a thread of a fill writes.
+/// Vectors that each thread of a fill writes.
 inline constexpr int kFillVectors = 4;
-/// The most threads that share a row.
+/// Largest number of threads that share a row.
 inline constexpr unsigned kMostRowThreads = 512;
 
-/// Division by a number known at launch. A GPU has no instruction for it: the compiler's sequence is about 20
-/// for 32 bits and 70 for 64, these are 3 (Granlund and Montgomery, 1994).
+/// Division by a number known at launch. A GPU has no instruction for it: the compiler's sequence has about
+/// 20 for 32 bits and 70 for 64, this one has 3 (Granlund and Montgomery, 1994).
 struct FastDivisor {
   std::uint64_t divisor = 1;
   std::uint32_t multiplier = 1, shift = 0;
@@ -45,7 +45,7 @@ struct FastDivisor {
 #endif
     return (high + narrow) >> shift;
   }
-  /// Leaves the quotient in `n` and gives the remainder.
+  /// Leaves the quotient in `n` and returns the remainder.
   JITTERSCOPE_HOST_DEVICE std::uint64_t split(std::uint64_t& n) const {
     const std::uint64_t whole = quotient(n);
     const std::uint64_t rest = n - whole * divisor;
@@ -54,11 +54,11 @@ struct FastDivisor {
   }
 };
 
-// Which channel an element of a 4-D tensor belongs to.
+// Maps the elements of a 4-D tensor to channels.
 
-/// `inner` elements in line are of one channel: h*w of them in NCHW, one in NHWC.
+/// `inner` consecutive elements belong to one channel: h*w in NCHW, one in NHWC.
 struct ChannelShape {
-  std::uint64_t count = 0;  ///< elements of the tensor
+  std::uint64_t count = 0;  ///< number of elements of the tensor
   FastDivisor inner, channels;
 
   static ChannelShape make(std::int64_t n, std::int64_t c, std::int64_t plane, bool channels_last) {
@@ -74,37 +74,36 @@ struct ChannelShape {
   }
 };
 
-// How blocks share the sums over the columns of a matrix.
+// Distributes the sums over the columns of a matrix among blocks.
 
-/// Threads of a block stand so wide and so high.
+/// Width and height of a block of threads.
 inline constexpr std::uint32_t kSumColumns = 32, kSumRows = 8;
 inline constexpr unsigned kSumThreads = kSumColumns * kSumRows;
 
 inline std::int64_t sum_blocks_across(std::int64_t columns) {
   return (columns + kSumColumns - 1) / kSumColumns;
 }
-/// Rows are spread over so many blocks that a GPU has work, and 8 rows or more are left to each thread.
+/// Returns the number of parts of the rows: enough blocks for a GPU, but 8 or more rows for each thread.
 inline std::int64_t sum_parts_of(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kBlocks = 1024, kLeastRows = 8 * kSumRows;
   const std::int64_t wanted = std::max<std::int64_t>(kBlocks / sum_blocks_across(columns), 1);
   return std::min(wanted, (rows + kLeastRows - 1) / kLeastRows);
 }
 
-// How blocks share matrices that are transposed: each has a tile, which it reads along rows and writes along
-// columns.
+// Distributes matrices that are transposed among blocks: each block reads a tile along rows and writes it
+// along columns.
 
-/// Elements of a tile, by the size of the wider of both types: with fewer a block has too few bytes on their
-/// way, and its rows are shorter than what memory brings at once.
+/// Returns log2 of a tile's elements, by the size of the wider type. With fewer, a block has too few bytes in
+/// flight, and its rows are shorter than one memory transaction.
 JITTERSCOPE_HOST_DEVICE constexpr std::uint32_t tile_bits(std::size_t bytes) { return bytes == 2 ? 12 : 10; }
-/// At least four elements wide and high, so that the words that are left free behind each row have a limit.
+/// A tile is at least four elements wide and high, which limits the padding words behind its rows.
 inline constexpr std::uint32_t kLeastTileBits = 2;
 
 struct TransposeShape {
-  std::uint64_t rows = 1, columns = 1;  ///< of each matrix of x
-  /// A tile has 2^height_bits rows and 2^width_bits columns: as many, but where a matrix is narrower than
-  /// that.
+  std::uint64_t rows = 1, columns = 1;  ///< sizes of each matrix of x
+  /// A tile has 2^height_bits rows and 2^width_bits columns: equally many unless a matrix is narrower.
   std::uint32_t height_bits = kLeastTileBits, width_bits = kLeastTileBits;
-  FastDivisor across, down;  ///< tiles of a matrix
+  FastDivisor across, down;  ///< number of tiles in each direction of a matrix
 
   static TransposeShape make(std::int64_t rows, std::int64_t columns, std::size_t bytes) {
     TransposeShape shape;
@@ -128,9 +127,9 @@ struct TransposeShape {
   }
 };
 
-// Pooling as its kernels see it: channels last, and NCHW as n*c planes of one channel each.
+// Pooling as its kernels see it: channels last, or NCHW as n*c planes of one channel each.
 
-/// First and one past the last.
+/// The first, and one past the last.
 struct Range {
   std::int32_t begin, end;
 };
@@ -140,13 +139,13 @@ struct PoolAxis {
   std::int32_t size = 1, out = 1, window = 1, stride = 1, pad = 0;
   FastDivisor by_stride;
 
-  /// What the window covers, the padding left out.
+  /// Returns the elements that the window covers, without the padding.
   JITTERSCOPE_HOST_DEVICE Range covered(std::int32_t output) const {
     const std::int32_t begin = output * stride - pad;
     const std::int32_t end = begin + window;
     return {begin < 0 ? 0 : begin, end > size ? size : end};
   }
-  /// The windows that cover an element.
+  /// Returns the windows that cover an element.
   JITTERSCOPE_HOST_DEVICE Range windows(std::int32_t element) const {
     const std::int32_t last = element + pad;
     const std::int32_t first = last - window + stride;  // one stride past the last window that ends before it
@@ -159,14 +158,14 @@ struct PoolAxis {
   }
 };
 
-/// Indices of a plane and places of windows are numbers of 32 bits, and the sum of two places as well.
+/// Indices within a plane and places of windows are 32-bit numbers, and so is the sum of two places.
 inline constexpr std::int64_t kLargestPoolPlane = (std::int64_t{1} << 31) - 1;
 inline constexpr std::int64_t kLargestPoolSide = (std::int64_t{1} << 30) - 1;
 
 struct PoolShape {
   std::uint64_t items = 0;  ///< elements that are written
   PoolAxis h, w;
-  FastDivisor by_channels, by_columns, by_rows;  ///< how the number of such an element falls apart
+  FastDivisor by_channels, by_columns, by_rows;  ///< split an element's number into its place
 
   /// A window may be almost all padding, and so larger than any plane.
   JITTERSCOPE_HOST_DEVICE std::int64_t window_elements() const { return std::int64_t{h.window} * w.window; }

@@ -1,12 +1,12 @@
-// Softmax and its logarithm: a block for each row, which it reads once for the maximum, once for the sum and
-// once for the result.
+// Softmax and its logarithm, with a block for each row, which reads the row once for the maximum, once for
+// the sum and once for the result.
 #include "device/cuda/kernels/pack.cuh"
 
 namespace {
 
 using jitterscope::cuda::kMostRowThreads;
 
-// Of a row of -inf alone each difference is NaN, as in PyTorch.
+// In a row of only -inf each difference is NaN, as in PyTorch.
 template <class T>
 __device__ __forceinline__ void softmax_forward(T* y, const T* x, std::uint64_t columns, bool logarithm) {
   using C = Compute<T>;
@@ -23,7 +23,7 @@ __device__ __forceinline__ void softmax_forward(T* y, const T* x, std::uint64_t 
   map_columns(y, columns, result, x);
 }
 
-// dx = y (dy - sum(dy y)), and of the logarithm dy - e^y sum(dy).
+// dx = y (dy - sum(dy y)), or for the logarithm dy - e^y sum(dy).
 template <class T>
 __device__ __forceinline__ void softmax_backward(T* dx, const T* dy, const T* y, std::uint64_t columns,
                                                  bool logarithm) {

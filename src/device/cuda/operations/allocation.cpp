@@ -1,4 +1,4 @@
-// Memory of the GPU, taken and given back in each launch.
+// Operations that take GPU memory and give it back in each launch.
 #include <fmt/format.h>
 
 #include <stdexcept>
@@ -28,7 +28,7 @@ std::uintptr_t taken_from_driver(Bytes size) {
   return address;
 }
 
-/// cuMemAlloc and cuMemFree. What it holds is what the GPU has less than before: the driver rounds up.
+/// Uses cuMemAlloc and cuMemFree. held() is the decrease of the GPU's free memory: the driver rounds up.
 class DriverMemory final : public MemoryAllocator {
  public:
   std::uintptr_t allocate(Bytes size) override { return taken_from_driver(size); }
@@ -41,7 +41,7 @@ class DriverMemory final : public MemoryAllocator {
   Bytes before_ = free_now();
 };
 
-/// The driver's stream-ordered pool; one of its own, so that nobody else's memory is in it.
+/// The driver's stream-ordered pool; its own, so that nobody else's memory is in it.
 class DriverPool final : public MemoryAllocator {
  public:
   DriverPool(const Context& context, bool keeps) : stream_(context.stream()) {
@@ -65,7 +65,7 @@ class DriverPool final : public MemoryAllocator {
   DriverPool(const DriverPool&) = delete;
   DriverPool& operator=(const DriverPool&) = delete;
 
-  /// In the order of this stream from now on.
+  /// From now on allocates and frees in the order of this stream.
   void use(CUstream stream) { stream_ = stream; }
   std::uintptr_t allocate(Bytes size) override {
     CUdeviceptr address = 0;
@@ -94,7 +94,7 @@ class DriverSegments final : public SegmentSource {
   void give_back(std::uintptr_t address, Bytes) override { driver().cuMemFree(address); }
 };
 
-/// One range of addresses, as long as the GPU's memory, that pages are mapped into from its beginning on, as
+/// One address range as long as the GPU's memory, into which pages are mapped from its beginning on, as
 /// PyTorch does with expandable_segments:True.
 class ExpandableRange final : public SegmentSource {
  public:
@@ -157,7 +157,7 @@ class ExpandableRange final : public SegmentSource {
     driver().cuMemUnmap(end(), count_of(page_));
     driver().cuMemRelease(page);
   }
-  // All of it, once nothing uses it any more.
+  // Unmaps all pages, once nothing uses them any more.
   void unmap() {
     driver().cuStreamSynchronize(context_.stream());
     while (!pages_.empty()) unmap_last();
@@ -194,7 +194,7 @@ class AllocationOperation final : public PreparedOperation {
   std::string provider() const override { return "builtin"; }
   std::string algorithm() const override;
   std::optional<HeldMemory> held_memory() const override { return held_; }
-  /// What an allocation costs is the host's time, which a gate would hide; and cuMemFree waits for the GPU.
+  /// True, because a hold would hide the cost, which is host time, and because cuMemFree waits for the GPU.
   bool waits_for_queue() const override { return true; }
   void prepare_recording(NativeQueue) override {
     throw UsageError(operation_.text() + " allocates on the host's side, which a recording does not hold");
@@ -221,7 +221,7 @@ class AllocationOperation final : public PreparedOperation {
   PatternReplay replay_;
   DeviceMemory placed_;
   std::unique_ptr<MemoryAllocator> allocator_;
-  DriverPool* pool_ = nullptr;  // the allocator, where it is one
+  DriverPool* pool_ = nullptr;  // the allocator if it is a pool, else null
   HeldMemory held_;
 };
 

@@ -22,12 +22,11 @@
 #include "jitterscope/operation.hpp"
 #include "jitterscope/units.hpp"
 
-// Attention as cuDNN sees it: a graph of products, pointwise steps and reductions, which it knows as one
-// kernel.
+// Attention as a graph for cuDNN: products, pointwise steps and reductions, which cuDNN knows as one kernel.
 
 namespace jitterscope::cuda {
 
-/// Names of the tensors that are in memory.
+/// Ids of the tensors in memory.
 enum AttentionTensor : std::int64_t {
   kQueries = 1,
   kKeys,
@@ -38,22 +37,22 @@ enum AttentionTensor : std::int64_t {
   kQueryGradient,
   kKeyGradient,
   kValueGradient,
-  kQueryGradientSum,  ///< backward's own: f32, as dq
-  kRowSum,            ///< backward's own: f32, as logsumexp
-  kFirstNumber,       ///< numbers that are given by value come from here on
+  kQueryGradientSum,  ///< scratch of the backward pass: f32, sized like dq
+  kRowSum,            ///< scratch of the backward pass: f32, sized like logsumexp
+  kFirstNumber,       ///< ids from here on are numbers given by value
 };
 
-/// Ids in the order of Operation::operands().
+/// Returns the ids in the order of Operation::operands().
 std::vector<std::int64_t> attention_operand_ids(Pass pass);
 
-/// The nodes are those of cudnn-frontend's scaled dot product attention, in its order: cuDNN recognizes the
-/// pattern as a whole, so a graph that means the same may have no engine.
+/// Has the nodes of cudnn-frontend's scaled dot product attention, in its order: cuDNN recognizes the pattern
+/// as a whole, so another graph with the same meaning may have no engine.
 class AttentionGraph {
  public:
   AttentionGraph(cudnnHandle_t handle, const Attention& attention, Pass pass);
 
   const CudnnDescriptor& graph() const { return graph_; }
-  /// By id; their addresses stay.
+  /// Numbers given by value, by id; their addresses stay.
   const std::map<std::int64_t, float>& numbers() const { return numbers_; }
 
  private:
@@ -76,14 +75,14 @@ struct AttentionPlan {
   Bytes workspace;
 };
 
-/// The first plan of cuDNN's heuristics that can be built, as cudnn-frontend takes it. It stays for as long
-/// as the process lives, as in PyTorch: cuDNN compiles its kernel at run time and unloads it with the plan,
-/// and CUPTI calls the next kernel that is loaded in its place by the old one's name (13.0). Throws
-/// FailedError with cuDNN's reason where no plan can be built.
+/// Returns the first plan of cuDNN's heuristics that can be built, as cudnn-frontend takes it. It lives as
+/// long as the process, as in PyTorch: cuDNN compiles its kernel at run time and unloads it with the plan,
+/// and CUPTI (13.0) gives the next kernel that is loaded in its place the old one's name. Throws FailedError
+/// with cuDNN's reason if no plan can be built.
 const AttentionPlan& attention_plan(cudnnHandle_t handle, const Operation& operation, Pass pass);
 
 // Attention by cuDNN. Whether PyTorch runs this kernel, its flash attention or another depends on its version
-// and settings: provider torch runs what it chooses.
+// and settings; provider torch runs what PyTorch chooses.
 
 namespace {
 
@@ -91,10 +90,10 @@ const Attention& attention_of(const Operation& operation) {
   return std::get<Attention>(operation.parameters());
 }
 
-/// Where a tensor of the graph is, by its id.
+/// Ids of the graph's tensors, with their addresses.
 using Addresses = std::vector<std::pair<std::int64_t, void*>>;
 
-/// One pass on memory of its own.
+/// One pass with its own workspace.
 class AttentionPass {
  public:
   AttentionPass(const Context& context, const Operation& operation, Pass pass)
@@ -162,7 +161,7 @@ class CudnnAttention : public CudaOperation {
     return addresses;
   }
 
-  // y and logsumexp as a forward pass gives them: shares that add up to one keep every value in f16's range.
+  // Fills y and logsumexp by a forward pass: shares that add up to one keep every value in f16's range.
   void fill_forward_results() {
     AttentionPass forward(context(), operation(), Pass::forward);
     forward.bind({{kQueries, operand_pointer(1)},
@@ -174,7 +173,7 @@ class CudnnAttention : public CudaOperation {
     check(driver().cuCtxSynchronize(), "the forward pass before " + operation().text());
   }
 
-  // From 9.6 on cuDNN clears the sum of dq itself; before, whoever calls must, by a launch more each time.
+  // Since 9.6 cuDNN clears the sum of dq itself; before, the caller must, by one more launch each time.
   void allocate_sums() {
     if (cudnn().cudnnGetVersion() < 90600) {
       throw UsageError("attention: pass=backward needs cuDNN 9.6 or newer; install it, or time pass=forward");
@@ -197,7 +196,7 @@ std::unique_ptr<PreparedOperation> prepare_attention(const Context& context, con
   if (dtype != DataType::f16 && dtype != DataType::bf16) {
     throw UsageError(fmt::format("attention: cuDNN has it in f16 and bf16, not in {}", to_string(dtype)));
   }
-  cudnn();  // before the operands are allocated: a missing library is the clearer reason
+  cudnn();  // before operands are allocated: reports a missing library first
   return std::make_unique<CudnnAttention>(context, operation, data);
 }
 
@@ -224,7 +223,7 @@ AttentionPlan::AttentionPlan(cudnnHandle_t handle, const Operation& operation, P
 const AttentionPlan& attention_plan(cudnnHandle_t handle, const Operation& operation, Pass pass) {
   using Key = std::tuple<cudnnHandle_t, std::string, Pass>;
   static std::mutex mutex;
-  // Never freed: cuDNN may be gone before what is static here.
+  // Never freed: cuDNN may be unloaded before static objects here are destroyed.
   static auto& plans = *new std::map<Key, std::unique_ptr<AttentionPlan>>;  // NOLINT(*-owning-memory)
   const std::lock_guard lock(mutex);
   std::unique_ptr<AttentionPlan>& plan = plans[Key(handle, operation.text(), pass)];
@@ -242,7 +241,7 @@ struct Tensor {
 };
 
 Shape packed(const Shape& d) { return {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1}; }
-/// Of a tensor of batch, heads, sequence and dim that lies in memory in another order.
+/// Returns the strides of a tensor of batch, heads, sequence and dim that is stored in `layout`.
 Shape ordered(const Shape& d, HeadLayout layout) {
   switch (layout) {
     case HeadLayout::bhsd: break;
@@ -251,7 +250,7 @@ Shape ordered(const Shape& d, HeadLayout layout) {
   }
   return packed(d);
 }
-/// The last two dimensions exchanged, in place.
+/// Exchanges the last two dimensions.
 Shape exchanged(Shape shape) {
   std::swap(shape[2], shape[3]);
   return shape;
@@ -259,8 +258,7 @@ Shape exchanged(Shape shape) {
 
 }  // namespace
 
-/// Adds tensors and operations one by one, each operation with a new tensor for its result where none is
-/// given.
+/// Adds tensors and operations one by one. An operation gets a new tensor for its result if none is given.
 class AttentionGraphBuilder {
  public:
   AttentionGraphBuilder(AttentionGraph& graph, const Attention& attention)
@@ -290,7 +288,7 @@ class AttentionGraphBuilder {
     to_.operations_.push_back(operation.get());
   }
 
-  // 16 bytes is what cudnn-frontend says of tensors whose alignment nobody gave.
+  // cudnn-frontend declares 16 bytes for tensors whose alignment nobody gave.
   Tensor tensor(std::int64_t id, const Shape& dimensions, const Shape& strides, cudnnDataType_t type,
                 cudnnBackendAttributeName_t flag, bool flagged) {
     CudnnDescriptor& made = part(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -307,11 +305,11 @@ class AttentionGraphBuilder {
     return tensor(id, dimensions, ordered(dimensions, attention_.layout), type_, CUDNN_ATTR_TENSOR_IS_VIRTUAL,
                   false);
   }
-  /// Packed in any layout.
+  /// Packed in any layout, in f32.
   Tensor stored_sum(AttentionTensor id, const Shape& dimensions) {
     return tensor(id, dimensions, packed(dimensions), CUDNN_DATA_FLOAT, CUDNN_ATTR_TENSOR_IS_VIRTUAL, false);
   }
-  /// A matrix seen as its transpose: cuDNN's products take their second factor as it is multiplied.
+  /// Describes a matrix as its transpose: cuDNN's products take their second factor as it is multiplied.
   Tensor stored_transposed(AttentionTensor id, const Shape& dimensions) {
     return tensor(id, exchanged(dimensions), exchanged(ordered(dimensions, attention_.layout)), type_,
                   CUDNN_ATTR_TENSOR_IS_VIRTUAL, false);
@@ -328,7 +326,7 @@ class AttentionGraphBuilder {
     return tensor(id, {1, 1, 1, 1}, {1, 1, 1, 1}, CUDNN_DATA_FLOAT, CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
   }
 
-  /// The inputs that a mode does not have are null.
+  /// Inputs that a mode does not have are null.
   struct Inputs {
     Tensor x;
     const Tensor* b = nullptr;
@@ -385,7 +383,7 @@ class AttentionGraphBuilder {
   Tensor reduce_rows(cudnnReduceTensorOp_t mode, const Tensor& x) {
     return reduce(mode, x, passing(row_shape_));
   }
-  /// A gradient of keys or values. Heads of queries that share them have one each, and those are summed.
+  /// Computes a gradient of keys or values. Query heads that share them have one each, which are summed.
   void multiply_for_keys(const Tensor& weights, const Tensor& rows, AttentionTensor gradient) {
     const Tensor result = stored(gradient, key_shape_);
     if (attention_.group() == 1) {
@@ -403,14 +401,14 @@ class AttentionGraphBuilder {
     add_operation(operation);
     return result;
   }
-  /// Scores as their transpose, in the type of the products.
+  /// Returns the transposed scores, in the type of the products.
   Tensor transposed_scores(const Tensor& scores) {
     return reshape(scores, passing_strided(exchanged(score_shape_), exchanged(packed(score_shape_)), type_));
   }
 
   Tensor scale() { return number(static_cast<float>(1.0 / std::sqrt(static_cast<double>(attention_.dim)))); }
 
-  // cuDNN before 9.10 wants the lowest number in place of minus infinity.
+  // cuDNN before 9.10 needs the lowest number in place of minus infinity.
   Tensor mask_future(const Tensor& scores) {
     if (!attention_.causal) return scores;
     const bool infinite = cudnn().cudnnGetVersion() >= 91000;

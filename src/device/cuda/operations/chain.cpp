@@ -1,6 +1,6 @@
-// Chains: their steps on one stream or several, which part from the queue's and join it again, so that what
-// is measured around a launch on the queue holds all of it. The streams are made here and nowhere else: work
-// on a second one makes recordings slower (context.hpp).
+// Chains: their steps run on one stream or several, which part from the queue's and join it again, so that a
+// measurement around a launch on the queue covers all of it. Streams are made only for chains that need them:
+// work on a second stream makes recordings slower (Context::stream).
 #include "operation/chain.hpp"
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace {
 
 using Workspaces = WorkspacePool<PlacedMemory>;
 
-// While it lives, what is prepared takes its workspaces from the pool of the stream that it will run on.
+// While it lives, operations take their workspaces from the pool of the stream that they will run on.
 class BorrowedWorkspaces {
  public:
   BorrowedWorkspaces(const Context& context, Workspaces& pool) : context_(context) {
@@ -32,7 +32,7 @@ class BorrowedWorkspaces {
   const Context& context_;
 };
 
-/// How the host waits for a stream.
+/// Lets the host wait for a stream in the way that the chain asks for.
 class Waiter {
  public:
   explicit Waiter(HostWait wait)
@@ -82,16 +82,16 @@ class Waiter {
   PinnedMemory value_;
 };
 
-/// Blocks on a stream of their own that keep all processors busy.
+/// Keeps all processors busy by blocks on a stream of its own.
 class BackgroundLoad {
  public:
   BackgroundLoad(const Context& context, Nanoseconds time)
       : context_(context), time_(time), flags_(Bytes(sizeof(LoadFlags))) {
-    // The driver loads what sets memory when it is first used, and then waits for an open gate.
+    // The driver loads its memset kernel at first use, which in a held queue would wait for the release.
     set(offsetof(LoadFlags, stopped), 0, context_.stream());
   }
 
-  /// Behind what `from` holds so far.
+  /// Starts the load after the work that `from` holds so far.
   void start(CUstream from) const {
     set(offsetof(LoadFlags, started), 0, from);
     set(offsetof(LoadFlags, stopped), 0, from);
@@ -100,7 +100,7 @@ class BackgroundLoad {
     context_.kernels().load(stream_.handle(), flags_.address(), time_);
   }
   void await(CUstream stream) const {
-    order_.hold(stream);  // else it would see the flags that the last load left
+    order_.hold(stream);  // else it would see the flags of the last load
     context_.kernels().await_load(stream, flags_.address());
   }
   void stop(CUstream behind) const { set(offsetof(LoadFlags, stopped), 1, behind); }
@@ -122,7 +122,7 @@ class BackgroundLoad {
 };
 
 struct ChainWorkspaces {
-  std::vector<Workspaces> pools;  // of each stream: a step's can be handed on to the next one there
+  std::vector<Workspaces> pools;  // one per stream: the next step there can reuse a step's workspace
 };
 
 class ChainOperation : private ChainWorkspaces, public PreparedChain {
@@ -135,7 +135,7 @@ class ChainOperation : private ChainWorkspaces, public PreparedChain {
         context_(context),
         waiter_(chain().wait) {
     context_.make_current();
-    // The first stream is the queue's, which has the usual priority.
+    // The queue's stream has the usual priority: it is the first stream unless the chain asks for a high one.
     const std::int64_t own = chain().streams - (chain().high_priority ? 0 : 1);
     for (std::int64_t i = 0; i < own; ++i) {
       own_.emplace_back(chain().high_priority ? StreamPriority::highest : StreamPriority::usual);
@@ -148,9 +148,9 @@ class ChainOperation : private ChainWorkspaces, public PreparedChain {
   ~ChainOperation() override {
     try {
       context_.make_current();
-    } catch (const Error&) {  // a GPU that is lost: nothing is left to wait for
+    } catch (const Error&) {  // the GPU is lost: nothing is left to wait for
     }
-    driver().cuCtxSynchronize();  // what still runs on its streams ends first
+    driver().cuCtxSynchronize();  // work that still runs on its streams ends first
   }
   ChainOperation(const ChainOperation&) = delete;
   ChainOperation& operator=(const ChainOperation&) = delete;
@@ -221,7 +221,7 @@ class ChainOperation : private ChainWorkspaces, public PreparedChain {
     }
   }
 
-  // The first stream waits for all others.
+  // Makes the first stream wait for all others.
   void gather() {
     for (std::size_t i = 1; i < streams_.size(); ++i) {
       passed_[i].record(streams_[i]);
@@ -246,7 +246,7 @@ class ChainOperation : private ChainWorkspaces, public PreparedChain {
     if (load_) load_->join(main);
   }
 
-  // The first element of what a step wrote last.
+  // Returns the first element of the step's last operand, an output.
   std::optional<MemoryRegion> value_of(std::size_t lane, std::size_t number) const {
     if (chain().wait != HostWait::value) return std::nullopt;
     MemoryRegion value = step(lane, number).memory().back();
@@ -257,9 +257,9 @@ class ChainOperation : private ChainWorkspaces, public PreparedChain {
   const Context& context_;
   Waiter waiter_;
   std::vector<Stream> own_;
-  std::vector<CUstream> streams_;    // of the launch at hand
-  std::vector<OrderEvent> passed_;   // by each stream
-  std::vector<OrderEvent> stepped_;  // by each lane
+  std::vector<CUstream> streams_;    // streams of the current launch
+  std::vector<OrderEvent> passed_;   // recorded by each stream
+  std::vector<OrderEvent> stepped_;  // recorded by each lane
   std::optional<BackgroundLoad> load_;
 };
 

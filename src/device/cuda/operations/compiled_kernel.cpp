@@ -15,18 +15,18 @@
 #include "jitterscope/error.hpp"
 #include "operation/cuda_kernel.hpp"
 
-// A kernel that NVRTC compiled, in the GPU's memory.
+// A kernel that NVRTC compiled, loaded on the GPU.
 
 namespace jitterscope::cuda {
 
-/// 90 for compute capability 9.0.
+/// Returns 90 for compute capability 9.0.
 int architecture_of(const Context& context);
 
-/// Loaded completely: at its first launch it would wait for an open gate. The context is current when it is
-/// made and when it goes.
+/// Loaded completely: one that loads at its first launch would wait in a held queue. The context must be
+/// current at construction and destruction.
 class LoadedKernel {
  public:
-  /// `name` is for messages; `optimize` for PTX, which the driver compiles here.
+  /// `name` is for messages; `optimize` applies to PTX, which the driver compiles here.
   LoadedKernel(const CompiledKernel& kernel, const std::string& name,
                std::int64_t optimize = kFullOptimization);
   ~LoadedKernel();
@@ -41,15 +41,15 @@ class LoadedKernel {
   CUfunction function_ = nullptr;
 };
 
-// Kernels of the user's: compiled by NVRTC, launched as asked for, with memory around each buffer that shows
+// The user's kernels: compiled by NVRTC and launched as asked for, with memory around each buffer that shows
 // whether they write beside it.
 
 namespace {
 
-// A page of 4 KiB on either side keeps the alignment that memory has for all that a kernel may load at once.
+// A page of 4 KiB on either side keeps buffers aligned for the widest access of a kernel.
 constexpr Bytes kGuard(4096);
 
-/// A number or an address as a launch takes it.
+/// The bytes of a number or an address as a launch takes them.
 struct ArgumentBytes {
   alignas(8) std::byte bytes[8] = {};
   std::size_t size = 0;
@@ -121,7 +121,7 @@ class KernelOperation : public CudaOperation {
   [[noreturn]] void refuse(const std::string& problem) const {
     throw UsageError(fmt::format("{}: {}", kernel_.kernel, problem));
   }
-  // What does not fit its parameters would be read from beside it.
+  // Checks the arguments, since the driver would read beside one that is shorter than its parameter.
   static const CompiledKernel& compiled(const CudaKernel& kernel, int architecture) {
     const CompileRequest request = compile_request(kernel, architecture);
     const CompiledKernel& done = compiled_kernel(request);
@@ -134,7 +134,7 @@ class KernelOperation : public CudaOperation {
   const CompiledKernel& compiled_;  // lives as long as the process
   LoadedKernel loaded_;
   std::vector<ArgumentBytes> arguments_;
-  std::vector<void*> pointers_;  // to them
+  std::vector<void*> pointers_;  // pointers to arguments_
   std::string algorithm_;
 };
 
@@ -148,7 +148,7 @@ void KernelOperation::check_launch() {
         "smaller blocks, or registers={}",
         threads, registers, most_threads, 65536 / threads / 8 * 8));
   }
-  // Warps are whole: 33 threads take the room of 64.
+  // A block occupies whole warps: 33 threads take the room of 64.
   const std::int64_t room = (threads + 31) / 32 * 32;
   const int all = context().attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
   if (room * kernel_.min_blocks > all) {
@@ -193,8 +193,7 @@ std::unique_ptr<PreparedOperation> prepare_cuda_kernel(const Context& context, c
   return std::make_unique<KernelOperation>(context, operation, data);
 }
 
-// Fused chains of pointwise steps and pooling: a kernel that is generated for the chain and compiled by
-// NVRTC.
+// Fused chains of pointwise steps and pooling: a kernel is generated for the chain and compiled by NVRTC.
 
 namespace {
 
@@ -237,7 +236,7 @@ class FusedKernel : public CudaOperation {
   LoadedKernel loaded_;
   unsigned blocks_ = 0;
   std::vector<CUdeviceptr> addresses_;
-  std::vector<void*> pointers_;  // to them
+  std::vector<void*> pointers_;  // pointers to addresses_
   std::string algorithm_;
 };
 
@@ -254,7 +253,7 @@ int architecture_of(const Context& context) {
 }
 
 LoadedKernel::LoadedKernel(const CompiledKernel& kernel, const std::string& name, std::int64_t optimize) {
-  // The driver's own full optimization is level 4, which it takes where none is named.
+  // If no level is given, the driver takes its full optimization, level 4.
   CUjit_option option = CU_JIT_OPTIMIZATION_LEVEL;
   void* level = reinterpret_cast<void*>(optimize);
   const unsigned options = optimize == kFullOptimization ? 0 : 1;
@@ -270,7 +269,7 @@ LoadedKernel::LoadedKernel(const CompiledKernel& kernel, const std::string& name
 }
 
 LoadedKernel::~LoadedKernel() {
-  driver().cuCtxSynchronize();  // what still runs of it ends first
+  driver().cuCtxSynchronize();  // launches that still run end first
   driver().cuModuleUnload(module_);
 }
 

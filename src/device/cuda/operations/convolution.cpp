@@ -19,7 +19,7 @@
 namespace jitterscope::cuda {
 namespace {
 
-// cuDNN is told how the tensors lie; an engine that is named was found for the usual alignment.
+// cuDNN is told the tensors' alignment. A named engine was found for the usual alignment.
 Bytes least_alignment(const Conv2d& convolution) {
   return convolution.engine.empty() ? element_size(convolution.dtype) : Bytes(kTensorAlignment);
 }
@@ -29,8 +29,8 @@ std::int64_t alignment_at(Bytes offset) {
   return bits == 0 ? kTensorAlignment : std::int64_t{1} << std::countr_zero(bits);
 }
 
-// cuDNN runs every convolution here, those too that PyTorch runs by kernels inside its own library: these are
-// marked as stand-ins.
+// cuDNN runs every convolution here, even those that PyTorch runs by kernels inside its own library; the
+// latter are marked as stand-ins.
 class CudnnConvolution : public CudaOperation {
  public:
   CudnnConvolution(const Context& context, const Operation& requested, const InputData& data)
@@ -72,7 +72,7 @@ class CudnnConvolution : public CudaOperation {
 
 std::unique_ptr<PreparedOperation> prepare_convolution(const Context& context, const Operation& operation,
                                                        const InputData& data) {
-  cudnn();  // before the operands are allocated: a missing library is the clearer reason
+  cudnn();  // before operands are allocated: reports a missing library first
   return std::make_unique<CudnnConvolution>(context, operation, data);
 }
 
@@ -82,15 +82,15 @@ std::vector<EngineListing> list_convolution_engines(const Context& context, cons
   return list_engines(handle, ConvolutionGraph(handle, convolution_of(operation)), operation);
 }
 
-// Fused chains that begin with a convolution: a graph of cuDNN's with a node for each step, which its engines
-// run as one kernel.
+// Fused chains that begin with a convolution: a cuDNN graph with a node for each step, which its engines run
+// as one kernel.
 
 namespace {
 
 const Chain& convolution_chain(const Operation& operation) { return std::get<Chain>(operation.parameters()); }
 const Conv2d& leading_convolution(const Chain& chain) { return convolution_of(chain.steps.front()); }
 
-// Of a chain's operand; what lies between two steps comes behind them.
+// Returns the id of a chain's operand. Tensors between two steps have ids after all of these.
 std::int64_t id_of_operand(std::size_t operand) { return 1 + static_cast<std::int64_t>(operand); }
 
 cudnnPointwiseMode_t mode_of(const Operation& step) {
@@ -108,7 +108,7 @@ cudnnPointwiseMode_t mode_of(const Operation& step) {
   }
 }
 
-/// The descriptors of a chain's graph. They are kept as long as it is.
+/// The graph of a chain, with its descriptors, which must live as long as it.
 class FusedGraph {
  public:
   FusedGraph(cudnnHandle_t handle, const Chain& chain) : chain_(chain) {
@@ -229,7 +229,7 @@ class FusedConvolution : public CudaOperation {
 std::unique_ptr<PreparedOperation> prepare_fused_convolution(const Context& context,
                                                              const Operation& operation,
                                                              const InputData& data) {
-  cudnn();  // before the operands are allocated: a missing library is the clearer reason
+  cudnn();  // before operands are allocated: reports a missing library first
   return std::make_unique<FusedConvolution>(context, operation, data);
 }
 
@@ -248,8 +248,8 @@ cudnnDataType_t tensor_type(DataType dtype) {
   return CUDNN_DATA_FLOAT;
 }
 
-// Strides of size-one dimensions are the packed ones too: any value addresses the same elements, but
-// cuDNN's choice depends on it, and PyTorch rewrites them so (fixSizeOneDimStride).
+// Dimensions of size one get packed strides too: any value addresses the same elements, but cuDNN's choice
+// depends on it, and PyTorch rewrites them so (fixSizeOneDimStride).
 ImageShape packed_strides(const ImageShape& shape, Layout layout) {
   const auto& [n, c, h, w] = shape;
   if (layout == Layout::nhwc) return {h * w * c, 1, w * c, c};

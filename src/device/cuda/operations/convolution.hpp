@@ -9,15 +9,15 @@
 
 namespace jitterscope::cuda {
 
-/// Ids as PyTorch gives them, so that cuDNN's logs of both can be compared line by line.
+/// Tensor ids are PyTorch's, so that cuDNN's logs of both can be compared line by line.
 enum ConvolutionTensor : std::int64_t { kTensorX = 'x', kTensorY = 'y', kTensorW = 'w' };
 
-/// Of an operation that is one.
+/// The operation must be a convolution.
 inline const Conv2d& convolution_of(const Operation& operation) {
   return std::get<Conv2d>(operation.parameters());
 }
 
-/// Ids in the order of Operation::operands(): inputs first, then the output.
+/// Returns the ids in the order of Operation::operands(): inputs first, then the output.
 std::array<std::int64_t, 3> operand_ids(Direction direction);
 
 /// PyTorch describes tensors by the largest power of two up to 32 that divides their address, and cuDNN's
@@ -26,14 +26,14 @@ constexpr std::int64_t kTensorAlignment = 32;
 
 /// n, c, h, w; for weights k, c/groups, r, s.
 using ImageShape = std::array<std::int64_t, 4>;
-/// Packed, of the convolution's type and layout.
+/// Describes a packed tensor of the convolution's type and layout.
 CudnnDescriptor convolution_tensor(std::int64_t id, const ImageShape& shape, const Conv2d& convolution,
                                    std::int64_t alignment);
-/// In f32, and only between two nodes of a graph.
+/// Describes a tensor in f32 that exists only between two nodes of a graph.
 CudnnDescriptor passing_tensor(std::int64_t id, const ImageShape& shape, Layout layout);
-/// Padding, strides and dilation.
+/// Describes padding, strides and dilation.
 CudnnDescriptor convolution_description(const Conv2d& convolution);
-/// The node of a graph.
+/// Makes the convolution's node of a graph.
 CudnnDescriptor convolution_node(const CudnnDescriptor& x, const CudnnDescriptor& w, const CudnnDescriptor& y,
                                  const CudnnDescriptor& description, const Conv2d& convolution);
 

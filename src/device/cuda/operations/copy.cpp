@@ -19,19 +19,19 @@
 #include "jitterscope/error.hpp"
 #include "jitterscope/operation.hpp"
 
-// The host's side of a copy, by each way to allocate it.
+// The host's side of a copy, in each kind of host memory.
 
 namespace jitterscope::cuda {
 
-/// Page-locked by the driver, or as malloc gives it; that is page-locked where it is to be `registered`. From
-/// one NUMA node, where one is named.
+/// Page-locked memory from the driver, or memory as malloc gives it, which is page-locked afterwards if it is
+/// to be `registered`. Lies on one NUMA node if one is given.
 class HostBuffer {
  public:
   HostBuffer(Bytes size, HostMemory memory, std::optional<int> node = {});
 
   void* pointer() const { return pageable_ ? pageable_.get() : pinned_.pointer(); }
   Bytes size() const { return size_; }
-  /// Of memory that the driver allocated: where a kernel finds it.
+  /// Returns the address for kernels, if the driver allocated the memory; else 0.
   CUdeviceptr device_address() const { return pinned_.device_address(); }
 
  private:
@@ -41,7 +41,7 @@ class HostBuffer {
   Bytes size_;
   PinnedMemory pinned_;
   std::unique_ptr<void, Free> pageable_;
-  std::unique_ptr<Registration> registration_;  // ends before the memory does
+  std::unique_ptr<Registration> registration_;  // destroyed before the memory
 };
 
 // Copies within the GPU's memory and between it and the host's.
@@ -51,7 +51,7 @@ namespace {
 class DeviceCopy : public CudaOperation {
  public:
   DeviceCopy(const Context& shared, const Operation& operation, const InputData& data)
-      // The kernel that fills them writes whole elements, where copying could begin at any byte.
+      // The kernel that fills the operands writes whole elements, although a copy could begin at any byte.
       : CudaOperation(shared, operation, data, Bytes(0), element_size(operation.dtype())) {}
   std::string provider() const override { return "builtin"; }
   std::string algorithm() const override { return "cuMemcpyDtoDAsync"; }
@@ -61,7 +61,7 @@ class DeviceCopy : public CudaOperation {
   }
 };
 
-// MemAvailable of /proc/meminfo; no limit where it cannot be read.
+// Returns MemAvailable of /proc/meminfo; no limit if it cannot be read.
 Bytes available_host_memory() {
   std::ifstream file("/proc/meminfo");
   std::string key;
@@ -80,7 +80,7 @@ void require_host_memory(const Operation& operation, Bytes needed) {
                                static_cast<double>(available.value()) * 1e-9));
 }
 
-/// One side on the GPU, the other on the host.
+/// A copy with one side on the GPU and the other on the host.
 class HostCopy : public PreparedOperation, public OperandMemory {
  public:
   HostCopy(const Context& context, const Operation& operation, const InputData& data)
@@ -89,7 +89,7 @@ class HostCopy : public PreparedOperation, public OperandMemory {
         copy_(std::get<Copy>(operation.parameters())),
         operands_(operation.operands()) {
     const Bytes size(copy_.bytes);
-    // What another operation wrote can be what is copied to the host.
+    // A copy to the host may take another operation's output as its source.
     const SharedOperand* shared = to_device() ? nullptr : find_shared(data, kSource, size);
     const auto source = shared != nullptr ? owned_memory(*shared) : std::nullopt;
     if (!source) require_device_memory(context_, operation_, size);
@@ -114,7 +114,7 @@ class HostCopy : public PreparedOperation, public OperandMemory {
 
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "builtin"; }
-  /// Between which memory matters on a machine of several nodes.
+  /// Names the host memory's NUMA node, which matters on a machine with several.
   std::string algorithm() const override {
     const std::optional<int> node = memory_node_of(host_->pointer());
     return node ? fmt::format("{}, host memory on NUMA node {}", way(), *node) : std::string(way());
@@ -125,7 +125,7 @@ class HostCopy : public PreparedOperation, public OperandMemory {
     context_.kernels().touch(static_cast<CUstream>(queue), device_side());
     return true;
   }
-  /// The GPU's side: what its caches can hold.
+  /// Returns the GPU's side, which its caches can hold.
   std::vector<MemoryRegion> memory() const override { return {device_side()}; }
   std::vector<MemoryRegion> operand_memory() const override {
     const MemoryRegion host{nullptr, Bytes(copy_.bytes)};
@@ -143,7 +143,7 @@ class HostCopy : public PreparedOperation, public OperandMemory {
           "copying between host and GPU");
   }
   const Context& context() const { return context_; }
-  CUdeviceptr address() const { return address_; }  ///< of the GPU's side
+  CUdeviceptr address() const { return address_; }  ///< address of the GPU's side
   const HostBuffer& host() const { return *host_; }
   bool to_device() const { return copy_.kind == CopyKind::h2d; }
 
@@ -159,7 +159,7 @@ class HostCopy : public PreparedOperation, public OperandMemory {
   Operation operation_;
   Copy copy_;
   std::vector<Operand> operands_;
-  DeviceMemory device_;  ///< where it has memory of its own there
+  DeviceMemory device_;  ///< empty if it uses another operation's memory
   CUdeviceptr address_ = 0;
   std::optional<HostBuffer> host_;
 };
@@ -179,26 +179,26 @@ std::vector<double> HostCopy::read_operand(std::size_t index) {
   if (!on_host) return read_as_double(context_, address_, operands_.at(index));
   context_.make_current();
   check(driver().cuCtxSynchronize(), "waiting for a copy");
-  // The GPU knows every data type, so the host's side is read through it.
+  // The GPU converts every data type, so the host's side is read through it.
   const DeviceMemory upload{Bytes(copy_.bytes)};
   check(driver().cuMemcpyHtoDAsync(upload.address(), host_->pointer(), bytes(), context_.stream()),
         "reading the host's memory");
   return read_as_double(context_, upload.address(), operands_.at(index));
 }
 
-/// The driver copies pageable memory through its own buffers, and waits for the stream meanwhile.
+/// The driver copies pageable memory through its own buffers and waits for the stream meanwhile.
 class PageableCopy : public HostCopy {
  public:
   using HostCopy::HostCopy;
   bool waits_for_queue() const override { return true; }
 };
 
-/// What pinning costs a program that pins for one copy: the memory is released once the copy is done.
+/// Page-locks the memory for one copy and releases it afterwards, as a program does that pins for one copy.
 class RegisteringCopy : public HostCopy {
  public:
   using HostCopy::HostCopy;
   bool waits_for_queue() const override { return true; }
-  /// While a stream is recorded it cannot be waited for, nor memory be released.
+  /// While a stream is recorded, it cannot be waited for, and memory cannot be released.
   void prepare_recording(NativeQueue) override {
     throw UsageError(operation().text() + " waits for its copy, and so cannot be recorded");
   }
@@ -216,7 +216,7 @@ class RegisteringCopy : public HostCopy {
   }
 };
 
-/// A kernel that reads or writes the host's memory over the bus.
+/// Copies by a kernel that reads or writes host memory over the bus.
 class MappedCopy : public HostCopy {
  public:
   MappedCopy(const Context& context, const Operation& operation, const InputData& data)
@@ -252,7 +252,7 @@ std::unique_ptr<PreparedOperation> prepare_copy(const Context& context, const Op
 
 namespace {
 
-// Whole pages of its own: locking them locks nothing of others.
+// Whole pages of its own, so that page-locking them locks nobody else's memory.
 constexpr std::int64_t kPage = 4096;
 
 void* allocate_pages(Bytes size) {
@@ -279,7 +279,7 @@ HostBuffer::HostBuffer(Bytes size, HostMemory memory, std::optional<int> node) :
       registration_ = std::make_unique<Registration>(pageable_.get(), size);
       break;
   }
-  // The system takes a page from its node when it is touched first.
+  // The system takes a page from a node when the page is first touched.
   if (node && pageable_) std::memset(pageable_.get(), 0, static_cast<std::size_t>(size.value()));
 }
 

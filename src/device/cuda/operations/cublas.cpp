@@ -43,10 +43,10 @@ Matmul matmul_of(const Operation& operation) {
 std::unique_ptr<PreparedOperation> prepare_matmul(const Context& context, const Operation& operation,
                                                   const InputData& data) {
   const Matmul matmul = matmul_of(operation);
-  // Asked for before the operands are allocated: a missing library is the clearer reason.
+  // Checked before the operands are allocated, so that a missing library is reported first.
   cublaslt();
-  context.make_current();  // cuBLASLt may be asked before there are operands
-  // A bias for each product of a batch is no operator of PyTorch: cuBLASLt's epilogue adds it.
+  context.make_current();  // cuBLASLt may be asked before operands exist
+  // PyTorch has no operator with a bias for each product of a batch: cuBLASLt's epilogue adds it.
   const bool only_cublaslt = !matmul.engine.empty() || (matmul.bias && matmul.batch > 1);
   if (only_cublaslt || (pytorch_uses_bias_epilogue(matmul) && cublaslt_proposes(matmul)))
     return prepare_cublaslt_matmul(context, operation, data);
@@ -162,15 +162,14 @@ struct NamedValue {
   std::string_view name;
   std::uint32_t value;
 };
-// kTiles, kStages, kInnerShapes and kClusters, of the header's enumerations.
+// kTiles, kStages, kInnerShapes and kClusters, from the header's enumerations.
 #include "cublaslt_names.inc"
 
-// One part of a tag and the attribute that it stands for. A value of zero, which is cuBLASLt's own choice, is
-// left out.
+// A part of a tag and the attribute that it stands for. A value of zero, cuBLASLt's own choice, is left out.
 struct Part {
   std::string_view word;
   cublasLtMatmulAlgoConfigAttributes_t attribute;
-  std::size_t size;  // of the attribute, in bytes
+  std::size_t size;  // size of the attribute in bytes
   std::span<const NamedValue> names;
 };
 constexpr Part kParts[] = {
@@ -184,7 +183,7 @@ constexpr Part kParts[] = {
     {"cluster", CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2, kClusters},
 };
 
-// An attribute that an algorithm does not have reads as zero. Little-endian, so that 2 bytes read as 4.
+// An attribute that an algorithm lacks reads as zero. Little-endian, so that 2 bytes read as 4.
 std::uint32_t read_attribute(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t name,
                              std::size_t size) {
   std::uint32_t value = 0;
@@ -198,7 +197,7 @@ std::string value_text(const Part& part, std::uint32_t value) {
     if (known.value == value) return std::string(known.name);
   }
   if (!part.names.empty()) return fmt::format("id{}", value);
-  return std::to_string(static_cast<std::int32_t>(value));  // -1 splits: as many as cuBLASLt sees fit
+  return std::to_string(static_cast<std::int32_t>(value));  // -1 splits: cuBLASLt chooses the number
 }
 
 std::optional<std::uint32_t> number(std::string_view text) {
@@ -291,9 +290,9 @@ std::string algorithm_tag_of_log(std::string_view line) {
 }
 
 std::string logged_algorithm(const std::function<void()>& work) {
-  constexpr int kTrace = 1 << 1;  // calls that launch kernels, in cuBLASLt's mask
+  constexpr int kTrace = 1 << 1;  // cuBLASLt's mask for calls that launch kernels
   last_algorithm().clear();
-  // Without a file of its own the log goes to stdout as well, between our results.
+  // Without its own file the log also goes to stdout, between our results.
   static const bool has_file = cublaslt().cublasLtLoggerOpenFile("/dev/null") == CUBLAS_STATUS_SUCCESS;
   if (!has_file) return {};
   cublaslt().cublasLtLoggerSetCallback(listen);

@@ -1,4 +1,4 @@
-// What the two libraries of matrix products share.
+// cuBLAS and cuBLASLt, opened at run time: what all matrix products share.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct ProductTypes {
 };
 ProductTypes product_types(DataType dtype);
 
-/// A linear layer is a product with the transpose of its weights.
+/// Returns the product of a matmul or linear operation. A linear layer multiplies by its weights' transpose.
 Matmul matmul_of(const Operation& operation);
 
 // cuBLAS, opened at run time.
@@ -54,10 +54,10 @@ struct Cublas {
   GemmStridedBatchedEx* cublasGemmStridedBatchedEx = nullptr;
 };
 
-/// Opens libcublas.so.13 or .12 on first use. Throws MissingError with what was looked for and what to do.
+/// Opens libcublas.so.13 or .12 on first use. Throws MissingError with the names tried and a remedy.
 const Cublas& cublas();
 
-/// The handle of the calling thread's current context.
+/// Returns the handle of the calling thread's current context.
 cublasHandle_t cublas_handle();
 
 /// Throws FailedError "WHAT: CUBLAS_STATUS_X" unless success.
@@ -86,17 +86,17 @@ struct CublasLt {
 #undef JITTERSCOPE_DECLARE
 };
 
-/// Opens libcublasLt.so.13 or .12 on first use. Throws MissingError with what was looked for and what to do.
+/// Opens libcublasLt.so.13 or .12 on first use. Throws MissingError with the names tried and a remedy.
 const CublasLt& cublaslt();
 
-/// The handle of the calling thread's current context.
+/// Returns the handle of the calling thread's current context.
 cublasLtHandle_t cublaslt_handle();
 
 /// Throws FailedError "WHAT: CUBLAS_STATUS_X" unless success.
 void check_cublaslt(cublasStatus_t status, std::string_view what);
 
 /// Owns one of cuBLASLt's descriptions (of a product, a matrix or a preference), which all have the same
-/// three verbs.
+/// functions to create, set and destroy them.
 template <class Handle, auto kDestroy, auto kSetAttribute>
 class CublasLtDescription {
  public:
@@ -128,24 +128,24 @@ using Preference = CublasLtDescription<cublasLtMatmulPreference_t, &CublasLt::cu
 
 // cuBLASLt's algorithms as tags: algo21_tile=128x128_stages=16x4_splitk=2_reduction=2_cluster=2x1x1.
 
-/// In cuBLASLt's own words; what is zero there (its own choice) is left out.
+/// Returns the tag in cuBLASLt's own words; values of zero (its own choice) are left out.
 std::string algorithm_tag(const cublasLtMatmulAlgo_t& algorithm);
 
-/// Sets what a tag says after the algorithm's number. Throws UsageError for a part that is none, FailedError
-/// where cuBLASLt refuses a value.
+/// Sets the parts of a tag after the algorithm's number. Throws UsageError for an unknown part, FailedError
+/// if cuBLASLt refuses a value.
 void configure(cublasLtMatmulAlgo_t& algorithm, std::string_view tag);
 
-/// Throws UsageError for a text that is no tag, FailedError where this cuBLASLt has no such algorithm.
+/// Throws UsageError if the text is no tag, FailedError if this cuBLASLt has no such algorithm.
 cublasLtMatmulAlgo_t algorithm_of_tag(cublasLtHandle_t handle, const ProductTypes& types,
                                       std::string_view tag);
 
-// What cuBLAS chose, which it says only in the log of cuBLASLt, by which it runs.
+// cuBLAS tells its choice only in the log of cuBLASLt, which it calls.
 
-/// The algorithm of the last product that `work` launched, as a tag; empty where cuBLASLt logged none. A log
-/// that the user asked cuBLASLt for by its environment ends here.
+/// Returns the algorithm of the last product that `work` launched, as a tag; empty if cuBLASLt logged none.
+/// Ends any log that the user's environment asked cuBLASLt for.
 std::string logged_algorithm(const std::function<void()>& work);
 
-/// Of a line of cuBLASLt's log; empty where it has no `algo=[…]`.
+/// Returns the tag of a line of cuBLASLt's log; empty if it has no `algo=[…]`.
 std::string algorithm_tag_of_log(std::string_view line);
 
 }  // namespace jitterscope::cuda

@@ -1,4 +1,4 @@
-// Stands in where the build found no cublasLt.h.
+// Replaces matrix products if the build found no cublasLt.h.
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 

@@ -21,8 +21,8 @@ const char* look_up_cudnn(Cudnn& functions) {
 
 FunctionTable<Cudnn> open_cudnn() {
   const std::vector<std::string> folders = nvidia_library_folders();
-  // cuDNN's engine libraries look for these two among what is loaded, and a wheel's copy is on no search
-  // path.
+  // cuDNN's engine libraries look for these two among the loaded libraries, because a wheel's copy is on no
+  // search path.
   SharedLibrary::open(names_for_driver({"libcublasLt.so.13", "libcublasLt.so.12"}), folders, nullptr);
   SharedLibrary::open(names_for_driver({"libnvrtc.so.13", "libnvrtc.so.12"}), folders, nullptr);
   FunctionTable<Cudnn> table = open_functions({"libcudnn.so.9"}, look_up_cudnn);
@@ -80,7 +80,7 @@ LibraryInfo cudnn_library() {
   return info;
 }
 
-// Batch normalization by cuDNN's legacy API, call for call as PyTorch makes it.
+// Batch normalization by cuDNN's legacy API, with the same calls as PyTorch.
 
 namespace {
 
@@ -113,7 +113,7 @@ cudnnBatchNormMode_t mode_of(const BatchNorm& norm) {
   return pytorch_uses_persistent_mode(norm) ? CUDNN_BATCHNORM_SPATIAL_PERSISTENT : CUDNN_BATCHNORM_SPATIAL;
 }
 
-/// The factors of the new and the old value, in the type that cuDNN wants beside the tensors'.
+/// The factors of the new and the old value, in the type that cuDNN requires for the tensors' type.
 struct Factors {
   explicit Factors(DataType dtype) : is_double_(dtype == DataType::f64) {}
   const void* one() const { return is_double_ ? static_cast<const void*>(&double_one_) : &float_one_; }
@@ -194,7 +194,7 @@ class CudnnBatchNorm : public CudaOperation {
     workspace_ = Workspace(context(), bytes_of(size));
   }
 
-  // Momentum mixes what is there: zeros, as a new layer's mean has.
+  // Momentum mixes in the old values: zeros, as in a new layer's mean.
   void allocate_running() {
     const Bytes size(norm_.c * (norm_.dtype == DataType::f64 ? 8 : 4));
     for (DeviceMemory* running : {&running_mean_, &running_variance_}) {
@@ -205,7 +205,7 @@ class CudnnBatchNorm : public CudaOperation {
     check(driver().cuCtxSynchronize(), "preparing " + operation().text());
   }
 
-  // The backward pass reads what a forward pass kept: mean, deviation and whatever is in the reserve space.
+  // The backward pass reads results of a forward pass: mean, deviation and the reserve space.
   void fill_statistics() {
     allocate_workspace(Pass::forward);
     const DeviceMemory y(operation().operands()[0].bytes());
@@ -258,7 +258,7 @@ std::unique_ptr<PreparedOperation> prepare_batch_norm(const Context& context, co
   if (!pytorch_uses_cudnn(std::get<BatchNorm>(operation.parameters()))) {
     return prepare_builtin(context, operation, data);
   }
-  cudnn();  // before the operands are allocated: a missing library is the clearer reason
+  cudnn();  // before operands are allocated: reports a missing library first
   return std::make_unique<CudnnBatchNorm>(context, operation, data);
 }
 

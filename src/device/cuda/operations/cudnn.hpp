@@ -1,4 +1,4 @@
-// cuDNN, opened at run time: its backend API, and the legacy one of batch normalization.
+// cuDNN, opened at run time: its backend API, and the legacy API of batch normalization.
 #pragma once
 
 #include <cstdint>
@@ -35,22 +35,22 @@ struct Cudnn {
 #undef JITTERSCOPE_DECLARE
 };
 
-/// Opens libcudnn.so.9 on first use. Throws MissingError with what was looked for and what to do.
+/// Opens libcudnn.so.9 on first use. Throws MissingError with the names tried and a remedy.
 const Cudnn& cudnn();
 
-/// The handle of the calling thread's current context. Not for two threads at once, as a Queue.
+/// Returns the handle of the calling thread's current context. Like a Queue, not for two threads at once.
 cudnnHandle_t cudnn_handle();
 
-/// "9.19.0"
+/// Returns "9.19.0".
 std::string cudnn_version();
 
-/// "CUDNN_STATUS_X (what cuDNN says about it)"
+/// Returns "CUDNN_STATUS_X (what cuDNN says about it)".
 std::string cudnn_failure(cudnnStatus_t status);
 
 /// Throws FailedError "WHAT: CUDNN_STATUS_X (…)" unless success.
 void check_cudnn(cudnnStatus_t status, std::string_view what);
 
-// A descriptor of cuDNN's backend API: attributes set one by one, then finalized.
+// A descriptor of cuDNN's backend API: its attributes are set one by one, then it is finalized.
 
 class CudnnDescriptor {
  public:
@@ -100,7 +100,7 @@ class CudnnDescriptor {
     get(name, type, std::span<Value>(&value, 1));
     return value;
   }
-  /// Fills `values` as far as there are any, and gives how many that is.
+  /// Fills `values` with as many as there are, at most all, and returns that number.
   template <class Value>
   std::size_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                   std::span<Value> values) const {
@@ -117,7 +117,7 @@ class CudnnDescriptor {
                 "cudnnBackendGetAttribute");
     return static_cast<std::size_t>(count);
   }
-  /// An attribute that is descriptors itself. cuDNN copies into descriptors that the caller made.
+  /// Returns an attribute that consists of descriptors. cuDNN copies into descriptors that the caller made.
   std::vector<CudnnDescriptor> get_descriptors(cudnnBackendAttributeName_t name,
                                                cudnnBackendDescriptorType_t type, std::size_t at_most) const {
     std::vector<CudnnDescriptor> descriptors;

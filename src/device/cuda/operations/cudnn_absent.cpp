@@ -1,4 +1,4 @@
-// Stands in where the build found no cudnn.h.
+// Replaces cuDNN's operations if the build found no cudnn.h.
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/pytorch.hpp"

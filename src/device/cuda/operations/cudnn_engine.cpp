@@ -87,7 +87,7 @@ class Listing {
         if (repeated || !has(configuration.tag)) add(configuration, source);
       }
     } catch (const FailedError&) {
-      // A mode that has nothing for this problem; the others may have.
+      // This mode has nothing for the problem; the others may.
     }
   }
   std::vector<EngineListing> take() { return std::move(engines_); }
@@ -102,7 +102,7 @@ class Listing {
       const EnginePlan plan = build_plan(handle_, configuration);
       engines_.push_back({plan.tag, plan.workspace, source, plan.notes});
     } catch (const FailedError&) {
-      // PyTorch leaves out as silently what does not build.
+      // PyTorch too silently leaves out plans that cannot be built.
     }
   }
 
@@ -171,7 +171,7 @@ class NumericalNotes {
   std::vector<cudnnBackendNumericalNote_t> notes_;
 };
 
-// PyTorch's filter (Conv_v8.cpp, deterministic off): f16 and bf16 have none for tensor cores.
+// PyTorch's filter (Conv_v8.cpp, deterministic off). In f16 and bf16 it allows tensor cores.
 bool may_be_used(const NumericalNotes& notes, DataType dtype) {
   if (notes.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
   return dtype != DataType::f32 || !notes.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
@@ -186,7 +186,7 @@ std::string_view prefix_of(Direction direction) {
   return "Conv";
 }
 
-// One number of a tag, taken off its front.
+// Removes a number from the front of `rest` and returns it.
 std::int64_t take_number(std::string_view& rest, std::string_view tag) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
@@ -314,14 +314,14 @@ CudnnDescriptor variant_pack(std::span<const std::int64_t> ids, std::span<void* 
 
 std::optional<std::string> PlanExecution::try_plan(const EnginePlan& candidate) {
   try {
-    workspace_ = Workspace();  // before the next one is allocated, or both must fit
+    workspace_ = Workspace();  // freed before the next one is allocated, or both must fit
     workspace_ = Workspace(context_, candidate.workspace);
     variants_ = variant_pack(ids_, pointers_, workspace_.pointer());
     execute(candidate, context_.stream(), "cudnnBackendExecute");
   } catch (const FailedError& error) {
     return error.what();
   }
-  // A failure on the device itself leaves the context unusable: that one is not for the next plan to mend.
+  // A failure on the device itself leaves the context unusable, for the next plan as well.
   check(driver().cuCtxSynchronize(), candidate.tag);
   return std::nullopt;
 }

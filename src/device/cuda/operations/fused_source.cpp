@@ -11,8 +11,8 @@
 namespace jitterscope::cuda {
 namespace {
 
-// How numbers are stored and computed in, and the formulas of layer_kernels.cu. Conversions are instructions,
-// as the headers that have them are in another package than NVRTC.
+// Types for storage and arithmetic, and the formulas of layer_kernels.cu. Conversions are PTX instructions,
+// because the headers that have them are in another package than NVRTC.
 constexpr const char* kDouble = R"(
 typedef double T;
 typedef double C;
@@ -79,7 +79,7 @@ const char* formula_of(ElementwiseKind kind) {
   switch (kind) {
     case ElementwiseKind::relu6: return "relu6";
     case ElementwiseKind::sigmoid: return "sigmoid";
-    case ElementwiseKind::tanh: return "tangent";  // tanh is the compiler's
+    case ElementwiseKind::tanh: return "tangent";  // tanh is the compiler's own
     case ElementwiseKind::silu: return "silu";
     case ElementwiseKind::gelu: return "gelu";
     default: return "relu";
@@ -88,7 +88,7 @@ const char* formula_of(ElementwiseKind kind) {
 
 const Pool2d* pooling_of(const Operation& operation) { return std::get_if<Pool2d>(&operation.parameters()); }
 
-// The channel of element i of images.
+// Returns the expression for the channel of element i of images.
 std::string channel_of(const BiasAdd& bias) {
   if (bias.layout == Layout::nhwc || bias.h * bias.w == 1) return fmt::format("i % {}", bias.c);
   return fmt::format("i / {} % {}", bias.h * bias.w, bias.c);
@@ -121,7 +121,7 @@ class SourceWriter {
   std::string element_type(std::size_t operand) const {
     return holds_indices(operands_[operand].dtype) ? "long long" : "T";
   }
-  /// Of a step's operand; the last one that there is.
+  /// Returns the chain's operand that is operand `number` of a step.
   std::size_t operand_of(std::size_t step, std::size_t number) const {
     const auto found = std::ranges::find_if(
         places_, [&](const ChainOperand& place) { return place.step == step && place.operand == number; });
@@ -134,7 +134,7 @@ class SourceWriter {
     const ChainOperand& place = places_[operand];
     return place.operand == 1 && std::holds_alternative<BiasAdd>(chain_.steps[place.step].parameters());
   }
-  /// What each element reads its own of: all inputs but biases, and but what a pooling reads.
+  /// Returns the operands read element by element: all inputs but biases and those of a first pooling.
   std::vector<std::size_t> read_by_element() const {
     std::vector<std::size_t> read;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
@@ -163,7 +163,7 @@ class SourceWriter {
     return list;
   }
 
-  // What the pointwise steps make of element i: of v where they follow a pooling, else of their own operands.
+  // Writes the pointwise steps for element i: of v if they follow a pooling, else of their own operands.
   void steps() {
     const bool follows_pooling = pooling_of(chain_.steps.front()) != nullptr;
     std::string list = follows_pooling ? "Index i, C v" : "Index i";
@@ -193,7 +193,7 @@ class SourceWriter {
     return fmt::format("v = v {} e{};", multiplies ? '*' : '+', second);
   }
 
-  /// A call of steps, where `element` says how an operand's element is read.
+  /// Returns a call of steps(); `element` returns the expression that reads an operand's element.
   template <class Element>
   std::string call(const Element& element) const {
     std::string list = arguments_;
@@ -207,7 +207,7 @@ class SourceWriter {
     return call([this](std::size_t operand) { return fmt::format("load({}[i])", name(operand)); });
   }
 
-  // Accesses of 16 bytes, the widest of a thread; what is left at the end element by element.
+  // Writes accesses of 16 bytes, the widest of a thread, and single elements for the rest at the end.
   void vectors() {
     const std::int64_t count = operands_.front().count;
     const std::int64_t width = 16 / element_size(operands_.front().dtype).value();
@@ -229,7 +229,7 @@ class SourceWriter {
                          result(), call_at_i());
   }
 
-  // A thread for each window. The first of equal elements wins, and a NaN wins over numbers.
+  // Writes a thread for each window. The first of equal elements wins, and a NaN wins over numbers.
   void pooled(const Pool2d& pool, bool is_first) {
     const bool takes_largest = pool.kind == PoolKind::max;
     threads_ = pool.n * pool.c * pool.out_h() * pool.out_w();
@@ -281,7 +281,7 @@ class SourceWriter {
                          pool.stride_w, pool.pad_w);
   }
 
-  // Without padding every window lies on the input.
+  // Writes the head of a loop over a window. Without padding every window lies on the input.
   void loop(const char* variable, const char* from, std::int64_t window, std::int64_t size, bool is_padded,
             const char* indent) {
     constexpr std::int64_t kMostUnrolled = 7;

@@ -1,4 +1,4 @@
-// A kernel for a fused chain of pointwise steps and pooling, as the text of a CUDA source.
+// Generates the CUDA source of a kernel for a fused chain of pointwise steps and pooling.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ inline constexpr std::int64_t kFusedBlock = 256;
 inline constexpr const char* kFusedKernel = "fused";
 
 struct FusedSource {
-  /// One kernel, kFusedKernel, whose parameters are pointers to the chain's operands in their order. It needs
-  /// no header. What a step hands on is a number of the thread's: in float, or double where the operands are.
+  /// Defines one kernel, kFusedKernel, which takes pointers to the chain's operands in their order and needs
+  /// no header. A thread hands a step's result to the next one in float, for f64 operands in double.
   std::string text;
-  std::int64_t threads = 0;  ///< one for each 16 bytes of the result, or behind a pooling for each element
+  std::int64_t threads = 0;  ///< one per 16 bytes of the result, or per element after a pooling
 };
 
-/// Of a chain of one lane for which gpu_fusion_of gives generated_kernel.
+/// `chain` must have one lane, and gpu_fusion_of must return generated_kernel for it.
 FusedSource fused_source(const Chain& chain);
 
 }  // namespace jitterscope::cuda

@@ -19,7 +19,7 @@
 namespace jitterscope::cuda {
 namespace {
 
-// A row-major rows×columns matrix is its transpose to cuBLASLt, which counts by columns.
+// Describes a row-major rows×columns matrix as its transpose, since cuBLASLt stores by columns.
 MatrixDescription describe_matrix(const Matmul& matmul, std::int64_t rows, std::int64_t columns,
                                   const RowStride& stride) {
   const std::int64_t leading = stride.of(columns);
@@ -58,7 +58,7 @@ ProductDescription describe_product(const Matmul& matmul, const void* bias, Prod
   if (matmul.bias || activation != ProductActivation::none) {
     product.set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(matmul.bias, activation));
   }
-  // One value per row of Cᵀ, which is one per column of C.
+  // One value for each row of Cᵀ, that is for each column of C.
   if (matmul.bias) product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   return product;
 }
@@ -135,25 +135,25 @@ void ProductProblem::run(const void* a, const void* b, void* c, const cublasLtMa
 
 namespace {
 
-// As PyTorch sets CUBLAS_WORKSPACE_CONFIG where the user did not: 32 MiB on the data centre's GPUs from
-// Hopper on (9.0, 10.x), else :4096:2:16:8.
+// Returns the size that PyTorch sets in CUBLAS_WORKSPACE_CONFIG unless the user did: 32 MiB on data centre
+// GPUs from Hopper on (9.0, 10.x), else :4096:2:16:8.
 Bytes workspace_size(const Context& context) {
   const int major = context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   return Bytes(major == 9 || major == 10 ? 32 << 20 : (2 * 4096 + 8 * 16) << 10);
 }
 
-// PyTorch's way where no epilogue of cuBLASLt adds the bias: it is copied into C, and the product added to
-// it.
+// PyTorch's way if no epilogue of cuBLASLt adds the bias: the bias is copied into C, and the product is added
+// to it.
 class BiasCopy {
  public:
-  /// `operands`: a, b, bias and c.
+  /// `operands` are a, b, bias and c.
   BiasCopy(const Context& context, const Matmul& matmul, const std::vector<CUdeviceptr>& operands)
       : bias_(operands.at(2)),
         c_(operands.at(3)),
         size_(static_cast<std::size_t>(matmul.n * element_size(matmul.dtype).value())) {
     if (matmul.m > 1) plan_bias_broadcast(rows_.emplace(context, operands), matmul);
   }
-  /// One row is a plain copy in PyTorch as well; for more it has a kernel of its own.
+  /// True for more than one row: PyTorch has its own kernel for these, and a plain copy for one row.
   bool is_stand_in() const { return rows_.has_value(); }
   void run(CUstream stream) {
     if (rows_) return rows_->run(stream);
@@ -166,13 +166,13 @@ class BiasCopy {
   std::optional<GpuPlan> rows_;
 };
 
-// GemmEx looks at the addresses when it is called. The bias is copied by our own kernel.
+// GemmEx checks the elements' addresses at each call. Our own kernel copies the bias in vectors.
 Bytes alignment_of(const Matmul& matmul) {
   constexpr Bytes kVector(16);
   return matmul.bias ? kVector : element_size(matmul.dtype);
 }
 
-// Our own kernel copies the bias to rows that follow each other.
+// Our own kernel copies the bias only to packed rows.
 RowsApart rows_apart(const Matmul& matmul) { return matmul.bias ? RowsApart::never : RowsApart::as_asked; }
 
 class CublasMatmul : public CudaOperation {
@@ -199,7 +199,7 @@ class CublasMatmul : public CudaOperation {
   void run(NativeQueue queue) override {
     if (bias_) bias_->run(static_cast<CUstream>(queue));
     const Cublas& library = cublas();
-    // In this order: a new stream takes the workspace away.
+    // The order matters: setting a stream removes the workspace.
     check_cublas(library.cublasSetStream_v2(handle_, static_cast<cudaStream_t>(queue)), "cublasSetStream");
     check_cublas(library.cublasSetWorkspace_v2(handle_, workspace_.pointer(),
                                                static_cast<std::size_t>(workspace_.size().value())),
@@ -221,7 +221,7 @@ class CublasMatmul : public CudaOperation {
     return BiasCopy(context(), matmul_, {operand(0), operand(1), operand(2), operand(3)});
   }
 
-  // Sgemm and Dgemm of PyTorch's f32 and f64 are the same calls inside cuBLAS as GemmEx with these types.
+  // PyTorch calls Sgemm and Dgemm for f32 and f64; inside cuBLAS they equal GemmEx with these types.
   template <class Scale>
   void multiply(Scale alpha, Scale beta) {
     const auto operation_of = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
@@ -270,7 +270,7 @@ namespace {
 
 constexpr int kMostProposals = 32;
 
-// The heuristic is told how operands lie; an algorithm that is named was found for the usual alignment.
+// The heuristic is told the operands' alignment. A named algorithm was found for the usual alignment.
 Bytes least_alignment(const Matmul& matmul) {
   return matmul.engine.empty() ? element_size(matmul.dtype) : Bytes(kOperandAlignment);
 }
@@ -332,7 +332,7 @@ class CublasLtMatmul : public CudaOperation {
 }  // namespace
 
 bool cublaslt_proposes(const Matmul& matmul) {
-  // Where the bias lies does not matter as long as it is aligned; that there is one does.
+  // The heuristic depends on whether there is an aligned bias, but not on its address.
   const void* const bias = reinterpret_cast<const void*>(std::uintptr_t{kOperandAlignment});  // NOLINT
   return !ProductProblem(matmul, bias).ask_heuristic(1).empty();
 }
@@ -345,7 +345,7 @@ std::unique_ptr<PreparedOperation> prepare_cublaslt_matmul(const Context& contex
 std::vector<EngineListing> list_matmul_engines(const Context& context, const Operation& operation) {
   context.make_current();
   const Matmul matmul = matmul_of(operation);
-  // Heuristics depend on whether there is a bias, and its alignment, but not on where it is.
+  // The heuristic depends on whether there is a bias, and on its alignment, but not on its address.
   const ProductProblem problem(matmul,
                                reinterpret_cast<const void*>(kOperandAlignment));  // NOLINT: never read
   std::vector<EngineListing> engines;
@@ -363,7 +363,7 @@ namespace {
 
 const Chain& product_chain(const Operation& operation) { return std::get<Chain>(operation.parameters()); }
 
-// The bias of a step of its own is the product's.
+// The bias of a separate step becomes the product's.
 Matmul product_of(const Operation& operation) {
   const Chain& chain = product_chain(operation);
   Matmul product = matmul_of(chain.steps.front());
@@ -426,7 +426,7 @@ class FusedProduct : public CudaOperation {
 
 std::unique_ptr<PreparedOperation> prepare_fused_product(const Context& context, const Operation& operation,
                                                          const InputData& data) {
-  cublaslt();  // before the operands are allocated: a missing library is the clearer reason
+  cublaslt();  // before operands are allocated: reports a missing library first
   return std::make_unique<FusedProduct>(context, operation, data);
 }
 

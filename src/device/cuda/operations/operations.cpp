@@ -9,8 +9,8 @@
 #include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
 
-// Layers by jitterscope's own kernels. PyTorch's kernels for them exist only inside its library, so these
-// stand in for them: their times are near, not the same.
+// Layers by jitterscope's own kernels. PyTorch's kernels exist only inside its library, so these stand in for
+// them: their times are near, not the same.
 
 namespace jitterscope::cuda {
 namespace {
@@ -59,8 +59,8 @@ class BuiltinOperation : public CudaOperation {
     return addresses;
   }
 
-  // The backward pass looks for an index in the windows that cover its element alone: the indices must be
-  // those of some forward pass.
+  // The backward pass looks for an index only in the windows that cover its element, so the indices must come
+  // from some forward pass.
   void fill_indices(Pool2d pool, const InputData& data) {
     if (pool.kind != PoolKind::max || pool.pass != Pass::backward) return;
     pool.pass = Pass::forward;
@@ -75,8 +75,8 @@ class BuiltinOperation : public CudaOperation {
     check(driver().cuCtxSynchronize(), "choosing the indices of " + operation().text());
   }
 
-  // The backward pass reads what a forward pass kept, as beside cuDNN: other statistics than those of x give
-  // another result than cuDNN's.
+  // The backward pass reads what a forward pass kept: with statistics other than those of x the result
+  // differs from cuDNN's.
   void fill_statistics(BatchNorm norm) {
     if (norm.pass != Pass::backward) return;
     norm.pass = Pass::forward;
@@ -99,7 +99,7 @@ std::unique_ptr<PreparedOperation> prepare_builtin(const Context& context, const
   return std::make_unique<BuiltinOperation>(context, operation, data);
 }
 
-// Kernels that last a known time or a known number of cycles: ground truth.
+// Kernels that last a known time or a known number of cycles, as ground truth.
 
 namespace {
 
@@ -143,7 +143,7 @@ std::unique_ptr<PreparedOperation> prepare_spin(const Context& context, const Op
 
 namespace {
 
-/// The size of its output depends on the data, or it copies to the host.
+/// An operator that waits for the queue: its output's size depends on the data, or it copies to the host.
 class WaitingOperator : public torch::TorchOperation {
  public:
   using TorchOperation::TorchOperation;

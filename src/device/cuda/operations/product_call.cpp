@@ -3,8 +3,8 @@
 namespace jitterscope::cuda {
 namespace {
 
-// A matrix with a size of one is contiguous to PyTorch however it is stored, and then not transposed; within
-// a batch it looks at the strides alone.
+// PyTorch takes a matrix with a size of one as contiguous however it is stored, and does not transpose it. In
+// a batch it looks only at the strides.
 ProductCall swapped_call(const Matmul& p) {
   const bool is_matrix = p.batch == 1;
   const bool transpose_a = p.transpose_a && !(is_matrix && (p.m == 1 || p.k == 1));
@@ -23,7 +23,7 @@ ProductCall swapped_call(const Matmul& p) {
           .result_step = p.m * p.n};
 }
 
-// The columns of a batch of results that have one each lie as cuBLAS wants them.
+// For a batch of results with one column each, whose columns lie as cuBLAS wants them.
 ProductCall call_of_columns(const Matmul& p) {
   const bool transpose_a = !p.transpose_a && (p.m > 1 || p.k > 1);
   const bool transpose_b = !p.transpose_b && p.k > 1;
@@ -41,7 +41,7 @@ ProductCall call_of_columns(const Matmul& p) {
           .result_step = p.m};
 }
 
-// A matrix with a size of one is not contiguous then.
+// If rows lie apart, a matrix with a size of one is not contiguous.
 ProductCall call_of_rows_apart(const Matmul& p, const RowStride& rows) {
   const std::int64_t a = rows.of(p.transpose_a ? p.m : p.k), b = rows.of(p.transpose_b ? p.k : p.n),
                      c = rows.of(p.n);

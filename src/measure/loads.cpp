@@ -1,4 +1,4 @@
-#include "measure/burst_and_sustained.hpp"
+#include "measure/loads.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -29,7 +29,7 @@ void report(const OpenMeasurement& one, const MeasureOptions& options, Nanosecon
   options.progress(progress);
 }
 
-// What all groups of one measurement share.
+// State shared by all groups of one measurement.
 struct BurstContext {
   Device& device;
   Decisions& decisions;
@@ -41,12 +41,12 @@ struct BurstContext {
 
 bool is_fixed(const OpenMeasurement* one) { return one->measurement.conditions.placement.has_value(); }
 
-// What a clock that wakes is below one that is awake. Clock states of 2 to 5 % (H200) are far from this.
+// A clock that still rises is at least 10 % below one that has risen; H200 clock states differ by 2 to 5 %.
 constexpr double kAsleep = 1.1;
 
-// Whether the newest round's clock is above that of earlier ones behind longer idles: a clock that sleeps.
-// What power and heat hold is the lower the shorter the idle is. One low clock tells nothing, as other
-// programs on a CPU make some: a third of those behind longer idles must be.
+// True if the newest round's clock is above that of earlier rounds after longer idles: the clock sleeps.
+// Limits of power and heat act the other way: they lower the clock after shorter idles. At least two rounds,
+// and a third of those after longer idles, must be low: on a CPU other programs cause some low clocks.
 bool clock_slept(std::span<const Round> rounds) {
   constexpr std::ptrdiff_t kRoundsThatTell = 2;
   if (rounds.empty() || !rounds.back().clock) return false;
@@ -61,7 +61,7 @@ bool clock_slept(std::span<const Round> rounds) {
   return asleep >= kRoundsThatTell && 3 * asleep >= std::ranges::count_if(rounds, is_longer);
 }
 
-// A group in its turns: the rounds of each block, and when it has enough.
+// Measures one group block by block, and decides when it has enough rounds.
 class OpenGroup final : public BlockVisitor {
  public:
   OpenGroup(MeasuredGroup& group, const BurstContext& context)
@@ -79,19 +79,19 @@ class OpenGroup final : public BlockVisitor {
 
   bool needs_more() override {
     if (open_.empty()) return false;
-    next_visit_ = context_.decisions.decide_visit(facts());
-    if (next_visit_.is_over) close(StopReason::time_limit);
+    if (context_.decisions.is_out_of_time(facts())) close(StopReason::time_limit);
     return !open_.empty();
   }
 
-  // Rounds of each measurement that is open, in one placement of the operands after the other.
+  // Runs rounds of each open measurement, in one placement of the operands after the other.
   void visit(const Visit& visit) override {
     if (!visit.rests) time_ += visit.idle;
     Nanoseconds idle = visit.rests ? visit.idle : Nanoseconds(0);
     const Nanoseconds start = context_.device.host_time() - time_;
+    const std::size_t placements = context_.decisions.placements_of_visit(facts());
     std::vector<OpenMeasurement*> order = open_;
     shuffle(order, context_.random);
-    for (std::size_t i = 0; i < next_visit_.placements && !ends_early(); ++i) {
+    for (std::size_t i = 0; i < placements && !ends_early(); ++i) {
       if (visits_ > 0 || i > 0) place_anew();
       for (OpenMeasurement* one : order) {
         if (ends_early()) break;
@@ -114,7 +114,7 @@ class OpenGroup final : public BlockVisitor {
                                [](OpenMeasurement* one) { return clock_slept(one->measurement.rounds); });
   }
 
-  // The rounds so far were of a clock in all stages of its waking.
+  // Discards the rounds so far: the clock was at different stages of waking.
   void begin_again() {
     for (OpenMeasurement* one : open_) {
       Measurement& measurement = one->measurement;
@@ -126,7 +126,7 @@ class OpenGroup final : public BlockVisitor {
       measurement.rounds.clear();
     }
     visits_ = 0;
-    time_ = Nanoseconds(0);  // what was learned is not taken off its limit
+    time_ = Nanoseconds(0);  // the discarded rounds do not count against its limit
   }
 
   void close(StopReason reason) {
@@ -144,13 +144,13 @@ class OpenGroup final : public BlockVisitor {
     return facts;
   }
 
-  // Nothing where the round was lost: its held queue was released by its time limit.
+  // Returns nullopt if the round was lost: its held queue was released by its time limit.
   std::optional<Round> try_round(OpenMeasurement& one, Nanoseconds idle) {
     std::optional<Round> round;
     std::string why_lost = "another process lost the round";
     try {
       round = run_round(one, idle);
-    } catch (const GateTimeoutError& error) {
+    } catch (const HoldTimeoutError& error) {
       why_lost = error.what();
     }
     const auto lost =
@@ -165,16 +165,16 @@ class OpenGroup final : public BlockVisitor {
     return std::nullopt;
   }
 
-  // Behind the first idle of a block.
+  // `idle` is above zero only for a block's first round.
   Round run_round(OpenMeasurement& one, Nanoseconds idle) {
     if (idle > Nanoseconds(0) && context_.wake > Nanoseconds(0)) {
       one.runner.rest(idle);
       one.runner.wake(context_.wake);
-      Round round = one.runner.run_gated_round(Nanoseconds(0), context_.epoch);
+      Round round = one.runner.run_held_round(Nanoseconds(0), context_.epoch);
       round.idle_before = idle;
       return round;
     }
-    return one.runner.run_gated_round(idle, context_.epoch);
+    return one.runner.run_held_round(idle, context_.epoch);
   }
 
   void close_precise() {
@@ -190,7 +190,7 @@ class OpenGroup final : public BlockVisitor {
     open_ = std::move(still_open);
   }
 
-  // Each operation once, for all its cache states.
+  // Moves the operands of each operation once, for all its cache states.
   void place_anew() {
     if (!may_be_placed_) return;
     std::map<const Workload*, bool> placed;
@@ -217,14 +217,13 @@ class OpenGroup final : public BlockVisitor {
   bool may_be_placed_ = false;
   std::size_t visits_ = 0;
   std::int64_t placements_ = 0;
-  VisitDecision next_visit_;
-  Nanoseconds time_ = {};  // of its rounds and of the idles before them: what it would have taken alone
+  Nanoseconds time_ = {};  // its rounds and the idles before them: the time that it would have taken alone
 };
 
-// Where a clock was asleep, all that is open is measured again behind one that is awake.
+// If a clock was asleep, begins all open measurements again with a clock that is awake.
 void wake_for_longer_where_asleep(Decisions& decisions, std::deque<OpenGroup>& groups, Nanoseconds& wake) {
   const bool was_asleep = std::ranges::any_of(groups, &OpenGroup::shows_sleep);
-  const Nanoseconds longer = decisions.wake_clock(wake, was_asleep);
+  const Nanoseconds longer = decisions.time_to_wake(wake, was_asleep);
   if (longer == wake) return;
   wake = longer;
   for (OpenGroup& group : groups) group.begin_again();
@@ -236,7 +235,7 @@ void measure_burst(Device& device, Decisions& decisions, std::vector<MeasuredGro
                    const MeasureOptions& options, Nanoseconds& wake) {
   Schedule schedule(device, decisions, options, IdleSharing::by_time);
   const BurstContext context{device, decisions, options, schedule.random(), wake, device.host_time()};
-  std::deque<OpenGroup> open;  // whose members stay where they are
+  std::deque<OpenGroup> open;  // a deque keeps its members in place
   std::vector<BlockVisitor*> visitors;
   for (MeasuredGroup& group : groups) visitors.push_back(&open.emplace_back(group, context));
   while (schedule.run_block(visitors)) wake_for_longer_where_asleep(decisions, open, wake);
@@ -245,11 +244,11 @@ void measure_burst(Device& device, Decisions& decisions, std::vector<MeasuredGro
 
 namespace {
 
-// A power cap was seen to set in 0.4 s after the load began; nothing shorter can be called settled.
+// The power cap was seen to act 0.4 s after the load began; nothing shorter can be called settled.
 constexpr Nanoseconds kFirstCheckpoint = seconds(1);
-// Where most of the time is not the operation's own (short launches, each behind an eviction), that second of
-// its own does not come within the limit. The load acts on the clock all the same, and the tests of the two
-// quarters ask for as much: then the first look is after half the limit, so that two more fit into it.
+// If most of the time is not the operation's own (short launches, each after an eviction), that second of its
+// own does not fit into the limit. The load acts on the clock all the same, and the two quarters are tested
+// as strictly: the first look then comes after half the limit, so that two more fit.
 constexpr double kFirstLookWithin = 0.5;
 constexpr double kCheckpointGrowth = 1.3;
 constexpr int kPassesNeeded = 2;
@@ -291,11 +290,11 @@ class SustainedLoop {
   Nanoseconds elapsed() { return device_.host_time() - epoch_; }
   std::vector<Round>& rounds() { return measurement_.measurement.rounds; }
 
-  // A round that may not be gated has waited for itself; the others overlap with their predecessor, so that
-  // the queue never runs empty while the host reads results.
+  // A round that cannot be held has waited for itself. The others overlap with their predecessor, so that the
+  // queue never runs empty while the host reads results.
   void run_one_round() {
     pending_.push_back(measurement_.runner.enqueue_round(epoch_));
-    const std::size_t in_flight = measurement_.runner.timer().may_be_gated() ? kRoundsInFlight : 0;
+    const std::size_t in_flight = measurement_.runner.timer().may_be_held() ? kRoundsInFlight : 0;
     while (pending_.size() > in_flight) finish_oldest();
   }
 
@@ -320,15 +319,17 @@ class SustainedLoop {
     if (passes_ >= kPassesNeeded) settled_ = since;
   }
 
-  // Looking costs a sort of all settled rounds: once for each 5 % more of them.
+  // Sorts all settled rounds, so it looks only after each 5 % more of them.
   bool is_precise() {
     const std::size_t count = rounds().size() - *settled_;
-    if (count < static_cast<std::size_t>(options_.minimum_rounds) || count < next_look_) return false;
+    if (count < static_cast<std::size_t>(options_.minimum_rounds)) return false;
+    if (count < next_look_) return was_precise_;
     next_look_ = count + 1 + count / 20;
     Measurement& measurement = measurement_.measurement;
     summarise(measurement, *settled_);
-    // No number of rounds shows what another process, in other memory, would add.
-    return measurement.repeatability.precision() <= options_.precision;
+    // More rounds never show what another process, in other memory, would add.
+    was_precise_ = measurement.repeatability.precision() <= options_.precision;
+    return was_precise_;
   }
 
   void conclude(StopReason reason) {
@@ -336,7 +337,7 @@ class SustainedLoop {
     measurement.stop_reason = reason;
     measurement.duration = elapsed();
     if (rounds().empty()) return;
-    // Unsettled: the last quarter is what comes nearest, and the verdict says that it is no steady state.
+    // If it has not settled, the last quarter comes nearest; the verdict says that it is not steady.
     const std::size_t first = settled_.value_or(rounds().size() * 3 / 4);
     if (options_.warm_up) {
       Steadiness steadiness;
@@ -372,11 +373,12 @@ class SustainedLoop {
   Nanoseconds epoch_;
   std::deque<RoundRunner::Pending> pending_;
   Nanoseconds watched_;
-  Nanoseconds checkpoint_ = kFirstCheckpoint;  ///< of the operation's own time
+  Nanoseconds checkpoint_ = kFirstCheckpoint;  ///< in the operation's own time
   Nanoseconds latest_look_;                    ///< since the start
   int passes_ = 0;
   std::optional<std::size_t> settled_;
   std::size_t next_look_ = 0;
+  bool was_precise_ = false;  ///< at the last look
 };
 
 }  // namespace
