@@ -2,10 +2,12 @@
 """What pytest's plug-in says of tests that did not change, and of tests with 5 % more work, beside other work on the CPU.
 
 usage: measure_pytest_verdicts.py [--sessions 50] [--more 0.05] [--loops 1] [--processes 12] [--limit 2] [--json FILE]
+                                  [--copies 1] [--minutes 60]
 
 Keeps the times of six tests once, and compares with them in so many sessions of pytest with the same work, and in as many
 with a little more, while so many endless loops run beside them. Prints a Markdown table: of 300 verdicts on what did not
-change none may be "slower" or "faster", and of those on a true 5 % 19 of 20 have to be "slower".
+change none may be "slower" or "faster", and of those on a true 5 % 19 of 20 have to be "slower". With --copies, so many
+measure at the same time, each with its loops on a core of its own and with times of its own to compare with.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 # The work of each grows as `size` does; 20 divides every number.
 TESTS = '''
@@ -83,7 +86,8 @@ def session(folder, more, words):
     verdicts = folder / "verdicts.json"
     verdicts.unlink(missing_ok=True)
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "jitterscope.pytest_plugin", "-q", *words], cwd=folder,
-                          env={**os.environ, "MORE_WORK": str(more), "VERDICTS": str(verdicts)}, stdout=subprocess.PIPE,
+                          env={**os.environ, "MORE_WORK": str(more), "VERDICTS": str(verdicts),
+                               "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, stdout=subprocess.PIPE,
                           text=True, check=False)
     if not verdicts.exists():
         sys.exit(f"measure_pytest_verdicts: {done.stdout}")
@@ -98,16 +102,9 @@ def row(test, more, said):
     return f"| {test} | {more:+.0%} | {statistics.median(changes):+.2%} | {half:.2%} | {words} |"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sessions", type=int, default=50)
-    parser.add_argument("--slower-sessions", type=int, help="those with more work (default: as many)")
-    parser.add_argument("--more", type=float, default=0.05)
-    parser.add_argument("--loops", type=int, default=1, help="endless loops beside the tests")
-    parser.add_argument("--processes", default="12")
-    parser.add_argument("--limit", default="2", help="percent")
-    parser.add_argument("--json", help="write all verdicts to this file")
-    arguments = parser.parse_args()
+def measure(arguments):
+    """Verdicts by (test, more work)."""
+    began = time.monotonic()
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(arguments.loops)]
     found = collections.defaultdict(list)
     try:
@@ -119,18 +116,56 @@ def main():
             session(folder, 0.0, [*processes, "--gpu-benchmark-save", "before"])
             compare = [*processes, "--gpu-benchmark-compare", "before", "--gpu-benchmark-fail", f"slower:{arguments.limit}%"]
             slower = arguments.sessions if arguments.slower_sessions is None else arguments.slower_sessions
-            for more, count in ((0.0, arguments.sessions), (arguments.more, slower)):
-                for number in range(count):
+            for number in range(max(arguments.sessions, slower)):
+                for more, count in ((0.0, arguments.sessions), (arguments.more, slower)):
+                    if number >= count or time.monotonic() - began > arguments.minutes * 60:
+                        continue
                     print(f"{more:+.0%}: {number + 1}/{count}", file=sys.stderr, flush=True)
                     for test, verdict in session(folder, more, compare).items():
                         found[test.rpartition("::")[2], more].append(verdict)
-                    if arguments.json:
-                        listed = [{"test": test, "more": more, "verdicts": said} for (test, more), said in found.items()]
-                        pathlib.Path(arguments.json).write_text(json.dumps(listed), encoding="utf-8")
     finally:
         for loop in loops:
             loop.kill()
             loop.wait()
+    return found
+
+
+def measure_in_copies(arguments):
+    """The same of so many processes like this one, each on a core of its own."""
+    cores = sorted(os.sched_getaffinity(0))
+    if arguments.copies > len(cores):
+        sys.exit(f"measure_pytest_verdicts: --copies: this machine has {len(cores)} cores")
+    found = collections.defaultdict(list)
+    with tempfile.TemporaryDirectory() as name:
+        files = [pathlib.Path(name) / f"{number}.json" for number in range(arguments.copies)]
+        copies = []
+        for core, file in zip(cores, files):
+            words = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--copies", "1", "--json", str(file)]
+            copies.append(subprocess.Popen(["taskset", "-c", str(core), *words], stdout=subprocess.DEVNULL))
+        for copy in copies:
+            copy.wait()
+        for file in files:
+            for each in json.loads(file.read_text(encoding="utf-8")):
+                found[each["test"], each["more"]] += each["verdicts"]
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sessions", type=int, default=50, help="of each copy")
+    parser.add_argument("--slower-sessions", type=int, help="those with more work (default: as many)")
+    parser.add_argument("--more", type=float, default=0.05)
+    parser.add_argument("--loops", type=int, default=1, help="endless loops beside the tests")
+    parser.add_argument("--processes", default="12")
+    parser.add_argument("--limit", default="2", help="percent")
+    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e9, help="no session begins later than this")
+    parser.add_argument("--json", help="write all verdicts to this file")
+    arguments = parser.parse_args()
+    found = measure_in_copies(arguments) if arguments.copies > 1 else measure(arguments)
+    if arguments.json:
+        listed = [{"test": test, "more": more, "verdicts": said} for (test, more), said in found.items()]
+        pathlib.Path(arguments.json).write_text(json.dumps(listed), encoding="utf-8")
     print("| test | work | change, median | half-width, median | slower | faster | same | undecided |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for (test, more), said in found.items():

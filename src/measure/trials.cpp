@@ -303,7 +303,8 @@ std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std
     return alone;
   }
   std::size_t next = 0;
-  for (auto& [number, group] : prepared) {
+  for (auto& entry : prepared) {
+    GroupInWork& group = entry.second;
     for (std::size_t i = 0; i < group.members.size(); ++i) {
       Outcome& outcome = outcomes[group.first_outcome + group.members[i]];
       outcome.result = std::move(results[next++]);

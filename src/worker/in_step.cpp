@@ -194,8 +194,8 @@ std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersI
     if (proposals.size() != members.size()) {
       throw FailedError("a process in step has ended before the others");
     }
-    const std::string order = written(order_for(proposals, workers.interrupted && workers.interrupted()));
-    tell_all([&](std::size_t) { return order; });
+    std::string order = written(order_for(proposals, workers.interrupted && workers.interrupted()));
+    tell_all([&](std::size_t) -> const std::string& { return order; });
   }
   std::vector<RunRecord> records;
   for (const Member& member : members) records.push_back(read_run_record(member.said, "its output"));

@@ -30,7 +30,8 @@ TEST_F(CudaDeviceTest, DescribesTheGpu) {
   EXPECT_GT(description.memory_total, description.memory_free);
   EXPECT_GT(description.last_level_cache, Bytes(0));
   EXPECT_GT(description.maximum_clock.value(), megahertz(200));
-  EXPECT_EQ(description.libraries.size(), 7u);  // the driver, NVML, cuDNN, cuBLAS, cuBLASLt, CUPTI, PyTorch
+  // the driver, NVML, cuDNN, cuBLAS, cuBLASLt, CUPTI, NVRTC, PyTorch
+  EXPECT_EQ(description.libraries.size(), 8u);
   for (const Property& property : description.properties)
     EXPECT_FALSE(property.value.empty()) << property.key;
 }
