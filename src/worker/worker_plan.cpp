@@ -21,7 +21,7 @@ void describe(Fields& fields, Described<Fields, Trial>& trial) {
   fields.require("operation");
   if constexpr (Fields::kWrites) {
     if (trial.operation() == nullptr) {
-      throw UsageError(trial.subject.text() + ": another process cannot call a function of this one");
+      throw UsageError("plan: another process cannot call a function of this one");
     }
     fields("operation", *trial.operation());
   } else {

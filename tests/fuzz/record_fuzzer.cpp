@@ -5,26 +5,24 @@
 #include <cstdlib>
 
 #include "commands/advise/record.hpp"
-#include "commands/records.hpp"
+#include "commands/compare/record.hpp"
 #include "jitterscope/error.hpp"
-#include "output/comparison_table.hpp"
-#include "record/describe_run.hpp"
 #include "record/envelope.hpp"
+#include "record/run_file.hpp"
 
 using namespace jitterscope;
 
 namespace {
 
-void print(const ComparisonRecord& record, const Page& page) { comparison_table(record, page); }
-void print(const study::AdviceRecord& record, const Page& page) { advice_table(record, page); }
-
 template <class Record>
-void read_and_print(const std::string& command, const Json& document) {
-  const auto record = read_envelope<Record>(document, "fuzz.json");
-  const std::string text = write_envelope(command, record);
-  if (write_envelope(command, read_envelope<Record>(Json::parse(text), "written.json")) != text) std::abort();
-  print(record, {});
-  print(record, {.width = 60, .details = true, .top = 1});
+void read_and_print(const Json& document) {
+  Record record, again;
+  read_fields(document, "fuzz.json", record);
+  const std::string text = write_record(record);
+  read_fields(Json::parse(text), "written.json", again);
+  if (write_record(again) != text) std::abort();
+  record_text(record, {});
+  record_text(record, {.width = 60, .details = true, .top = 1});
 }
 
 void read_run(std::string_view file) {
@@ -43,8 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const Json document = parse_document(file, "fuzz.json");
     const std::string command = command_of(document, "fuzz.json");
-    if (command == "compare") read_and_print<ComparisonRecord>(command, document);
-    if (command == "advise") read_and_print<study::AdviceRecord>(command, document);
+    if (command == "compare") read_and_print<ComparisonRecord>(document);
+    if (command == "advise") read_and_print<study::AdviceRecord>(document);
   } catch (const UsageError&) {
   }
   return 0;
