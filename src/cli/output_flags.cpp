@@ -94,6 +94,9 @@ void ReportFiles::write(std::span<const AnyRecord> records) {
   plot_->commit(draw_picture(main_plot(sections.front().plots), picture_format(plot_name_), python_));
 }
 
+RecordFiles::RecordFiles(const std::string& json, const ReportFlags& report)
+    : json_(json.empty() ? std::nullopt : std::optional<OutputFile>(std::in_place, json)), report_(report) {}
+
 namespace {
 
 // Returns why the record cannot be a baseline; empty if it can.

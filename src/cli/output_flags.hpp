@@ -46,6 +46,33 @@ class ReportFiles {
   std::string plot_name_, python_, vega_;
 };
 
+/// Where a command's record goes: its text to standard output, unless --json does; --json, --html and --plot.
+class RecordFiles {
+ public:
+  /// Throws before anything is measured if a file cannot be written or drawn. `json`: the flag; empty: none.
+  RecordFiles(const std::string& json, const ReportFlags& report);
+
+  template <class Record>
+  void write(const Record& record) {
+    write_text(record, [] { return ShownPage{.width = page_width()}; });
+  }
+  template <class Record>
+  void write(const Record& record, const PageFlags& page) {
+    write_text(record, [&] { return page.shown(); });
+  }
+
+ private:
+  template <class Record, class Shown>
+  void write_text(const Record& record, const Shown& shown) {
+    if (!json_ || !json_->is_stream()) print_result(record_text(record, shown()));
+    if (json_) json_->commit(write_record(record));
+    report_.write(record);
+  }
+
+  std::optional<OutputFile> json_;
+  ReportFiles report_;
+};
+
 // Below: folders of histories, and a record to add to one.
 
 /// Number of fresh processes on each side of a gate, as in `compare`.

@@ -40,9 +40,7 @@ constexpr RecordType kTypes[] = {
 
 AnyRecord read_record(std::string_view text, const std::string& name_for_messages) {
   if (is_journal(text)) return read_journal(text, name_for_messages);
-  refuse_other_files(text, name_for_messages);
-  const Json document = parse_document(text, name_for_messages);
-  const std::string command = command_of(document, name_for_messages);
+  const auto [document, command] = open_record(text, name_for_messages);
   for (const RecordType& type : kTypes) {
     if (type.command == command) return type.read(document, name_for_messages);
   }

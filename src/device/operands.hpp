@@ -18,7 +18,7 @@ struct OperandRows {
   bool are_packed() const { return stride == length; }
 };
 
-/// Whether an implementation can read matrices whose rows have padding between them.
+/// Tells whether an implementation can read matrices whose rows have padding between them.
 enum class RowsApart { never, as_asked };
 
 /// One entry for each of operation.operands(); only those of matrix products have rows.

@@ -228,8 +228,6 @@ void compare_processes(const ComparisonItems& items, std::span<const RunRecord> 
 
 namespace {
 
-using statistics::Effect;
-
 bool is_alike(const Conditions& a, const Conditions& b) { return a.load == b.load && a.cache == b.cache; }
 
 // Sums over all layers of one side in one process.

@@ -14,7 +14,7 @@ namespace jitterscope {
 /// Returns the side of a comparison that one process, or one record, gives.
 ComparedSide side_of(const Result& result, const Measurement& measurement);
 
-/// Where the two sides were measured.
+/// Tells whether the two sides were measured in one process.
 enum class Beside {
   same_process,  ///< both share the error of one instrument constant
   apart          ///< each has a constant of its own

@@ -9,6 +9,7 @@
 #include "measure/launch_details.hpp"
 #include "measure/machine.hpp"
 #include "measure/run_record.hpp"
+#include "measure/schedule.hpp"
 #include "measure/sequence.hpp"
 #include "measure/trials.hpp"
 
@@ -105,10 +106,7 @@ class PlanRunner {
   }
 
  private:
-  bool is_interrupted() const {
-    const auto& interrupted = shared_options(plan_).interrupted;
-    return interrupted && interrupted();
-  }
+  bool is_interrupted() const { return jitterscope::is_interrupted(shared_options(plan_)); }
   void stage(const std::string& text, std::size_t number) const {
     if (listeners_.stage) listeners_.stage(text, number, total_);
   }

@@ -34,7 +34,7 @@ struct Dose {
   std::function<void(Treatment&)> apply;
 };
 
-/// Whether a study that has no time for all factors keeps this one.
+/// True if a study that has no time for all factors keeps this one.
 enum class WhenShort { keep, leave_out };
 
 struct Factor {

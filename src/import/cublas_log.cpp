@@ -207,8 +207,6 @@ Model import_cublas_log(std::string_view text, std::string_view file_name) {
 
 namespace {
 
-using namespace library_log;
-
 constexpr std::string_view kHowToRecordCublaslt =
     "CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=log.txt before the program";
 

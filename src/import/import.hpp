@@ -40,14 +40,9 @@ Model import_execution_trace(std::string_view text, std::string_view file_name);
 /// Reads a trace of torch.profiler.profile (export_chrome_trace); it needs record_shapes=True. With
 /// `ends_early`, an operator without GPU work may have had some that the file lacks.
 Model import_profiler_trace(std::string_view text, std::string_view file_name, bool ends_early = false);
-/// Reads the log that CUDNN_FRONTEND_LOG_FILE names.
-Model import_cudnn_frontend_log(std::string_view text, std::string_view file_name);
-/// Reads the log that CUBLASLT_LOG_FILE names.
-Model import_cublaslt_log(std::string_view text, std::string_view file_name);
-/// Reads the log that CUDNN_LOGDEST_DBG names.
-Model import_cudnn_log(std::string_view text, std::string_view file_name);
-/// Reads the log that CUBLAS_LOGDEST_DBG names.
-Model import_cublas_log(std::string_view text, std::string_view file_name);
+/// Returns the file as a model; weights may be absent. It has the forward pass only, as in inference, unless
+/// a direction or `direction=training` is asked for. Throws UsageError that names the file if it is damaged,
+/// has no graph or one with a cycle, or if an axis needs a size: `file.onnx:batch=8,seq=128`.
 Model import_onnx(std::string_view bytes, std::string_view file_name, const ModelOptions& options);
 
 // NVIDIA's libraries write logs by themselves. Each executed call of a log becomes a call of the model, with

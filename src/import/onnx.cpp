@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/names.hpp"
+#include "import/import.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/kinds.hpp"
 #include "operation/words.hpp"

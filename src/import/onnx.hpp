@@ -15,15 +15,6 @@
 #include "model/network.hpp"
 #include "operation/model.hpp"
 
-namespace jitterscope {
-
-/// Returns the file as a model; weights may be absent. It has the forward pass only, as in inference, unless
-/// a direction or `direction=training` is asked for. Throws UsageError that names the file if it is damaged,
-/// has no graph or one with a cycle, or if an axis needs a size: `file.onnx:batch=8,seq=128`.
-Model import_onnx(std::string_view bytes, std::string_view file_name, const ModelOptions& options);
-
-}  // namespace jitterscope
-
 // The state of an ONNX file's import: the values of its graph, and the network that they become.
 
 namespace jitterscope::onnx_import {

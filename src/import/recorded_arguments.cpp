@@ -215,9 +215,6 @@ RecordedOperator read_node(simdjson::dom::object node, bool on_gpu) {
 
 namespace {
 
-using simdjson::dom::element;
-using Kind = AtenArgument::Kind;
-
 constexpr int kDeepestEventList = 8;
 
 std::optional<AtenArgument> parse_number(std::string_view text) {

@@ -255,7 +255,6 @@ Kind cuda_kernel() {
 
 namespace {
 
-using Argument = KernelArgument;
 using NumberType = Argument::NumberType;
 
 constexpr std::pair<std::string_view, Argument::Kind> kBufferKinds[] = {{"out:", Argument::Kind::output},

@@ -219,8 +219,6 @@ std::string comparison_table(const ComparisonRecord& record, const Page& page) {
 
 namespace {
 
-using statistics::EffectVerdict;
-
 bool excludes_one(const RatioEstimate& ratio) { return ratio.low > 1.0 || ratio.high < 1.0; }
 
 std::string verdict_words(EffectVerdict verdict, const std::string& first, const std::string& second,

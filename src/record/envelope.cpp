@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "import/recognise.hpp"
 #include "jitterscope/version.hpp"
 
@@ -73,6 +75,13 @@ std::string command_of(const Json& document, const std::string& name) {
   }
   check_version(document, name);
   return word_of(document, "command");
+}
+
+OpenedRecord open_record(std::string_view text, const std::string& name) {
+  refuse_other_files(text, name);
+  Json document = parse_document(text, name);
+  std::string command = command_of(document, name);
+  return {std::move(document), std::move(command)};
 }
 
 }  // namespace jitterscope

@@ -63,6 +63,14 @@ void check_version(const Json& document, const std::string& name);
 /// Returns the command that wrote the record. Throws UsageError for another format or version.
 std::string command_of(const Json& document, const std::string& name);
 
+/// A record's file: its JSON, and the command that wrote it.
+struct OpenedRecord {
+  Json document;
+  std::string command;
+};
+/// Throws UsageError for other files, and as parse_document and command_of do.
+OpenedRecord open_record(std::string_view text, const std::string& name);
+
 template <class Record>
 Record read_envelope(const Json& document, const std::string& name) {
   Record record;

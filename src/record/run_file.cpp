@@ -16,9 +16,7 @@ void read_fields(const Json& document, const std::string& name, RunRecord& recor
 
 RunRecord read_run_record(std::string_view text, const std::string& name_for_messages) {
   if (is_journal(text)) return read_journal(text, name_for_messages);
-  refuse_other_files(text, name_for_messages);
-  const Json document = parse_document(text, name_for_messages);
-  const std::string command = command_of(document, name_for_messages);
+  const auto [document, command] = open_record(text, name_for_messages);
   if (command == kRunCommand) return read_envelope<RunRecord>(document, name_for_messages);
   throw UsageError(fmt::format(
       "{0}: `jitterscope {1}` wrote this, and a record of `jitterscope run` is needed; `jitterscope show {0}` prints it",

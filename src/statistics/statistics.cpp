@@ -220,8 +220,6 @@ std::optional<TrimmedMean> trimmed_mean(std::span<const double> values) {
 
 namespace {
 
-using Binomial = boost::math::binomial;
-
 void require_counts(std::int64_t successes, std::int64_t trials) {
   if (successes < 0 || successes > trials) {
     throw std::invalid_argument("successes are between none and all of the trials");

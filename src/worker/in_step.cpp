@@ -174,10 +174,7 @@ std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersI
   const auto tell_all = [&](const auto& line_of) {
     // Write to all before reading from the first: each waits for the others.
     for (std::size_t i = 0; i < members.size(); ++i) members[i].process->tell(line_of(i));
-    for (Member& member : members) {
-      member.said = member.process->hear(time_limit, {});
-      rethrow_written_error(member.said);
-    }
+    for (Member& member : members) member.said = member.process->hear(time_limit, {});
   };
   tell_all([&](std::size_t i) {
     plans[i].parent = ::getpid();
@@ -188,7 +185,11 @@ std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersI
     std::vector<Decision> proposals;
     for (const Member& member : members) {
       const Json document = Json::parse(member.said, nullptr, false);
-      if (is_decision(document)) proposals.push_back(read_value<Decision>(document, "decision"));
+      if (is_decision(document)) {
+        proposals.push_back(read_value<Decision>(document, "decision"));
+      } else {
+        rethrow_written_error(member.said);
+      }
     }
     if (proposals.empty()) break;
     if (proposals.size() != members.size()) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/files.hpp"
-#include "import/onnx.hpp"
+#include "import/import.hpp"
 #include "jitterscope/error.hpp"
 
 using namespace jitterscope;

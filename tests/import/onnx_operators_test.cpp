@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "import/onnx.hpp"
+#include "import/import.hpp"
 #include "import/onnx_graph.hpp"
 
 namespace jitterscope {

@@ -1,7 +1,7 @@
 // What follows an operator that is not timed, in files that say no shapes.
 #include <gmock/gmock.h>
 
-#include "import/onnx.hpp"
+#include "import/import.hpp"
 #include "import/onnx_graph.hpp"
 #include "import/onnx_views.hpp"
 #include "operation/usage_message.hpp"

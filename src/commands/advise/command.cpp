@@ -142,8 +142,7 @@ class AdviseCommand {
     record_.goal = read_word("--goal", flags_.goal, kGoals);
     record_.margin = read_margin(flags_.margin);
     record_.tolerance = read_percentage("--tolerance", flags_.tolerance);
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
-    report_.emplace(flags_.report);
+    files_.emplace(flags_.json, flags_.report);
     record_.environment = read_environment(invocation_.command_line);
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     AdvisedWork work({.targets = flags_.targets,
@@ -161,9 +160,7 @@ class AdviseCommand {
     }
     work.advise();
     record_.conclusions = study::conclusions_of(record_);
-    if (flags_.json != "-") print_result(advice_table(record_, flags_.page.page(false)));
-    if (json_) json_->commit(write_record(record_));
-    report_->write(record_);
+    files_->write(record_, flags_.page);
     if (record_.interrupted) invocation_.exit_code = ExitCode::interrupted;
   }
 
@@ -201,8 +198,7 @@ class AdviseCommand {
   const AdviseFlags& flags_;
   Invocation& invocation_;
   study::AdviceRecord record_;
-  std::optional<OutputFile> json_;
-  std::optional<ReportFiles> report_;
+  std::optional<RecordFiles> files_;
 };
 
 }  // namespace

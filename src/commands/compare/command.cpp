@@ -87,8 +87,7 @@ class CompareCommand {
   void run() {
     check_flags();
     record_.margin = read_margin(flags_.margin);
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
-    report_.emplace(flags_.report);
+    files_.emplace(flags_.json, flags_.report);
     record_.environment = read_environment(invocation_.command_line);
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (are_records(flags_.targets)) {
@@ -98,11 +97,7 @@ class CompareCommand {
     } else if (!measure()) {
       return;
     }
-    if (flags_.json != "-") {
-      print_result(comparison_table(record_, flags_.page.page(has_several_items(record_))));
-    }
-    if (json_) json_->commit(write_record(record_));
-    report_->write(record_);
+    files_->write(record_, flags_.page);
     warn_of_unjudged();
     invocation_.exit_code = exit_code();
   }
@@ -244,8 +239,7 @@ class CompareCommand {
   const CLI::App& command_;
   Invocation& invocation_;
   ComparisonRecord record_;
-  std::optional<OutputFile> json_;
-  std::optional<ReportFiles> report_;
+  std::optional<RecordFiles> files_;
 };
 
 }  // namespace

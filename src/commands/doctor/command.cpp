@@ -62,8 +62,7 @@ class DoctorCommand {
   DoctorCommand(const DoctorFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
 
   void run() {
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
-    report_files_.emplace(flags_.report);
+    files_.emplace(flags_.json, flags_.report);
     std::unique_ptr<Device> device;
     std::optional<MissingError> missing;
     try {
@@ -104,17 +103,14 @@ class DoctorCommand {
 
   void print() {
     report_.sections = doctor_sections(report_, machine_);
-    if (flags_.json != "-") print_result(doctor_text(report_, page_width()));
-    if (json_) json_->commit(write_record(report_));
-    report_files_->write(report_);
+    files_->write(report_);
   }
 
   const DoctorFlags& flags_;
   Invocation& invocation_;
   DoctorReport report_;
   MachineChecks machine_;
-  std::optional<OutputFile> json_;
-  std::optional<ReportFiles> report_files_;
+  std::optional<RecordFiles> files_;
 };
 
 }  // namespace

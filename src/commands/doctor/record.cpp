@@ -261,8 +261,6 @@ std::vector<DoctorSection> doctor_sections(const DoctorReport& report, const Mac
 
 namespace {
 
-using Status = Check::Status;
-
 constexpr double kUsualPrecision = 0.005;  // the default of `run`
 
 // A median over rounds is known better than rounds are. Above this spread, rounds are of several kinds.

@@ -52,8 +52,7 @@ class EnginesCommand {
     MeasureOptions options = flags_.measure.options();
     if (flags_.measure.caches.empty()) options.caches = {CacheState::warm};
     if (flags_.measure.loads.empty()) options.loads = {Load::burst};
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
-    report_.emplace(flags_.report);
+    files_.emplace(flags_.json, flags_.report);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
@@ -63,9 +62,7 @@ class EnginesCommand {
     if (const std::string note = note_on_f32(work, record_.device); !note.empty())
       fmt::print(stderr, "jitterscope: {}\n", note);
     if (!flags_.list) rank(*device, operation, options);
-    if (flags_.json != "-") print_result(engines_table(record_, page_width()));
-    if (json_) json_->commit(write_record(record_));
-    report_->write(record_);
+    files_->write(record_);
   }
 
  private:
@@ -89,8 +86,7 @@ class EnginesCommand {
   const EnginesFlags& flags_;
   Invocation& invocation_;
   EnginesRecord record_;
-  std::optional<OutputFile> json_;
-  std::optional<ReportFiles> report_;
+  std::optional<RecordFiles> files_;
 };
 
 }  // namespace

@@ -77,8 +77,7 @@ class ExplainCommand {
     if (!(flags_.time_limit >= kLeast) || flags_.time_limit > kMost) {
       throw UsageError(fmt::format("--max-time: {:g} to {:g} seconds", kLeast, kMost));
     }
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
-    report_.emplace(flags_.report);
+    files_.emplace(flags_.json, flags_.report);
     record_.environment = read_environment(invocation_.command_line);
     if (are_python(flags_.targets)) {
       if (!study_function()) return;
@@ -89,10 +88,7 @@ class ExplainCommand {
     } else if (!study()) {
       return;
     }
-    if (flags_.json != "-")
-      print_result(explanation_table(record_, flags_.page.page(record_.accounts.size() > 1)));
-    if (json_) json_->commit(write_record(record_));
-    report_->write(record_);
+    files_->write(record_, flags_.page);
     if (record_.interrupted) invocation_.exit_code = ExitCode::interrupted;
   }
 
@@ -293,8 +289,7 @@ class ExplainCommand {
   Invocation& invocation_;
   Nanoseconds began_ = host_time_now();
   ExplainRecord record_;
-  std::optional<OutputFile> json_;
-  std::optional<ReportFiles> report_;
+  std::optional<RecordFiles> files_;
 };
 
 }  // namespace

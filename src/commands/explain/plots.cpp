@@ -249,8 +249,6 @@ std::vector<Plot> plots_of(const ExplainRecord& record) {
 
 namespace {
 
-using namespace explain;
-
 // Returns the observed level, with the interval from the loops. Not by ranks: most medians in steps of a
 // timer are equal.
 TimeEstimate observed_level(const Observation& observation) {

@@ -228,8 +228,6 @@ std::string gate_markdown(std::span<const GateOutcome> outcomes) {
 
 namespace {
 
-using statistics::EffectVerdict;
-
 std::string escaped_xml(std::string_view text) {
   std::string made;
   for (const char letter : one_line(text)) {

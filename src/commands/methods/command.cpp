@@ -51,8 +51,7 @@ class MethodsCommand {
     const Operation operation = Operation::parse(flags_.operation);
     request_.repetitions = flags_.repetitions;
     request_.options = flags_.measure.options();
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
-    report_.emplace(flags_.report);
+    files_.emplace(flags_.json, flags_.report);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     check_can_run(operation, record_.device);
@@ -128,18 +127,13 @@ class MethodsCommand {
     return ExitCode::done;
   }
 
-  void print() {
-    if (flags_.json != "-") print_result(methods_table(record_, page_width()));
-    if (json_) json_->commit(write_record(record_));
-    report_->write(record_);
-  }
+  void print() { files_->write(record_); }
 
   const MethodsFlags& flags_;
   Invocation& invocation_;
   MethodsRequest request_;
   MethodsRecord record_;
-  std::optional<OutputFile> json_;
-  std::optional<ReportFiles> report_;
+  std::optional<RecordFiles> files_;
 };
 
 }  // namespace

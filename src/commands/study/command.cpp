@@ -83,8 +83,7 @@ class StudyCommand {
       throw UsageError(fmt::format("--processes: 1 to {}", kMost));
     }
     record_.margin = read_margin(flags_.margin);
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
-    report_.emplace(flags_.report);
+    files_.emplace(flags_.json, flags_.report);
     record_.environment = read_environment(invocation_.command_line);
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     record_.processes_asked = flags_.processes;
@@ -110,11 +109,7 @@ class StudyCommand {
       if (std::string exactness = study::exactness_sentence(record_); !exactness.empty())
         record_.study->answers.push_back(std::move(exactness));
     }
-    if (flags_.json != "-") {
-      print_result(comparison_table(record_, flags_.page.page(has_several_items(record_))));
-    }
-    if (json_) json_->commit(write_record(record_));
-    report_->write(record_);
+    files_->write(record_, flags_.page);
     invocation_.exit_code = exit_code();
   }
 
@@ -227,8 +222,7 @@ class StudyCommand {
   std::unique_ptr<Device> device_;
   ComparisonRecord record_;
   std::vector<bool> may_be_wrong_;  ///< for each alternative
-  std::optional<OutputFile> json_;
-  std::optional<ReportFiles> report_;
+  std::optional<RecordFiles> files_;
 };
 
 // Training has no rounds and no layers to pick: the other flags belong to comparisons.
@@ -247,14 +241,10 @@ void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocati
     return print_result(std::string(study::kLossScaling.question) + "\n\n" +
                         training_plan_text(flags.targets, flags.measure.device));
   }
-  std::optional<OutputFile> json;
-  if (!flags.json.empty()) json.emplace(flags.json);
-  ReportFiles report(flags.report);
+  RecordFiles files(flags.json, flags.report);
   const study::LossScalingRecord record =
       train_with_scales(flags.targets, flags.measure.device, flags.measure.seed, invocation);
-  if (flags.json != "-") print_result(loss_scaling_table(record, flags.page.page(false)));
-  if (json) json->commit(write_record(record));
-  report.write(record);
+  files.write(record, flags.page);
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ class VerifyCommand {
     // Refuses a model that cannot be trained before opening a device and starting Python.
     const std::optional<RecordingRequest> request =
         flags_.trace.empty() ? std::optional(recording_request(flags_.model)) : std::nullopt;
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
-    report_.emplace(flags_.report);
+    files_.emplace(flags_.json, flags_.report);
     const std::unique_ptr<Device> device = open_device(flags_.device);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
@@ -59,9 +58,7 @@ class VerifyCommand {
     const PytorchRecording recording = request ? train(*request) : read_recording(flags_.trace, flags_.log);
     compare(*device, recording, line);
     line.clear();
-    if (flags_.json != "-") print_result(pytorch_table(record_));
-    if (json_) json_->commit(write_record(record_));
-    report_->write(record_);
+    files_->write(record_);
     invocation_.exit_code = exit_code();
     const std::string reason = record_.comparison.nothing_compared();
     if (invocation_.exit_code == ExitCode::check_failed && !reason.empty()) throw MissingError(reason);
@@ -138,8 +135,7 @@ class VerifyCommand {
   const VerifyFlags& flags_;
   Invocation& invocation_;
   PytorchRecord record_;
-  std::optional<OutputFile> json_;
-  std::optional<ReportFiles> report_;
+  std::optional<RecordFiles> files_;
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ struct CompiledKernel {
 /// no compiler, or none that knows such a GPU.
 CompiledKernel compile_kernel(const CompileRequest& request);
 
-/// As found, for `doctor` and the result. Never throws.
+/// The library that was found, for `doctor` and the result. Never throws.
 LibraryInfo nvrtc_library();
 
 /// Compiled once in a process and in all processes of a command: compiling takes a third of a second, a study

@@ -315,8 +315,6 @@ std::vector<Check> checks_of(const MachineFacts& machine, const std::vector<Libr
 
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string::npos) return {};

@@ -137,8 +137,6 @@ LibraryInfo torch_library() {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Returns the value of a key in `torch=2.11.0;`.
 std::string value_of(std::string_view marker, std::string_view key) {
   const std::size_t begin = marker.find(key);

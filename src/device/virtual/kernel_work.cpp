@@ -128,7 +128,6 @@ KernelWork kernel_work(const Parameters& parameters, const Operation& operation,
 
 namespace {
 
-using physics::Parameters;
 using physics::Product;
 
 struct Tile {

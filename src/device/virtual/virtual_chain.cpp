@@ -189,7 +189,7 @@ namespace {
 // us on an H200, make four streams the best there, with 2.1 times.
 constexpr double kDispatchGaps = 2.0;
 
-// As jitterscope_load in device/cuda: blocks of 10 us, four on each processor.
+// The load has blocks of 10 us, four on each processor, as jitterscope_load in device/cuda.
 constexpr Nanoseconds kWave = microseconds(10);
 constexpr double kBlocksOfProcessor = 4;
 
@@ -318,7 +318,7 @@ namespace {
 
 // Holds for compute capability 7.0, 8.0, 9.0 and 10.0; others have 1024 or 1536.
 constexpr double kThreadsOfProcessor = 2048;
-// As in our kernels: a thread moves 16 bytes (device/cuda/kernels.cu).
+// A thread moves 16 bytes, as in our kernels (device/cuda/kernels.cu).
 constexpr double kThreadsOfBlock = 256, kBytesOfThread = 16;
 class Filler {
  public:

@@ -86,7 +86,7 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
   kernel_->name = fmt::format("virtual_{}", operation_.kind());
 }
 
-// As on a GPU, freeing memory waits for the work that uses it.
+// Freeing memory waits for the work that uses it, as on a GPU.
 VirtualOperation::~VirtualOperation() {
   timeline_.synchronize();
   for (std::size_t i = 0; i < buffers_.size(); ++i) {

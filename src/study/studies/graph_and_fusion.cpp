@@ -251,8 +251,6 @@ Study graph() {
 
 namespace {
 
-using statistics::EffectVerdict;
-
 constexpr const char* kFused = "fused";
 constexpr const char* kFusedGraph = "fused graph";
 

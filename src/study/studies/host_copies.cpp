@@ -216,8 +216,6 @@ Study pinned() {
 
 namespace {
 
-using statistics::EffectVerdict;
-
 constexpr const char* kInOrder = "one after the other";
 constexpr const char* kWorkAlone = "without copies";
 

@@ -371,8 +371,8 @@ std::unique_ptr<PreparedOperation> prepare_pool_loops(const Operation& operation
 
 namespace {
 
-/// Where the rows (dim elements) of queries or keys lie. They are numbered through batch, heads and sequence,
-/// whatever the layout.
+/// The places of the rows (dim elements) of queries or keys. They are numbered through batch, heads and
+/// sequence, whatever the layout.
 struct AttentionRows {
   std::int64_t batch, heads, length;
   HeadLayout layout;

@@ -152,8 +152,6 @@ std::unique_ptr<PreparedOperation> prepare_onednn_layer(const Operation& operati
 
 namespace {
 
-using dnnl::memory;
-
 memory::desc matrix(std::int64_t rows, std::int64_t columns) {
   return {{rows, columns}, memory::data_type::f32, memory::dims{columns, 1}};
 }

@@ -137,7 +137,7 @@ OnednnPlan plan_convolution(const Conv2d& conv, const dnnl::engine& engine, cons
   const memory::desc x = four_dimensional(conv.n, conv.c, conv.h, conv.w, conv);
   const memory::desc w = weight(conv);
   const memory::desc y = convolution_result(conv);
-  // As in PyTorch, channels last is kept; otherwise oneDNN chooses the layout. On plain nchw tensors oneDNN
+  // Channels last is kept, as in PyTorch; otherwise oneDNN chooses the layout. On plain nchw tensors oneDNN
   // falls back to matrix products over unfolded images: with reorders counted, 3.5 times as slow for a 3x3
   // layer with 64 channels on 56x56, and 13 times for a depthwise one (oneDNN 2.6, one AVX-512 core).
   const bool channels_last = conv.layout == Layout::nhwc;
@@ -193,8 +193,6 @@ std::unique_ptr<PreparedOperation> prepare_onednn(const Operation& operation, co
 // f32 whatever the data type.
 
 namespace {
-
-using dnnl::memory;
 
 memory::desc vector_tensor(const Elementwise& shape) {
   return {{shape.count}, storage_type(shape.dtype), memory::dims{1}};

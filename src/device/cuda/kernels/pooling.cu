@@ -10,7 +10,7 @@ using jitterscope::cuda::kBlockThreads;
 using jitterscope::cuda::PoolShape;
 using jitterscope::cuda::Range;
 
-// As in PyTorch, the first of equal elements wins, and a NaN wins over numbers.
+// The first of equal elements wins, and a NaN wins over numbers, as in PyTorch.
 template <class T>
 __device__ __forceinline__ void max_forward(T* y, std::int64_t* indices, const T* x, const PoolShape& shape) {
   const std::uint64_t item = first_index();
