@@ -227,6 +227,9 @@ class Queue {
   virtual std::unique_ptr<TemporaryMemory> allocate(Bytes, MemorySource) { return nullptr; }
   /// Time between two passed marks.
   virtual Nanoseconds elapsed(Mark from, Mark to) = 0;
+  /// Part of the time between two passed marks in which other programs had the core of a queue that runs in
+  /// the calling thread. nullopt if the device cannot tell it, or if the work waited for something itself.
+  virtual std::optional<Nanoseconds> taken_by_others(Mark, Mark) { return std::nullopt; }
   /// Clock between two passed stamps; nullopt if the device cannot tell.
   virtual std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) = 0;
   virtual NativeQueue native() = 0;

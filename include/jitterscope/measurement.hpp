@@ -71,6 +71,9 @@ struct Round {
   std::vector<Nanoseconds> launches;
   std::int64_t launches_per_value = 1;
   Nanoseconds grain;  ///< smallest step of the values
+  /// Time between the timed launches' marks in which other programs had the core (CPU); not in `launches`.
+  /// nullopt if it cannot be told.
+  std::optional<Nanoseconds> taken_by_others = {};
   /// Every call of the round in order, including the untimed ones, if calls may differ and are timed one by
   /// one; else empty.
   std::vector<Nanoseconds> calls = {};

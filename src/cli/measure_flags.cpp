@@ -7,6 +7,7 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/invocation.hpp"
+#include "device/open_device.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cli {
@@ -159,6 +160,22 @@ MeasureOptions MeasureFlags::options() const {
   options.seed = seed;
   options.interrupted = is_interrupted;
   return options;
+}
+
+MeasureOptions MeasureFlags::options(std::int64_t processes) const {
+  // On a host processes differ by more than one of them can know, so eight short ones tell more than two long
+  // ones.
+  constexpr Nanoseconds kEachOnHost = seconds(0.6);
+  MeasureOptions own = options();
+  if (processes > 1 && !asks_for_time() && names_host(device)) own.time_limit = kEachOnHost;
+  return own;
+}
+
+// Evicting all of a CPU's cache before each call takes up to 50 ms, most of the time that there is.
+MeasureOptions MeasureFlags::python_options(std::int64_t processes) const {
+  MeasureOptions own = options(processes);
+  if (caches.empty() && names_host(device)) own.caches = {CacheState::warm};
+  return own;
 }
 
 double read_percentage(const std::string& flag, std::string text) {

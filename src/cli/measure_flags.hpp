@@ -67,6 +67,11 @@ struct MeasureFlags {
   bool asks_for_time() const { return time_limit_option != nullptr && time_limit_option->count() > 0; }
   /// Throws UsageError with the nearest known word.
   MeasureOptions options() const;
+  /// The same for so many fresh processes. Throws as options() does.
+  MeasureOptions options(std::int64_t processes) const;
+  /// The same for functions of Python in so many processes: on a host, with warm caches unless others are
+  /// asked for.
+  MeasureOptions python_options(std::int64_t processes) const;
 };
 
 // Below: percentages in flags: --margin (difference that counts as the same) and --tolerance.

@@ -75,8 +75,8 @@ class RecordFiles {
 
 // Below: folders of histories, and a record to add to one.
 
-/// Number of fresh processes on each side of a gate, as in `compare`.
-inline constexpr std::int64_t kGateProcesses = 8;
+/// Number of fresh processes on each side of a gate. Those on a host differ more, and are shorter.
+inline constexpr std::int64_t gate_processes(bool is_host) { return is_host ? 16 : 8; }
 
 struct HistoryFlags {
   std::string folder;  ///< empty: the nearest .jitterscope/ upwards

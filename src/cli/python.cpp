@@ -51,7 +51,7 @@ void refuse_other_flags(const RunFlags& flags) {
 }
 
 MeasureOptions python_options(const RunFlags& flags) {
-  MeasureOptions options = flags.measure.options();
+  MeasureOptions options = flags.measure.python_options(process_count(flags));
   if (flags.measure.loads.empty()) options.loads = {Load::burst};
   options.kernels = flags.kernels;
   options.counters = asked_counters(flags.counters);

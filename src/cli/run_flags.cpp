@@ -8,6 +8,7 @@
 #include "commands/records.hpp"
 #include "commands/run/files.hpp"
 #include "commands/run/table.hpp"
+#include "device/open_device.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/schedule.hpp"
 #include "output/output_file.hpp"
@@ -38,7 +39,7 @@ void require_burst(const MeasureOptions& options) {
 bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
 
 std::int64_t process_count(const RunFlags& flags) {
-  return flags.processes.value_or(flags.save.empty() ? 1 : kGateProcesses);
+  return flags.processes.value_or(flags.save.empty() ? 1 : gate_processes(names_host(flags.measure.device)));
 }
 
 void check_combinations(const RunFlags& flags) {
@@ -77,7 +78,7 @@ void check_combinations(const RunFlags& flags) {
 // Sustained loads take many seconds, for a whole model minutes, and heat the chip for later measurements.
 // They run only if requested; for one operation, a probe of 0.5 s says whether they should be.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
-  MeasureOptions options = flags.measure.options();
+  MeasureOptions options = flags.measure.options(process_count(flags));
   if (flags.measure.loads.empty()) {
     options.loads = {Load::burst};
     options.load_probe = work.model.layers.size() == 1 && !flags.in_sequence;

@@ -70,6 +70,11 @@ std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
   fail_unknown(name);
 }
 
+bool names_host(std::string_view name) {
+  if (name != "auto") return name == "cpu";
+  return std::ranges::none_of(list_cuda(), [](const DeviceListing& gpu) { return gpu.problem.empty(); });
+}
+
 std::vector<DeviceListing> list_devices() {
   std::vector<DeviceListing> devices = {list_cpu_device()};
   for (DeviceListing& gpu : list_cuda()) devices.push_back(std::move(gpu));

@@ -12,6 +12,9 @@ namespace jitterscope {
 /// True for `virtual`, `virtual:PRESET` and `virtual:FILE.toml`, also if `,without=…` follows.
 bool names_virtual_device(std::string_view name);
 
+/// True for `cpu`, and for `auto` where there is no GPU.
+bool names_host(std::string_view name);
+
 // Counters of a device, or of a GPU's chip that need not be present.
 
 struct CounterListing {

@@ -184,6 +184,7 @@ enum class Judging {
   comparison,  ///< a significant effect counts
   gate,  ///< an effect counts only beyond the margin, and if chance makes it in at most one of a hundred
          ///< gates on either side; else undecided
+  gate_on_host  ///< the same, but in at most one of four hundred
 };
 
 /// Fills differences, comparisons and totals of a record that names both alternatives, from two records

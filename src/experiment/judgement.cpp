@@ -21,14 +21,16 @@ namespace {
 
 using statistics::Effect;
 
-constexpr double kChanceOfGate = 0.02;  // chance of a false slowdown or speed-up
+// Chance of a false slowdown or speed-up. What a host does changes from one minute to the next by more than
+// its processes in one minute tell.
+double chance_of(Judging judging) { return judging == Judging::gate_on_host ? 0.005 : 0.02; }
 
 // A gate's case is decided by an interval within the margin, or by a 98 % interval that excludes zero.
 std::optional<std::int64_t> processes_to_decide(const Effect& effect, double margin, Judging judging) {
   const double distance = std::abs(effect.value), limit = std::log1p(margin);
   if (judging == Judging::comparison) return statistics::processes_to_decide(effect, margin);
   return distance < limit ? statistics::processes_within(effect, limit - distance)
-                          : statistics::processes_within(effect, distance, 1.0 - kChanceOfGate);
+                          : statistics::processes_within(effect, distance, 1.0 - chance_of(judging));
 }
 
 // Sets the verdict of a comparison or a total.
@@ -36,7 +38,7 @@ template <class Compared>
 void set_verdict(Compared& compared, const Effect& effect, double margin, double resolution, bool is_shown,
                  Judging judging) {
   using statistics::EffectVerdict;
-  const bool is_beyond = std::abs(effect.value) >= std::log1p(margin) && effect.p_value <= kChanceOfGate;
+  const bool is_beyond = std::abs(effect.value) >= std::log1p(margin) && effect.p_value <= chance_of(judging);
   const bool counts = is_shown && (judging == Judging::comparison || is_beyond);
   compared.verdict = statistics::verdict_on(effect, margin, counts);
   compared.processes_to_decide.reset();

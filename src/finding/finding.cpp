@@ -14,14 +14,28 @@ namespace jitterscope {
 namespace {
 
 // In the order of display: the largest effects on time come first.
-constexpr std::array<Detector, 21> kDetectors = {
-    find_only_moved,        find_recurring,       find_iteration_count,
-    find_engine_ignored,    find_no_steady_state, find_power_cap,
-    find_sustained_differs, find_thermal,         find_drift,
-    find_idle_ramp,         find_device_taken,    find_bimodal,
-    find_imprecise,         find_zeros,           find_timer_grain,
-    find_instrument,        find_launch_bound,    find_pageable,
-    find_waits_for_gpu,     find_lost_rounds,     find_clock_below_maximum};
+constexpr std::array<Detector, 22> kDetectors = {find_only_moved,
+                                                 find_recurring,
+                                                 find_iteration_count,
+                                                 find_engine_ignored,
+                                                 find_no_steady_state,
+                                                 find_power_cap,
+                                                 find_sustained_differs,
+                                                 find_thermal,
+                                                 find_drift,
+                                                 find_idle_ramp,
+                                                 find_core_taken,
+                                                 find_device_taken,
+                                                 find_bimodal,
+                                                 find_imprecise,
+                                                 find_zeros,
+                                                 find_timer_grain,
+                                                 find_instrument,
+                                                 find_launch_bound,
+                                                 find_pageable,
+                                                 find_waits_for_gpu,
+                                                 find_lost_rounds,
+                                                 find_clock_below_maximum};
 constexpr std::array<MachineDetector, 3> kMachineDetectors = {find_other_process, find_other_cudnn,
                                                               find_cold_not_proven};
 

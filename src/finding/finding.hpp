@@ -45,6 +45,7 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
 std::vector<Finding> find_idle_ramp(const Result& result, const FindingContext& context);
 std::vector<Finding> find_drift(const Result& result, const FindingContext& context);
 std::vector<Finding> find_no_steady_state(const Result& result, const FindingContext& context);
+std::vector<Finding> find_core_taken(const Result& result, const FindingContext& context);
 std::vector<Finding> find_device_taken(const Result& result, const FindingContext& context);
 std::vector<Finding> find_recurring(const Result& result, const FindingContext& context);
 std::vector<Finding> find_bimodal(const Result& result, const FindingContext& context);

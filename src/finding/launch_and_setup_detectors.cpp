@@ -405,6 +405,33 @@ std::string rounds_text(std::int64_t rounds) {
 
 }  // namespace
 
+std::vector<Finding> find_core_taken(const Result& result, const FindingContext&) {
+  constexpr double kWorthSaying = 0.05;  // less is what any system does beside
+  std::vector<Candidate> candidates;
+  for (const Measurement& measurement : result.measurements) {
+    Nanoseconds taken, worked;
+    for (const Round& round : measurement.rounds) {
+      if (!round.taken_by_others) continue;
+      taken += *round.taken_by_others;
+      for (const Nanoseconds launch : round.launches)
+        worked += launch * static_cast<double>(round.launches_per_value);
+    }
+    const double share = taken > Nanoseconds(0) ? taken / (taken + worked) : 0.0;
+    if (share < kWorthSaying) continue;
+    Finding finding;
+    finding.id = "core_taken";
+    finding.headline = fmt::format("other programs had the core for {} of the time", percent_text(share));
+    finding.sentence = fmt::format(
+        "Other programs had this thread's core for {} of the time between the readings of the clock ({}). The times "
+        "leave that out, but not what the others did to caches and clock.",
+        percent_text(share), conditions_text(measurement.conditions));
+    finding.remedy = "Close what else runs here, or give the measurement a free core with taskset -c.";
+    finding.evidence = {evidence("taken", taken), evidence_ratio("taken", share)};
+    candidates.push_back({share, measurement.conditions, finding});
+  }
+  return strongest(std::move(candidates));
+}
+
 std::vector<Finding> find_device_taken(const Result& result, const FindingContext&) {
   std::vector<Candidate> candidates;
   for (const Measurement& measurement : result.measurements) {

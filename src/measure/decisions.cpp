@@ -16,8 +16,12 @@ namespace jitterscope {
 namespace {
 
 // Placing operands costs 1 to 3 ms (H200), so more placements than this cost more than another idle.
-constexpr std::size_t kMostPlacements = 8;
-// After this many visits with one placement each, the number of placements that a visit needs is known.
+constexpr std::size_t kMostSets = 8;
+// Beside two busy programs on two cores ratios of processes scattered by 0.5 % with 1-ms rounds of both sides
+// by turns, by 1 to 3 % with 5-ms rounds, one of each behind an idle
+// (docs/notebook/2026-11-28-three-percent-on-a-busy-cpu.md).
+constexpr std::size_t kMostSetsOnHost = 20;
+// After this many visits with one set each, the number of sets that a visit needs is known.
 constexpr std::size_t kVisitsToLearn = 5;
 
 double relative_deviation(const std::vector<double>& values) {
@@ -68,28 +72,39 @@ bool LocalDecisions::ends_early(const MeasureOptions& options) { return is_inter
 
 bool LocalDecisions::shares_idle(Nanoseconds now, Nanoseconds end) { return now < end; }
 
-// Returns 1 if that is enough to be precise at the least number of visits; else as many as needed, but no
-// more than keep the device busy for a mean idle.
-std::size_t LocalDecisions::placements_of_visit(const GroupFacts& facts) {
-  if (!facts.may_be_placed || facts.visits < kVisitsToLearn) return 1;
-  const MeasureOptions& options = facts.options;
-  const auto least = static_cast<std::size_t>(std::max<std::int64_t>(1, options.minimum_rounds));
+namespace {
+
+// Returns how many sets of rounds would make all open measurements precise at the least number of visits.
+double sets_needed(const GroupFacts& facts) {
+  const auto least = static_cast<std::size_t>(std::max<std::int64_t>(1, facts.options.minimum_rounds));
   const std::size_t to_come = least > facts.visits ? least - facts.visits : 1;
   double needed = 1.0;
   for (const Measurement* one : facts.open) {
     if (one->rounds.size() < 2) continue;  // its other rounds were lost
     const double deviation = deviation_but_for_the_clock(one->rounds);
     // Half-width of a median's interval for normal values.
-    const double rounds = std::pow(1.96 * 1.25 * deviation / options.precision, 2.0);
+    const double rounds = std::pow(1.96 * 1.25 * deviation / facts.options.precision, 2.0);
     needed = std::max(needed, (rounds - static_cast<double>(facts.visits)) / static_cast<double>(to_come));
   }
-  const Nanoseconds idle = mean_idle(options);
-  // Assumes mean idles, and one set of rounds for each placement so far.
+  return needed;
+}
+
+}  // namespace
+
+// Returns 1 if that is enough, else as many as needed, but no more than keep the device busy for a mean idle.
+// On a host, sides that are compared take turns for as long: what other programs do then meets both.
+std::size_t LocalDecisions::sets_of_visit(const GroupFacts& facts) {
+  const bool takes_turns = facts.is_host && facts.paired_operations > 1;
+  if (!facts.may_be_placed && !facts.is_host) return 1;
+  if (facts.visits < (takes_turns ? 1 : kVisitsToLearn)) return 1;
+  const double most = static_cast<double>(facts.is_host ? kMostSetsOnHost : kMostSets);
+  const Nanoseconds idle = mean_idle(facts.options);
+  // Assumes mean idles.
   const Nanoseconds busy = facts.time - idle * static_cast<double>(facts.visits);
-  const Nanoseconds each = busy / static_cast<double>(facts.placements + 1);
-  const double fit = each > Nanoseconds(0) ? idle / each : static_cast<double>(kMostPlacements);
-  return static_cast<std::size_t>(
-      std::clamp(std::ceil(std::min(needed, fit)), 1.0, static_cast<double>(kMostPlacements)));
+  const Nanoseconds each = busy / static_cast<double>(std::max<std::size_t>(1, facts.sets));
+  const double fit = each > Nanoseconds(0) ? idle / each : most;
+  const double needed = takes_turns ? most : sets_needed(facts);
+  return static_cast<std::size_t>(std::clamp(std::ceil(std::min(needed, fit)), 1.0, most));
 }
 
 // If launches are so long that the least number of rounds does not fit into the limit, they get that number,
@@ -173,7 +188,7 @@ std::int64_t settle_two(Question question, std::int64_t first, std::int64_t seco
     case Question::launches_wait:
     case Question::ends_early:
     case Question::out_of_time:
-    case Question::placements:
+    case Question::sets:
     case Question::lost_round:
     case Question::was_asleep: return std::max(first, second);
   }
@@ -215,9 +230,9 @@ bool AgreedDecisions::is_out_of_time(const GroupFacts& facts) {
   return agree(Question::out_of_time, own_.is_out_of_time(facts));
 }
 
-std::size_t AgreedDecisions::placements_of_visit(const GroupFacts& facts) {
-  const auto own = static_cast<std::int64_t>(own_.placements_of_visit(facts));
-  return static_cast<std::size_t>(agreement_.agree(Question::placements, {own}).front());
+std::size_t AgreedDecisions::sets_of_visit(const GroupFacts& facts) {
+  const auto own = static_cast<std::int64_t>(own_.sets_of_visit(facts));
+  return static_cast<std::size_t>(agreement_.agree(Question::sets, {own}).front());
 }
 
 std::vector<bool> AgreedDecisions::are_precise(const GroupFacts& facts) {
@@ -259,6 +274,8 @@ constexpr Nanoseconds kShortLaunch = microseconds(20);
 // slope would only add the noise of one recording to that of another.
 constexpr Nanoseconds kCheapMarks = Nanoseconds(100);
 constexpr Nanoseconds kRoundLength = milliseconds(5);
+// On a host another program is given the core after some milliseconds: most rounds of one are over by then.
+constexpr Nanoseconds kRoundLengthOnHost = milliseconds(1);
 // 40 rather than 20: for launches of 10 to 100 us the longer round costs 2 ms beside an idle of 40 ms, and
 // halves the number of rounds that ResNet-50's small layers need.
 constexpr std::int64_t kMostLaunches = 40;
@@ -308,11 +325,13 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
                         (options.queue == QueueMode::saturated && is_short && !options.fresh_data);
   shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);
   const std::int64_t most = load == Load::sustained ? kMostSustainedLaunches : kMostLaunches;
-  shape.values = options.launches_per_round.value_or(std::min(launches_in(kRoundLength, launch_time), most));
+  const bool is_short_round = marks_are_cheap && cache == CacheState::warm && load == Load::burst;
+  const Nanoseconds length = is_short_round ? kRoundLengthOnHost : kRoundLength;
+  shape.values = options.launches_per_round.value_or(std::min(launches_in(length, launch_time), most));
   shape.slope = shape_slope(launch_time, cache);
   // One launch sets the caches; the second only lets a short launch's clock settle after the release.
   shape.conditioning_launches = options.conditioning_launches;
-  if (launch_time >= kRoundLength)
+  if (launch_time >= length)
     shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
   // If the device is the host (cheap marks), the host may sleep: its rest is the device's.
   const bool replays = options.queue == QueueMode::graph && shape.instrument == Instrument::events;
@@ -340,8 +359,8 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
 void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOptions& options,
                     const Calibration& calibration) {
   const std::int64_t in_all = shape.values * shape.group;
-  const std::int64_t launches = options.launches_per_round.value_or(
-      std::clamp(launches_in(kRoundLength, launch_time), in_all, std::max(in_all, kMostGroupedLaunches)));
+  const std::int64_t launches = options.launches_per_round.value_or(std::clamp(
+      launches_in(kRoundLengthOnHost, launch_time), in_all, std::max(in_all, kMostGroupedLaunches)));
   // A mark is known to a microsecond or better on any host, less well if the host was busy during
   // calibration. Longer groups would add up calls that may differ: for a function of 2 ms that takes 12 ms
   // each fifth time, groups of three read 2 or 5.4 ms, which no call takes.

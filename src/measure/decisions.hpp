@@ -64,9 +64,10 @@ struct GroupFacts {
   std::vector<const Measurement*> open;
   std::size_t paired_operations = 1;
   std::size_t visits = 0;
-  std::int64_t placements = 0;  ///< number of the newest one
-  bool may_be_placed = false;   ///< operands can be moved
-  Nanoseconds time;             ///< its rounds and the idles before them
+  std::size_t sets = 0;        ///< of rounds so far, each with one round of every measurement
+  bool may_be_placed = false;  ///< operands can be moved, and are between sets
+  bool is_host = false;        ///< the device is the host: other programs disturb single rounds
+  Nanoseconds time;            ///< its rounds and the idles before them
   Nanoseconds time_limit;
 };
 
@@ -105,8 +106,8 @@ class Decisions {
 
   /// Asked before a visit: true if the group has had its time.
   virtual bool is_out_of_time(const GroupFacts& facts) = 0;
-  /// Returns how many placements of the operands a visit has, each with a round of every measurement.
-  virtual std::size_t placements_of_visit(const GroupFacts& facts) = 0;
+  /// Returns how many sets of rounds a visit has.
+  virtual std::size_t sets_of_visit(const GroupFacts& facts) = 0;
   /// Asked after a visit: tells for each open measurement whether it is precise enough.
   virtual std::vector<bool> are_precise(const GroupFacts& facts) = 0;
   /// Returns nullopt if the round was not lost, else what to do.
@@ -130,7 +131,7 @@ class LocalDecisions final : public Decisions {
   bool ends_early(const MeasureOptions& options) override;
   bool shares_idle(Nanoseconds now, Nanoseconds end) override;
   bool is_out_of_time(const GroupFacts& facts) override;
-  std::size_t placements_of_visit(const GroupFacts& facts) override;
+  std::size_t sets_of_visit(const GroupFacts& facts) override;
   std::vector<bool> are_precise(const GroupFacts& facts) override;
   std::optional<LostRound> judge_round(bool was_lost, std::int64_t lost_in_a_row,
                                        std::int64_t lost_in_all) override;
@@ -145,7 +146,7 @@ enum class Question {
   ends_early,
   shares_idle,
   out_of_time,
-  placements,
+  sets,
   are_precise,
   lost_round,
   was_asleep,
@@ -163,9 +164,9 @@ class Agreement {
 };
 
 /// Returns what all do, from what each would do. They stop if one is interrupted or out of time; a round that
-/// one lost is lost; a measurement is precise once it is so in every process; the most placements are taken.
-/// The first process decides who shares an idle. Throws FailedError for proposals of unlike length; there is
-/// at least one.
+/// one lost is lost; a measurement is precise once it is so in every process; the most sets of rounds are
+/// taken. The first process decides who shares an idle. Throws FailedError for proposals of unlike length;
+/// there is at least one.
 std::vector<std::int64_t> settle(Question question, const std::vector<std::vector<std::int64_t>>& proposals);
 
 /// Proposes what this process would do, and does what was agreed.
@@ -187,7 +188,7 @@ class AgreedDecisions final : public Decisions {
   bool ends_early(const MeasureOptions& options) override;
   bool shares_idle(Nanoseconds now, Nanoseconds end) override;
   bool is_out_of_time(const GroupFacts& facts) override;
-  std::size_t placements_of_visit(const GroupFacts& facts) override;
+  std::size_t sets_of_visit(const GroupFacts& facts) override;
   std::vector<bool> are_precise(const GroupFacts& facts) override;
   std::optional<LostRound> judge_round(bool was_lost, std::int64_t lost_in_a_row,
                                        std::int64_t lost_in_all) override;

@@ -73,6 +73,7 @@ class OpenGroup final : public BlockVisitor {
       open_.push_back(&one);
     }
     may_be_placed_ = !std::ranges::all_of(open_, is_fixed);
+    is_host_ = context_.device.describe().capabilities.is_host;
   }
 
   std::size_t visits() const override { return visits_; }
@@ -83,15 +84,16 @@ class OpenGroup final : public BlockVisitor {
     return !open_.empty();
   }
 
-  // Runs rounds of each open measurement, in one placement of the operands after the other.
+  // Runs rounds of each open measurement, each in another placement of the operands if they can be placed.
   void visit(const Visit& visit) override {
     if (!visit.rests) time_ += visit.idle;
     Nanoseconds idle = visit.rests ? visit.idle : Nanoseconds(0);
     const Nanoseconds start = context_.device.host_time() - time_;
-    const std::size_t placements = context_.decisions.placements_of_visit(facts());
+    const std::size_t sets = context_.decisions.sets_of_visit(facts());
     std::vector<OpenMeasurement*> order = open_;
     shuffle(order, context_.random);
-    for (std::size_t i = 0; i < placements && !ends_early(); ++i) {
+    for (std::size_t i = 0; i < sets && !ends_early(); ++i) {
+      ++sets_;
       if (visits_ > 0 || i > 0) place_anew();
       for (OpenMeasurement* one : order) {
         if (ends_early()) break;
@@ -125,7 +127,7 @@ class OpenGroup final : public BlockVisitor {
       measurement.sleeping_clock = clock;
       measurement.rounds.clear();
     }
-    visits_ = 0;
+    visits_ = sets_ = 0;
     time_ = Nanoseconds(0);  // the discarded rounds do not count against its limit
   }
 
@@ -138,8 +140,8 @@ class OpenGroup final : public BlockVisitor {
   bool ends_early() const { return context_.decisions.ends_early(context_.options); }
 
   GroupFacts facts() const {
-    GroupFacts facts{context_.options, {},    paired_operations_, visits_, placements_,
-                     may_be_placed_,   time_, time_limit_};
+    GroupFacts facts{context_.options, {},    paired_operations_, visits_, sets_, may_be_placed_,
+                     is_host_,         time_, time_limit_};
     for (const OpenMeasurement* one : open_) facts.open.push_back(&one->measurement);
     return facts;
   }
@@ -215,8 +217,10 @@ class OpenGroup final : public BlockVisitor {
   std::size_t paired_operations_;
   Nanoseconds time_limit_;
   bool may_be_placed_ = false;
+  bool is_host_ = false;
   std::size_t visits_ = 0;
   std::int64_t placements_ = 0;
+  std::size_t sets_ = 0;
   Nanoseconds time_ = {};  // its rounds and the idles before them: the time that it would have taken alone
 };
 

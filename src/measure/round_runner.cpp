@@ -131,6 +131,7 @@ Round RoundRunner::finish_round(const Pending& pending) {
   Round round;
   round.started = pending.started;
   round.launches = timer_->read(pending.marks);
+  round.taken_by_others = timer_->taken_by_others();
   round.launches_per_value = timer_->launches_per_value();
   round.grain =
       timer_->constant().grain / static_cast<double>(std::max<std::int64_t>(1, round.launches_per_value));
@@ -195,7 +196,8 @@ void RoundRunner::read_calls(const Pending& pending, const std::vector<Nanosecon
   if (!watches_calls()) return;
   const std::vector<Mark>& marks = pending.conditioning_marks;
   for (std::size_t i = 0; i + 1 < marks.size(); i += 2) {
-    calls.push_back(work_.queue.elapsed(marks[i], marks[i + 1]) - timer_->constant().value);
+    const Nanoseconds taken = work_.queue.taken_by_others(marks[i], marks[i + 1]).value_or(Nanoseconds(0));
+    calls.push_back(work_.queue.elapsed(marks[i], marks[i + 1]) - taken - timer_->constant().value);
   }
   calls.insert(calls.end(), timed.begin(), timed.end());
 }
@@ -215,6 +217,8 @@ Round RoundRunner::run_held_round(Nanoseconds idle, Nanoseconds epoch) {
       round = std::move(more);
     } else {
       round.launches.insert(round.launches.end(), more.launches.begin(), more.launches.end());
+      if (more.taken_by_others)
+        round.taken_by_others = round.taken_by_others.value_or(Nanoseconds(0)) + *more.taken_by_others;
     }
   }
   if (!calls.empty()) {

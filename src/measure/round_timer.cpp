@@ -32,17 +32,24 @@ class EventTimer final : public RoundTimer {
     // Warm launches share a mark with their neighbour; evicted ones have two marks each.
     const std::size_t step = work_.cache == CacheState::warm ? 1 : 2;
     std::vector<Nanoseconds> times;
+    taken_.reset();
     for (std::size_t i = 0; i + 1 < marks.size(); i += step) {
-      const Nanoseconds elapsed = work_.queue.elapsed(marks[i], marks[i + 1]);
+      Nanoseconds elapsed = work_.queue.elapsed(marks[i], marks[i + 1]);
+      if (const auto taken = work_.queue.taken_by_others(marks[i], marks[i + 1])) {
+        taken_ = taken_.value_or(Nanoseconds(0)) + *taken;
+        elapsed -= *taken;
+      }
       times.push_back((elapsed - constant_.value) / static_cast<double>(group_));
     }
     return times;
   }
+  std::optional<Nanoseconds> taken_by_others() const override { return taken_; }
 
  private:
   TimedWork work_;
   std::int64_t values_, group_;
   InstrumentConstant constant_;
+  std::optional<Nanoseconds> taken_;
 };
 
 class SlopeTimer final : public RoundTimer {

@@ -31,6 +31,8 @@ class RoundTimer {
   virtual void enqueue(std::vector<Mark>& marks) = 0;
   /// Returns the times per launch of a round that the queue has passed.
   virtual std::vector<Nanoseconds> read(const std::vector<Mark>& marks) = 0;
+  /// Time that the last read() left out, since other programs had the core; nullopt if that cannot be told.
+  virtual std::optional<Nanoseconds> taken_by_others() const { return std::nullopt; }
 };
 
 /// Puts marks around each launch, or around each group of `group` launches.

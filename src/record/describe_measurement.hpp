@@ -230,6 +230,7 @@ void describe(Fields& fields, Described<Fields, Round>& round) {
                "launches_per_value", "a number of launches, at least 1,");
   fields("launch_seconds", round.launches);
   fields("grain_seconds", round.grain);
+  fields("taken_by_others_seconds", round.taken_by_others);
   fields.where(!round.calls.empty(), "call_seconds", round.calls);
   fields.where(!round.calls.empty(), "first_call", round.first_call);
   fields.where(round.block != Round().block, "block", round.block);

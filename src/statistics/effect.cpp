@@ -61,29 +61,49 @@ std::optional<Effect> effect_over_processes(std::span<const std::vector<double>>
   return effect;
 }
 
-std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second) {
-  if (first.size() < 2 || second.size() < 2) return std::nullopt;
-  const auto mean = [](std::span<const double> values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  };
-  const double a = standard_error(first) * standard_error(first);
-  const double b = standard_error(second) * standard_error(second);
-  const double error = std::sqrt(a + b);
-  const double freedom = (a + b) * (a + b) /
-                         (a * a / (static_cast<double>(first.size()) - 1.0) +
-                          b * b / (static_cast<double>(second.size()) - 1.0));
+namespace {
+
+// A group's mean of logarithms, its standard error, and Student's degrees of freedom of that.
+struct GroupMean {
+  double value = 0.0, error = 0.0, freedom = 0.0;
+  std::size_t size = 0;
+};
+
+// Welch's interval of the difference.
+Effect effect_between(const GroupMean& first, const GroupMean& second) {
+  const double a = first.error * first.error, b = second.error * second.error, error = std::sqrt(a + b);
+  const double freedom = (a + b) * (a + b) / (a * a / first.freedom + b * b / second.freedom);
   Effect effect;
-  effect.value = mean(second) - mean(first);
+  effect.value = second.value - first.value;
   const double half = error > 0.0 ? student_critical(0.95, freedom) * error : 0.0;
   effect.interval = {effect.value - half, effect.value + half};
-  effect.processes = static_cast<std::int64_t>(std::min(first.size(), second.size()));
+  effect.processes = static_cast<std::int64_t>(std::min(first.size, second.size));
   effect.p_value = two_sided_p(effect.value, error, freedom);
-  const double u = standard_deviation(first) * standard_deviation(first);
-  const double v = standard_deviation(second) * standard_deviation(second);
-  effect.groups = {.larger = static_cast<std::int64_t>(std::max(first.size(), second.size())),
+  const double u = a * static_cast<double>(first.size), v = b * static_cast<double>(second.size);
+  effect.groups = {.larger = static_cast<std::int64_t>(std::max(first.size, second.size)),
                    .spread = std::sqrt(u + v),
                    .freedom = u + v > 0.0 ? (u + v) * (u + v) / (u * u + v * v) : 1.0};
   return effect;
+}
+
+}  // namespace
+
+std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second) {
+  if (first.size() < 2 || second.size() < 2) return std::nullopt;
+  const auto mean = [](std::span<const double> values) {
+    const auto size = static_cast<double>(values.size());
+    return GroupMean{std::accumulate(values.begin(), values.end(), 0.0) / size, standard_error(values),
+                     size - 1.0, values.size()};
+  };
+  return effect_between(mean(first), mean(second));
+}
+
+std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second,
+                                            const Trim& trim) {
+  const auto one = trimmed_mean(first, trim), other = trimmed_mean(second, trim);
+  if (!one || !other) return std::nullopt;
+  return effect_between({one->value, one->error, one->freedom, first.size()},
+                        {other->value, other->error, other->freedom, second.size()});
 }
 
 Effect effect_with_half_width(double value, double half) {

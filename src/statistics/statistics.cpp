@@ -187,31 +187,33 @@ std::optional<Interval> median_interval(std::span<const double> values, double c
                   outer.high - (steps.high > gap ? 0.0 : weight * steps.high)};
 }
 
-std::optional<TrimmedMean> trimmed_mean(std::span<const double> values) {
-  constexpr double kTrimmed = 0.2;
-  if (values.size() < 2) return std::nullopt;
+std::optional<TrimmedMean> trimmed_mean(std::span<const double> values, const Trim& trim) {
   std::vector<double> sorted(values.begin(), values.end());
   std::ranges::sort(sorted);
-  const auto cut = static_cast<std::size_t>(kTrimmed * static_cast<double>(sorted.size()));
-  const std::size_t kept = sorted.size() - 2 * cut;
+  const auto cut = [&](double share) {
+    return static_cast<std::size_t>(share * static_cast<double>(sorted.size()));
+  };
+  const std::size_t low = cut(trim.low), high = cut(trim.high);
+  if (sorted.size() < low + high + 2) return std::nullopt;
+  const std::size_t kept = sorted.size() - low - high;
   TrimmedMean mean;
-  for (std::size_t i = cut; i < cut + kept; ++i) mean.value += sorted[i] / static_cast<double>(kept);
+  for (std::size_t i = low; i < low + kept; ++i) mean.value += sorted[i] / static_cast<double>(kept);
   // Winsorized: trimmed values are replaced by the nearest value that is kept.
-  std::fill_n(sorted.begin(), cut, sorted[cut]);
-  std::fill_n(sorted.rbegin(), cut, sorted[cut + kept - 1]);
+  std::fill_n(sorted.begin(), low, sorted[low]);
+  std::fill_n(sorted.rbegin(), high, sorted[low + kept - 1]);
   const double deviation = standard_deviation(sorted);
   const double share_kept = static_cast<double>(kept) / static_cast<double>(sorted.size());
   // Trimmed means of few normal values scatter more than the theory says: unchanged, the interval covers 93.4
   // to 94.5 % for 6 to 30 values; widened by half of a kept value, 94.8 to 95.4 %.
   const double widened = 1.0 + 0.5 / static_cast<double>(kept);
-  const double error = widened * deviation / (share_kept * std::sqrt(static_cast<double>(sorted.size())));
-  const double freedom = static_cast<double>(kept) - 1.0;
-  const double half = student_critical(0.95, freedom) * error;
+  mean.error = widened * deviation / (share_kept * std::sqrt(static_cast<double>(sorted.size())));
+  mean.freedom = static_cast<double>(kept) - 1.0;
+  const double half = student_critical(0.95, mean.freedom) * mean.error;
   mean.interval = {mean.value - half, mean.value + half};
-  if (error > 0.0) {
-    const boost::math::students_t distribution(freedom);
+  if (mean.error > 0.0) {
+    const boost::math::students_t distribution(mean.freedom);
     mean.p_value =
-        2.0 * boost::math::cdf(boost::math::complement(distribution, std::abs(mean.value) / error));
+        2.0 * boost::math::cdf(boost::math::complement(distribution, std::abs(mean.value) / mean.error));
   } else {
     mean.p_value = mean.value == 0.0 ? 1.0 : 0.0;
   }

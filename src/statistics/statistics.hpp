@@ -127,13 +127,18 @@ double autocorrelation(std::span<const double> values, std::size_t lag = 1);
 
 struct TrimmedMean {
   double value = 0.0;
-  Interval interval;     ///< 95 %
-  double p_value = 1.0;  ///< two-sided test of a mean of zero
+  double error = 0.0, freedom = 0.0;  ///< standard error, with Student's degrees of freedom
+  Interval interval;                  ///< 95 %
+  double p_value = 1.0;               ///< two-sided test of a mean of zero
 };
-/// Mean without a fifth of the values at each end, with the interval of Tukey and McLaughlin (Sankhya A 25,
-/// 1963): Student's, from the winsorized variance, and slightly wider for few values. 4 of 6 values are kept,
-/// and all of 4. nullopt for fewer than 2.
-std::optional<TrimmedMean> trimmed_mean(std::span<const double> values);
+/// Shares of the lowest and the highest values that a mean leaves out.
+struct Trim {
+  double low = 0.2, high = 0.2;
+};
+/// Mean without a share of the values at each end, with the interval of Tukey and McLaughlin (Sankhya A 25,
+/// 1963): Student's, from the winsorized variance, and slightly wider for few values. Without fifths, 4 of 6
+/// values are kept, and all of 4. nullopt if fewer than 2 are kept.
+std::optional<TrimmedMean> trimmed_mean(std::span<const double> values, const Trim& trim = {});
 
 // Counts of successes in equal trials: intervals of their probability, and how unlikely a count is.
 

@@ -26,7 +26,7 @@ std::string_view to_string(Question question) {
     case Question::ends_early: return "ends_early";
     case Question::shares_idle: return "shares_idle";
     case Question::out_of_time: return "out_of_time";
-    case Question::placements: return "placements";
+    case Question::sets: return "sets";
     case Question::are_precise: return "are_precise";
     case Question::lost_round: return "lost_round";
     case Question::was_asleep: return "was_asleep";
@@ -37,7 +37,7 @@ std::string_view to_string(Question question) {
 constexpr auto enumerators(Question) {
   using enum Question;
   return std::array{launches_wait, was_held,    ends_early, shares_idle, out_of_time,
-                    placements,    are_precise, lost_round, was_asleep,  end_load};
+                    sets,          are_precise, lost_round, was_asleep,  end_load};
 }
 
 template <class Fields>

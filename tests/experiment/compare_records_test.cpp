@@ -351,5 +351,39 @@ TEST(CompareRecords, OneOperationThatIsCalledSeveralTimesHasATotal) {
   EXPECT_EQ(unlike.left_out[0].layers, 12);
 }
 
+// Sixteen processes of 20 rounds, of which others disturb nine tenths by 20 to 60 %, and in two processes
+// all.
+RunRecord busy_host(double microseconds) {
+  std::vector<double> times;
+  for (int round = 0; round < 320; ++round) {
+    const int process = round / 20;
+    const double own = microseconds * (1.0 + 0.0005 * (process % 5 - 2));
+    const bool is_quiet = process < 14 && round % 20 < 3;
+    times.push_back(is_quiet ? own : own * (1.2 + 0.1 * (round % 5)));
+  }
+  Measurement measurement = timed(times);
+  for (std::size_t i = 0; i < measurement.rounds.size(); ++i)
+    measurement.rounds[i].process = static_cast<std::int64_t>(i / 20);
+  for (int process = 0; process < 16; ++process)
+    measurement.processes.push_back(
+        {Nanoseconds(1000.0 * microseconds * (1.2 + 0.05 * (process % 7))), {}, {}});
+  RunRecord record = machine_of({entry_of("add:count=1024", {measurement})});
+  record.device.capabilities.is_host = true;
+  return record;
+}
+
+TEST(CompareRecords, OnAHostTheRoundsThatOthersDisturbedLeastAreCompared) {
+  const ComparisonRecord slower = records_compared(busy_host(100), busy_host(103));
+  ASSERT_THAT(slower.comparisons, SizeIs(1));
+  EXPECT_NEAR(slower.comparisons[0].time.ratio, 1.03, 0.001);
+  EXPECT_EQ(slower.comparisons[0].verdict, EffectVerdict::slower);
+  EXPECT_NEAR(slower.comparisons[0].first.time.median / microseconds(100), 1.0, 0.001);
+  const ComparisonRecord same = records_compared(busy_host(100), busy_host(100));
+  EXPECT_EQ(same.comparisons[0].verdict, EffectVerdict::same);
+  RunRecord gpu_before = busy_host(100), gpu_now = busy_host(103);
+  gpu_before.device.capabilities.is_host = gpu_now.device.capabilities.is_host = false;
+  EXPECT_EQ(records_compared(gpu_before, gpu_now).comparisons[0].verdict, EffectVerdict::undecided);
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -91,5 +91,28 @@ TEST(OtherProcess, WhatTheInstrumentMayBeOffByIsNoneOfIts) {
   EXPECT_THAT(taken(slopes(5, -20, Instrument::events)), IsEmpty());
 }
 
+// 50 rounds of which others had the core a third of the time.
+TEST(CoreTaken, SaysHowMuchOfTheTime) {
+  Measurement measurement = simulated::measure({.time = microseconds(10)}, 1);
+  const auto found = [&] {
+    return simulated::with_id(find_all(simulated::result_of({measurement}), simulated::context(false)),
+                              "core_taken");
+  };
+  EXPECT_THAT(found(), IsEmpty());
+  const auto take = [&](double share) {
+    for (Round& round : measurement.rounds) {
+      Nanoseconds worked;
+      for (const Nanoseconds launch : round.launches)
+        worked += launch * static_cast<double>(round.launches_per_value);
+      round.taken_by_others = worked * share;
+    }
+  };
+  take(0.01);
+  EXPECT_THAT(found(), IsEmpty());
+  take(0.5);
+  ASSERT_THAT(found(), SizeIs(1));
+  EXPECT_THAT(found()[0].sentence, HasSubstr("Other programs had this thread's core for 33"));
+}
+
 }  // namespace
 }  // namespace jitterscope

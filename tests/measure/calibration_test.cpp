@@ -70,5 +70,19 @@ TEST(Calibration, OneBlockWhereLaunchesHaveNone) {
   }
 }
 
+// Kernels of known length would be read through what else the host does.
+TEST(Calibration, OnAHostIsTheSpanBetweenMarks) {
+  Script script;
+  script.marks_on_device = false;
+  script.events_constant = Nanoseconds(25);
+  script.mark_cost = Nanoseconds(5);
+  script.events_noise = Nanoseconds(3);
+  script.grain = Nanoseconds(1);
+  Bench bench(script);
+  const Calibration calibration = calibrate(bench.device, *bench.queue);
+  expect_covered(calibration.events, script.events_constant);
+  EXPECT_LE(calibration.events.scatter, Nanoseconds(6));
+}
+
 }  // namespace
 }  // namespace jitterscope::scripted

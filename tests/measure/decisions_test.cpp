@@ -6,6 +6,7 @@
 #include <map>
 
 #include "jitterscope/error.hpp"
+#include "measure/schedule.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope {
@@ -85,7 +86,7 @@ TEST(Decisions, AVisitHasTheAgreedPlacementsAndEndsWhenAllAreOutOfTime) {
   int visits = 0;
   agreement.decide = [&](Question question, std::vector<std::int64_t> own) {
     if (question == Question::out_of_time) own = {++visits > 4 ? 1 : 0};
-    if (question == Question::placements) own = {2};
+    if (question == Question::sets) own = {2};
     return own;
   };
   const Measurement measurement = measured(agreement, by_events());
@@ -128,7 +129,7 @@ TEST(Decisions, AreSettledByWhatTheyMean) {
   EXPECT_EQ(settled(Question::lost_round, 0, 2), 2);
   EXPECT_EQ(settled(Question::was_asleep, 0, 1), 1);
   EXPECT_EQ(settled(Question::shares_idle, 1, 0), 1) << "the first process decides";
-  EXPECT_EQ(settled(Question::placements, 2, 3), 3);
+  EXPECT_EQ(settled(Question::sets, 2, 3), 3);
   EXPECT_EQ(settled(Question::out_of_time, 0, 1), 1);
   const std::int64_t precise = 1 + static_cast<std::int64_t>(StopReason::precision),
                      late = 1 + static_cast<std::int64_t>(StopReason::time_limit);
@@ -136,6 +137,24 @@ TEST(Decisions, AreSettledByWhatTheyMean) {
   EXPECT_EQ(settled(Question::end_load, precise, precise), precise);
   EXPECT_EQ(settled(Question::end_load, 0, late), late);
   EXPECT_THROW(settle(Question::are_precise, {{1}, {1, 1}}), FailedError);
+}
+
+// Two open measurements of a host, each set of rounds 3 ms long, behind idles of 40 ms.
+std::size_t sets_on_host(std::size_t visits, std::size_t paired, Nanoseconds set = milliseconds(3)) {
+  const MeasureOptions options;
+  const Measurement none;
+  GroupFacts facts{options, {&none, &none}, paired, visits, visits, false, true, Nanoseconds(0), seconds(3)};
+  facts.time = (mean_idle(options) + set) * static_cast<double>(visits);
+  LocalDecisions decisions;
+  return decisions.sets_of_visit(facts);
+}
+
+TEST(Decisions, SidesTakeTurnsOnAHostForAsLongAsAnIdle) {
+  EXPECT_EQ(sets_on_host(0, 2), 1);  // how long a set takes is not known yet
+  EXPECT_EQ(sets_on_host(1, 2), 14);
+  EXPECT_EQ(sets_on_host(1, 2, milliseconds(0.1)), 20);
+  EXPECT_EQ(sets_on_host(1, 2, milliseconds(100)), 1);
+  EXPECT_EQ(sets_on_host(1, 1), 1);
 }
 
 }  // namespace

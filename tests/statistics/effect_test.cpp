@@ -86,6 +86,35 @@ TEST(EffectBetweenGroups, IsWelchs) {
   EXPECT_FALSE(effect_between_groups(std::vector{1.0}, std::vector{2.0, 4.0}));
 }
 
+TEST(EffectBetweenGroups, LeavesOutTheEndsAsYuenDoes) {
+  // Of the first 1 to 4 are left, whose mean is 2.5. With the ends as their nearest, 1 1 2 3 4 4, the
+  // squares' sum is 9.5, over 5.
+  const std::vector<double> first = {-90.0, 1.0, 2.0, 3.0, 4.0, 800.0},
+                            second = {0.0, 11.0, 12.0, 13.0, 14.0, 15.0};
+  const auto effect = effect_between_groups(first, second, {.low = 1.0 / 6.0, .high = 1.0 / 6.0});
+  ASSERT_TRUE(effect);
+  EXPECT_DOUBLE_EQ(effect->value, 10.0);
+  const double error = 1.125 * std::sqrt(9.5 / 5.0) / (4.0 / 6.0 * std::sqrt(6.0)) * std::sqrt(2.0);
+  EXPECT_NEAR(effect->interval.high - 10.0, student_critical(0.95, 6.0) * error, 1e-9);
+  EXPECT_FALSE(effect_between_groups(std::vector{1.0, 2.0, 3.0}, second, {.low = 0.34, .high = 0.34}));
+}
+
+TEST(EffectBetweenGroups, WithoutItsEndsItHoldsTheEffectBesideDisturbedValues) {
+  constexpr int kTrials = 4000;
+  Random random(12);
+  int held = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> first, second;
+    const auto value = [&] { return 0.01 * random.normal() + (random.below(10) == 0 ? 0.2 : 0.0); };
+    for (int i = 0; i < 16; ++i) first.push_back(value());
+    for (int i = 0; i < 16; ++i) second.push_back(0.5 + value());
+    const Interval interval =
+        effect_between_groups(first, second, {.low = 1.0 / 6.0, .high = 1.0 / 3.0})->interval;
+    held += interval.low <= 0.5 && 0.5 <= interval.high ? 1 : 0;
+  }
+  EXPECT_THAT(static_cast<double>(held) / kTrials, DoubleNear(0.95, 0.015));
+}
+
 TEST(EffectBetweenGroups, IntervalsHoldTheEffect) {
   constexpr int kTrials = 4000;
   Random random(11);

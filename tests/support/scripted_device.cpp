@@ -33,6 +33,7 @@ DeviceDescription ScriptedDevice::describe() {
   description.memory_total = description.memory_free = Bytes(std::int64_t{100} << 30);
   description.last_level_cache = Bytes(50 << 20);
   description.properties = state_.script.properties;
+  description.capabilities.marks_on_device = state_.script.marks_on_device;
   return description;
 }
 

@@ -63,6 +63,7 @@ struct Script {
   Nanoseconds grain = Nanoseconds(32);            ///< marks are read as multiples of this; zero: exact
   Nanoseconds eviction_time = microseconds(50);
   bool can_record = true;
+  bool marks_on_device = true;
   bool can_limit_hold = false;                            ///< as a GPU's queue, which holds few launches
   std::int64_t kernels_per_launch = 1, lost_records = 0;  ///< (tracer)
   /// That a launch's kernels are on in turn, by the tracer: side by side where a gate held the launch, else

@@ -139,8 +139,8 @@ class CompareCommand {
     }
     record_.alternatives = python_labels(flags_.targets);
     record_.processes_asked = flags_.processes;
-    ProcessRecords found =
-        run_python({flags_.targets}, flags_.measure.device, shared_options(), flags_.processes);
+    const MeasureOptions options = shared(flags_.measure.python_options(flags_.processes));
+    ProcessRecords found = run_python({flags_.targets}, flags_.measure.device, options, flags_.processes);
     if (found.records.empty()) throw InterruptedError();
     record_.device = found.records.front().device;
     record_.interrupted = found.interrupted;
@@ -149,8 +149,7 @@ class CompareCommand {
     compare_processes(python_items(found.records, flags_.targets.size()), found.records, record_);
   }
 
-  MeasureOptions shared_options() const {
-    MeasureOptions options = flags_.measure.options();
+  MeasureOptions shared(MeasureOptions options) const {
     if (flags_.measure.loads.empty()) options.loads = {Load::burst};
     if (!flags_.measure.asks_for_precision()) options.precision = record_.margin * kPairPrecision;
     return options;
@@ -165,7 +164,7 @@ class CompareCommand {
     record_.processes_asked = flags_.processes;
     std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
-    MeasureOptions options = shared_options();
+    MeasureOptions options = shared(flags_.measure.options(flags_.processes));
     std::unique_ptr<ClockLock> lock;
     if (!flags_.measure.lock_clocks.empty()) {
       lock = device->lock_clocks(flags_.measure.lock_clocks);

@@ -91,7 +91,8 @@ struct GateFlags {
   std::vector<std::string> names;
   HistoryFlags history;
   GateFileFlags files;
-  GateConditions conditions = {.device = {}, .processes = kGateProcesses, .seed = {}};
+  GateConditions conditions;
+  std::optional<std::int64_t> processes;
   std::string margin = "2%";
   bool strict = false, save = false, dry_run = false;
 };
@@ -121,7 +122,7 @@ class GateCommand {
 
   void run() {
     constexpr std::int64_t kMost = 1000;
-    if (flags_.conditions.processes < 1 || flags_.conditions.processes > kMost) {
+    if (flags_.processes && (*flags_.processes < 1 || *flags_.processes > kMost)) {
       throw UsageError(fmt::format("--processes: 1 to {}", kMost));
     }
     margin_ = read_margin(flags_.margin);
@@ -175,12 +176,19 @@ class GateCommand {
     std::string text;
     for (const Baseline& baseline : baselines_) {
       text += fmt::format("{}{}\n", text.empty() ? "" : "\n", baseline.entry.text());
-      text += gate_plan_text(baseline.record, flags_.conditions, page_width());
+      text += gate_plan_text(baseline.record, conditions_for(baseline.record), page_width());
     }
     print_result(text);
   }
 
+  GateConditions conditions_for(const RunRecord& baseline) const {
+    GateConditions conditions = flags_.conditions;
+    conditions.processes = flags_.processes.value_or(gate_processes(baseline.device.capabilities.is_host));
+    return conditions;
+  }
+
   void judge(const Baseline& baseline) {
+    const GateConditions conditions = conditions_for(baseline.record);
     GateOutcome outcome;
     ComparisonRecord& record = outcome.record;
     record.baseline =
@@ -188,9 +196,9 @@ class GateCommand {
     record.margin = margin_;
     record.title = baseline.record.title;
     record.alternatives = {baseline.entry.text(), "now"};
-    record.processes_asked = flags_.conditions.processes;
+    record.processes_asked = conditions.processes;
     try {
-      const RunRecord now = measure_again(baseline.record, flags_.conditions, invocation_);
+      const RunRecord now = measure_again(baseline.record, conditions, invocation_);
       record.environment = now.environment;
       record.device = now.device;
       record.interrupted = now.interrupted;
@@ -247,10 +255,8 @@ void add_gate_command(CLI::App& app, Invocation& invocation) {
       "baselines that `run --save NAME` made: NAME is its newest record, NAME/ID that one (default: "
       "all of the history)");
   command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
-  command
-      ->add_option("--processes", flags->conditions.processes,
-                   "fresh processes to measure in; the unit of each interval")
-      ->capture_default_str();
+  command->add_option("--processes", flags->processes,
+                      "fresh processes to measure in; the unit of each interval (default: 8, on a CPU 16)");
   command->add_flag("--strict", flags->strict, "exit code 1 where something is undecided, too");
   command->add_flag("--save", flags->save,
                     "keep what was measured as the newest of its NAME, unless it is slower or failed");

@@ -306,7 +306,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->add_option(
           "--processes", flags->processes,
           "measure in so many fresh processes; the unit of each interval is then the process (default: 1, "
-          "with --save 8)")
+          "with --save 8, on a CPU 16)")
       ->check(CLI::Range(1, 1000));
   command
       ->add_option("--save", flags->save,

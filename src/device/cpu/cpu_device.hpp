@@ -48,6 +48,18 @@ class CycleCounter {
   int event_ = -1;  ///< file descriptor; negative without perf events
 };
 
+/// What the calling thread has done until now.
+struct ThreadTimes {
+  Nanoseconds worked;      ///< time that it had a core
+  std::int64_t waits = 0;  ///< times that it gave its core away
+
+  static ThreadTimes read();
+};
+
+/// Tells whether this system counts a thread's work and waits, so that what is left of the time is what other
+/// programs had of its core. Some sandboxes count neither.
+bool counts_work_and_waits();
+
 // The CPU's queue. Commands run in the calling thread: at once, or if the queue is held, in the first wait or
 // command after the release.
 
@@ -69,6 +81,7 @@ class CpuQueue final : public Queue {
   void wait() override;
   void wait_for(Mark mark) override;
   Nanoseconds elapsed(Mark from, Mark to) override;
+  std::optional<Nanoseconds> taken_by_others(Mark from, Mark to) override;
   std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) override;
   NativeQueue native() override { return nullptr; }
 
@@ -94,8 +107,16 @@ class CpuQueue final : public Queue {
   std::vector<Command>* recorded_ = nullptr;  ///< receives the commands while recording
   bool is_held_ = false;
   std::uint32_t next_mark_ = 0, next_stamp_ = 0;
+  // Reading the thread's times takes 0.5 us. That lies between two readings of the clock, in no interval.
+  struct PassedMark {
+    Nanoseconds reached, left;
+    std::optional<ThreadTimes> thread;  ///< behind long intervals only
+  };
+  PassedMark pass_mark();
+
+  Nanoseconds last_mark_;
   // An empty slot has not been passed yet.
-  std::array<std::optional<Nanoseconds>, kRingSize> marks_;
+  std::array<std::optional<PassedMark>, kRingSize> marks_;
   std::array<std::optional<CycleCounter::Reading>, kRingSize> stamps_;
 };
 

@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "jitterscope/error.hpp"
 
@@ -47,6 +52,66 @@ TEST_F(CpuQueueTest, HoldsWorkBehindTheGateAndKeepsItsOrder) {
   EXPECT_THAT(ran_, ElementsAre(2, 1, 2));
   queue_.wait();
   EXPECT_THAT(ran_, ElementsAre(2, 1, 2));
+}
+
+// Takes this much time of a core, however long others have it.
+class Working final : public Workload {
+ public:
+  explicit Working(Nanoseconds time) : time_(time) {}
+  void run(NativeQueue) override {
+    const Nanoseconds end = ThreadTimes::read().worked + time_;
+    while (ThreadTimes::read().worked < end) {
+    }
+  }
+
+ private:
+  Nanoseconds time_;
+};
+
+class Sleeping final : public Workload {
+ public:
+  void run(NativeQueue) override { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+};
+
+TEST_F(CpuQueueTest, TellsTheTimeThatOthersHadTheCoreFromWork) {
+  if (!counts_work_and_waits()) GTEST_SKIP() << "this system does not count a thread's work and waits";
+  // A busy thread on the same core has it half of the time.
+  cpu_set_t own;
+  ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    while (!is_over) {
+    }
+  });
+  queue_.mark();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const Mark begin = queue_.mark();
+  Working work(milliseconds(40));
+  queue_.launch(work);
+  const Mark end = queue_.mark();
+  is_over = true;
+  other.join();
+  sched_setaffinity(0, sizeof own, &own);
+  const auto taken = queue_.taken_by_others(begin, end);
+  ASSERT_TRUE(taken);
+  EXPECT_GT(*taken, milliseconds(2));
+  EXPECT_NEAR((queue_.elapsed(begin, end) - *taken) / milliseconds(40), 1.0, 0.01);
+}
+
+TEST_F(CpuQueueTest, WhatTheWorkWaitsForIsItsOwnTime) {
+  queue_.mark();
+  Working before(milliseconds(1));
+  queue_.launch(before);
+  const Mark begin = queue_.mark();
+  Sleeping sleeping;
+  queue_.launch(sleeping);
+  const Mark end = queue_.mark();
+  EXPECT_FALSE(queue_.taken_by_others(begin, end));
+  EXPECT_GE(queue_.elapsed(begin, end), milliseconds(2));
 }
 
 class InRows final : public Workload {
