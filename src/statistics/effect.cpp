@@ -99,11 +99,11 @@ std::optional<Effect> effect_between_groups(std::span<const double> first, std::
 }
 
 std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second,
-                                            const Trim& trim) {
+                                            const Trim& trim, double between_times) {
   const auto one = trimmed_mean(first, trim), other = trimmed_mean(second, trim);
   if (!one || !other) return std::nullopt;
-  return effect_between({one->value, one->error, one->freedom, first.size()},
-                        {other->value, other->error, other->freedom, second.size()});
+  return effect_between({one->value, one->error * between_times, one->freedom, first.size()},
+                        {other->value, other->error * between_times, other->freedom, second.size()});
 }
 
 Effect effect_with_half_width(double value, double half) {

@@ -43,9 +43,10 @@ std::optional<Effect> effect_over_processes(std::span<const std::vector<double>>
 /// From the logarithms that two groups of processes measured at different times: the difference of their
 /// means with Welch's interval. nullopt if a group has fewer than two.
 std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second);
-/// The same of trimmed means (Yuen, Biometrika 61, 1974). nullopt if fewer than two of a group are kept.
+/// The same of trimmed means (Yuen, Biometrika 61, 1974), whose errors count `between_times` times, for what
+/// differs between two times and not within one. nullopt if fewer than two of a group are kept.
 std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second,
-                                            const Trim& trim);
+                                            const Trim& trim, double between_times);
 
 /// Makes an effect that one process, or one record, knows to ± half at 95 %.
 Effect effect_with_half_width(double value, double half);

@@ -91,12 +91,12 @@ TEST(EffectBetweenGroups, LeavesOutTheEndsAsYuenDoes) {
   // squares' sum is 9.5, over 5.
   const std::vector<double> first = {-90.0, 1.0, 2.0, 3.0, 4.0, 800.0},
                             second = {0.0, 11.0, 12.0, 13.0, 14.0, 15.0};
-  const auto effect = effect_between_groups(first, second, {.low = 1.0 / 6.0, .high = 1.0 / 6.0});
+  const auto effect = effect_between_groups(first, second, {.low = 1.0 / 6.0, .high = 1.0 / 6.0}, 1.0);
   ASSERT_TRUE(effect);
   EXPECT_DOUBLE_EQ(effect->value, 10.0);
   const double error = 1.125 * std::sqrt(9.5 / 5.0) / (4.0 / 6.0 * std::sqrt(6.0)) * std::sqrt(2.0);
   EXPECT_NEAR(effect->interval.high - 10.0, student_critical(0.95, 6.0) * error, 1e-9);
-  EXPECT_FALSE(effect_between_groups(std::vector{1.0, 2.0, 3.0}, second, {.low = 0.34, .high = 0.34}));
+  EXPECT_FALSE(effect_between_groups(std::vector{1.0, 2.0, 3.0}, second, {.low = 0.34, .high = 0.34}, 1.0));
 }
 
 TEST(EffectBetweenGroups, WithoutItsEndsItHoldsTheEffectBesideDisturbedValues) {
@@ -109,7 +109,7 @@ TEST(EffectBetweenGroups, WithoutItsEndsItHoldsTheEffectBesideDisturbedValues) {
     for (int i = 0; i < 16; ++i) first.push_back(value());
     for (int i = 0; i < 16; ++i) second.push_back(0.5 + value());
     const Interval interval =
-        effect_between_groups(first, second, {.low = 1.0 / 6.0, .high = 1.0 / 3.0})->interval;
+        effect_between_groups(first, second, {.low = 1.0 / 6.0, .high = 1.0 / 3.0}, 1.0)->interval;
     held += interval.low <= 0.5 && 0.5 <= interval.high ? 1 : 0;
   }
   EXPECT_THAT(static_cast<double>(held) / kTrials, DoubleNear(0.95, 0.015));
