@@ -184,7 +184,7 @@ def compare(*asked: Any, processes: int = 8, device: Optional[str] = None, **opt
 
     Functions at the top of a file, other callables that pickle, "module:function", "FILE:FUNCTION", or benchmarks: what
     is timed is a call without arguments, or what a benchmark returns. Or operations, networks and files of layers; or
-    two files of records, of which nothing is measured anew. Flags as of `jitterscope compare`.
+    files of records, of which nothing is measured anew. Flags as of `jitterscope compare`.
     """
     refuse_in_worker("compare")
     if device is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Union
+from typing import Any, Iterator, Optional, Union
 
 from ._errors import UsageError
 from ._network import Total, network_rows, rest_sentence, timed_part, totals_of
@@ -16,7 +16,8 @@ class Times(Record):
     def __init__(self, record: dict[str, Any]) -> None:
         super().__init__(record)
         # What failed has a place in the record and the table, and no time. What is said of all is said of none of them.
-        rest = {key: value for key, value in record.items() if key not in ("totals", "sequence", "recorded_gpu_seconds")}
+        rest = {key: value for key, value in record.items()
+                if key not in ("totals", "where_to_work", "sequence", "recorded_gpu_seconds")}
         self._times = [Time({**rest, "title": (each.get("layers") or [each["operation"]])[0], "untimed": [],
                              "summary": [row for row in record.get("summary", []) if row["operation"] == each["operation"]],
                              "results": [each]})
@@ -41,7 +42,16 @@ class Times(Record):
     def notes(self) -> list[str]:
         """Sentences about how they were measured, and about what was asked for and is not there."""
         part = timed_part(self.record)
-        return super().notes + ([f"{part[1]}: the total is theirs."] if part else []) + refusals(self.record["results"])
+        advice = [f"{self.where_to_work['advice']}."] if self.where_to_work else []
+        return (advice + super().notes + ([f"{part[1]}: the total is theirs."] if part else [])
+                + refusals(self.record["results"]))
+
+    @property
+    def where_to_work(self) -> Optional[dict[str, Any]]:
+        """Of a network: `advice` in one sentence, and its time by `kinds` and `parts`, with what each could save at most if
+        it ran at its ceiling, as shares of the time. None where it is no network of several operations."""
+        where: Optional[dict[str, Any]] = self.record.get("where_to_work")
+        return where
 
     @property
     def totals(self) -> list[Total]:

@@ -178,6 +178,10 @@ class FromPython(unittest.TestCase):
         self.assertRegex(shown, r"<td>layer1\.\d[\w.]* and 3 alike</td><td>4</td><td>[\d.]+ %</td>")
         self.assertRegex(shown, r"The 10 slowest of \d+ operations; the other \d+ take \d+ % of the total")
         self.assertRegex(repr(network), "^<Times of resnet18:batch=2: [0-9]+ operations, [^>]*s in all>$")
+        where = network.where_to_work
+        self.assertAlmostEqual(sum(kind["share"] for kind in where["kinds"]), 1.0, 4)
+        self.assertEqual(network.notes[0], where["advice"] + ".")
+        self.assertIn("convolutions", [kind["name"] for kind in where["kinds"]])
 
     def test_one_operation_that_is_called_several_times_has_the_time_of_all_calls(self):
         calls = js.run("gpt2:direction=fprop,dtype=bf16", only="mlp.c_fc", device="virtual:quiet", cache="warm")

@@ -94,8 +94,13 @@ void ReportFiles::write(std::span<const AnyRecord> records) {
   plot_->commit(draw_picture(main_plot(sections.front().plots), picture_format(plot_name_), python_));
 }
 
-RecordFiles::RecordFiles(const std::string& json, const ReportFlags& report)
-    : json_(json.empty() ? std::nullopt : std::optional<OutputFile>(std::in_place, json)), report_(report) {}
+RecordFiles::RecordFiles(const std::string& json, const ReportFlags& report, const std::string& csv)
+    : report_(report) {
+  if (!json.empty()) json_.emplace(json);
+  if (!csv.empty()) csv_.emplace(csv);
+  if (json_ && csv_ && json_->is_stream() && csv_->is_stream())
+    throw UsageError("--json and --csv would mix on stdout: write one of them to a file");
+}
 
 namespace {
 

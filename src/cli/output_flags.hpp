@@ -46,11 +46,13 @@ class ReportFiles {
   std::string plot_name_, python_, vega_;
 };
 
-/// Where a command's record goes: its text to standard output, unless --json does; --json, --html and --plot.
+/// Where a command's record goes: its text to standard output, unless --json or --csv does; --json, --csv,
+/// --html and --plot.
 class RecordFiles {
  public:
-  /// Throws before anything is measured if a file cannot be written or drawn. `json`: the flag; empty: none.
-  RecordFiles(const std::string& json, const ReportFlags& report);
+  /// Throws before anything is measured if a file cannot be written or drawn. `json` and `csv`: the flags;
+  /// empty: none.
+  RecordFiles(const std::string& json, const ReportFlags& report, const std::string& csv = {});
 
   template <class Record>
   void write(const Record& record) {
@@ -64,12 +66,16 @@ class RecordFiles {
  private:
   template <class Record, class Shown>
   void write_text(const Record& record, const Shown& shown) {
-    if (!json_ || !json_->is_stream()) print_result(record_text(record, shown()));
+    const bool is_taken = (json_ && json_->is_stream()) || (csv_ && csv_->is_stream());
+    if (!is_taken) print_result(record_text(record, shown()));
     if (json_) json_->commit(write_record(record));
+    if constexpr (requires { summary_csv(record); }) {
+      if (csv_) csv_->commit(summary_csv(record));
+    }
     report_.write(record);
   }
 
-  std::optional<OutputFile> json_;
+  std::optional<OutputFile> json_, csv_;
   ReportFiles report_;
 };
 

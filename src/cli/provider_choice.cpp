@@ -44,9 +44,7 @@ void leave_out(WorkList& work, const Layer& layer, const std::string& problem) {
   for (UntimedOperator& known : work.model.untimed) {
     if (known.name != left_out.name || known.reason != left_out.reason) continue;
     known.count += left_out.count;
-    if (left_out.recorded_time) {
-      known.recorded_time = known.recorded_time.value_or(Nanoseconds(0)) + *left_out.recorded_time;
-    }
+    known.recorded_time = sum_if_known(known.recorded_time, left_out.recorded_time);
     return;
   }
   work.model.untimed.push_back(std::move(left_out));

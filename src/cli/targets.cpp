@@ -33,8 +33,10 @@ void append(std::vector<Element>& all, std::vector<Element> more) {
 }
 
 void add_model(WorkList& work, Model model) {
-  work.is_model = true;
   Model& all = work.model;
+  all.recorded_gpu_time =
+      work.is_model ? sum_if_known(all.recorded_gpu_time, model.recorded_gpu_time) : model.recorded_gpu_time;
+  work.is_model = true;
   // The order of calls is that of one model: several models do not call each other.
   all.calls = all.layers.empty() ? std::move(model.calls) : std::vector<Call>();
   append(all.layers, std::move(model.layers));
@@ -43,9 +45,6 @@ void add_model(WorkList& work, Model model) {
   all.is_incomplete |= model.is_incomplete;
   if (all.format.empty()) all.format = std::move(model.format);
   all.recorded_cudnn = model.recorded_cudnn;
-  if (model.recorded_gpu_time) {
-    all.recorded_gpu_time = all.recorded_gpu_time.value_or(Nanoseconds(0)) + *model.recorded_gpu_time;
-  }
 }
 
 // Returns typed operations in order. They share operands of the same name, type and size: x, w and dy of a

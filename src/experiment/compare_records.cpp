@@ -24,7 +24,7 @@ class DifferenceList {
   explicit DifferenceList(std::vector<RecordDifference>& all) : all_(all) {}
 
   void compare(const std::string& name, const std::string& first, const std::string& second, bool may_explain,
-               const std::string& layer = {});
+               const std::string& layer = {}, std::size_t alternative = 1);
 
  private:
   std::vector<RecordDifference>& all_;
@@ -32,7 +32,8 @@ class DifferenceList {
 
 /// Adds differences in conditions, instrument and clock of an operation or layer that both records have.
 void compare_conditions(const RunEntry& first_entry, const Measurement& first, const RunEntry& second_entry,
-                        const Measurement& second, DifferenceList& differences, const std::string& layer);
+                        const Measurement& second, DifferenceList& differences, const std::string& layer,
+                        std::size_t alternative);
 
 namespace {
 
@@ -131,23 +132,16 @@ std::string contents(const RunRecord& record) {
   return fmt::format("{} and {} more", first, record.entries.size() - 1);
 }
 
-// Two entries that belong together, and the number of calls that both networks have of them.
-struct SharedCalls {
-  const RunEntry *first, *second;
-  std::int64_t count;
-};
-
 // Pairs each call of the second network with at most one of the first, so that no total counts it twice.
-std::vector<SharedCalls> shared_calls(const std::vector<EntryPair>& pairs) {
-  std::vector<SharedCalls> shared;
-  for (const EntryPair& pair : pairs) {
-    std::int64_t count = pair.first->count;
+std::vector<EntryPair> shared_calls(const std::vector<EntryPair>& pairs) {
+  std::vector<EntryPair> shared;
+  for (EntryPair pair : pairs) {
     if (!pair.first->layers.empty() && !pair.second->layers.empty()) {
       std::int64_t free = pair.second->count;
-      for (const SharedCalls& before : shared) free -= before.second == pair.second ? before.count : 0;
-      count = std::min(count, free);
+      for (const EntryPair& before : shared) free -= before.second == pair.second ? before.count : 0;
+      pair.count = std::min(pair.count, free);
     }
-    if (count > 0) shared.push_back({pair.first, pair.second, count});
+    if (pair.count > 0) shared.push_back(pair);
   }
   return shared;
 }
@@ -184,33 +178,53 @@ class RecordComparer {
   RecordComparer(ComparisonRecord& record, Judging judging)
       : record_(record), differences_(record.differences), judging_(judging) {}
 
-  void compare(const RunRecord& first, const RunRecord& second) {
-    record_.differences = machine_differences(first, second);
-    are_on_hosts_ = first.device.capabilities.is_host && second.device.capabilities.is_host;
+  void compare(const RunRecord& first, std::span<const RunRecord> others) {
+    const auto is_on_host = [](const RunRecord& record) { return record.device.capabilities.is_host; };
+    are_on_hosts_ = is_on_host(first) && std::ranges::all_of(others, is_on_host);
     if (are_on_hosts_ && judging_ == Judging::gate) judging_ = Judging::gate_on_host;
-    const std::vector<SharedCalls> shared = shared_calls(entries_in_common(first, second));
-    for (const SharedCalls& each : shared) compare_entries(each);
-    if (record_.comparisons.empty()) {
-      throw UsageError(fmt::format(
-          "the two records have no operation in common that both timed in the same cache state and "
-          "under the same load: the first has {}, the second {}",
-          contents(first), contents(second)));
+    has_several_ = others.size() > 1;
+    for (const RunRecord& other : others) {
+      ++alternative_;
+      compare_pair(first, other);
     }
-    note_what_is_left(first, 0, shared);
-    note_what_is_left(second, 1, shared);
     note_unlike_layers(record_);
     note_only_moved(record_);
     judge(record_.comparisons, effects_, record_.margin, judging_);
     keep_some_rounds(record_.comparisons);
-    add_totals();
+    for (alternative_ = 1; alternative_ <= others.size(); ++alternative_) add_totals();
   }
 
  private:
-  void compare_entries(const SharedCalls& shared) {
+  void compare_pair(const RunRecord& first, const RunRecord& other) {
+    for (RecordDifference& each : machine_differences(first, other)) {
+      each.alternative = alternative_;
+      record_.differences.push_back(std::move(each));
+    }
+    const std::size_t before = record_.comparisons.size();
+    const std::vector<EntryPair> shared = entries_in_common(first, other);
+    for (const EntryPair& each : shared) compare_entries(each);
+    if (record_.comparisons.size() == before) {
+      throw UsageError(
+          fmt::format("{} and {} have no operation in common that both timed in the same cache state and "
+                      "under the same load: the first has {}, the other {}",
+                      record_.alternatives.front(), record_.alternatives[alternative_], contents(first),
+                      contents(other)));
+    }
+    note_what_is_left(first, 0, shared);
+    note_what_is_left(other, alternative_, shared);
+  }
+
+  // Returns "the second record"; of several others the record's own name.
+  std::string record_named(std::size_t alternative) const {
+    if (alternative == 0) return "the first record";
+    return has_several_ ? record_.alternatives[alternative] : "the second record";
+  }
+
+  void compare_entries(const EntryPair& shared) {
     const RunEntry &first = *shared.first, &second = *shared.second;
     if (!first.result.failure.empty() || !second.result.failure.empty()) {
       const bool in_first = !first.result.failure.empty();
-      return add_failure(shared, fmt::format("it failed in the {} record: {}", in_first ? "first" : "second",
+      return add_failure(shared, fmt::format("it failed in {}: {}", record_named(in_first ? 0 : alternative_),
                                              (in_first ? first : second).result.failure));
     }
     const std::string ignored = ignored_engine(first.result, second.result);
@@ -222,10 +236,10 @@ class RecordComparer {
       if (b == nullptr) continue;
       if (!same_subject) {
         differences_.compare(kOperationDifference, to_string(first.result.subject),
-                             to_string(second.result.subject), true, name);
+                             to_string(second.result.subject), true, name, alternative_);
       }
-      compare_conditions(first, a, second, *b, differences_, name);
-      Comparison comparison{.layers = first.layers, .count = shared.count};
+      compare_conditions(first, a, second, *b, differences_, name, alternative_);
+      Comparison comparison{.layers = first.layers, .count = shared.count, .alternative = alternative_};
       comparison.first = side_of(first.result, a);
       comparison.second = side_of(second.result, *b);
       comparison.resolution = resolution_of(a, *b, Beside::apart);
@@ -268,8 +282,8 @@ class RecordComparer {
     record_.comparisons.push_back(std::move(comparison));
   }
 
-  void add_failure(const SharedCalls& shared, const std::string& failure) {
-    Comparison comparison{.layers = shared.first->layers, .count = shared.count};
+  void add_failure(const EntryPair& shared, const std::string& failure) {
+    Comparison comparison{.layers = shared.first->layers, .count = shared.count, .alternative = alternative_};
     comparison.first.subject = shared.first->result.subject;
     comparison.second.subject = shared.second->result.subject;
     comparison.failure = failure;
@@ -285,20 +299,23 @@ class RecordComparer {
         return other.load == comparison.first.conditions.load &&
                other.cache == comparison.first.conditions.cache;
       };
-      if (!effects_[i] || comparison.layers.empty() || std::ranges::any_of(known, same)) continue;
+      if (!effects_[i] || comparison.alternative != alternative_ || comparison.layers.empty() ||
+          std::ranges::any_of(known, same))
+        continue;
       known.push_back(comparison.first.conditions);
       add_total(known.back());
     }
   }
 
   void add_total(const Conditions& conditions) {
-    TotalComparison total{.load = conditions.load, .cache = conditions.cache};
+    TotalComparison total{.alternative = alternative_, .load = conditions.load, .cache = conditions.cache};
     ProcessSums times, cycles;
     std::int64_t calls = 0;
     for (std::size_t i = 0; i < effects_.size(); ++i) {
       const Comparison& comparison = record_.comparisons[i];
       const Conditions& own = comparison.first.conditions;
-      if (!effects_[i] || own.load != conditions.load || own.cache != conditions.cache) continue;
+      const bool is_in = own.load == conditions.load && own.cache == conditions.cache;
+      if (!effects_[i] || comparison.alternative != alternative_ || !is_in) continue;
       add_times(total.first, comparison.first.time, comparison.count);
       add_times(total.second, comparison.second.time, comparison.count);
       times.add(times_of(*sides_[i].first), times_of(*sides_[i].second), comparison.count);
@@ -337,15 +354,16 @@ class RecordComparer {
     return Hertz(mean_of(cycles) / to_seconds(time));
   }
 
-  // Notes what a record holds that has no partner in the other.
+  // Notes what the first record or the other holds that has no partner.
   void note_what_is_left(const RunRecord& own, std::size_t alternative,
-                         const std::vector<SharedCalls>& shared) {
+                         const std::vector<EntryPair>& shared) {
     std::int64_t layers = 0, of = 0, operations = 0;
     LayerNames names_left;
+    const std::string other = !has_several_ ? "the other" : record_named(alternative == 0 ? alternative_ : 0);
     for (const RunEntry& entry : own.entries) {
       std::int64_t compared = 0;
       std::vector<std::string> others;
-      for (const SharedCalls& each : shared) {
+      for (const EntryPair& each : shared) {
         if ((alternative == 0 ? each.first : each.second) != &entry) continue;
         const std::vector<std::string>& names = (alternative == 0 ? each.second : each.first)->layers;
         compared += each.count;
@@ -361,15 +379,14 @@ class RecordComparer {
       names_left.add(left_of(entry.layers, others, left));
     }
     if (operations > 0) {
-      record_.notes.push_back(
-          fmt::format("{} of the {} operations of the {} record have no partner in the other.", operations,
-                      own.entries.size(), alternative == 0 ? "first" : "second"));
+      record_.notes.push_back(fmt::format("{} of the {} operations of {} have no partner in {}.", operations,
+                                          own.entries.size(), record_named(alternative), other));
     }
     if (layers == 0) return;
-    record_.left_out.push_back({alternative, layers, of});
-    record_.notes.push_back(fmt::format("{} of {} layers of the {} record have no partner in the other: {}.",
-                                        layers, of, alternative == 0 ? "first" : "second",
-                                        names_left.some()));
+    const bool is_beside_one = alternative == 0 && has_several_;
+    record_.left_out.push_back({alternative, layers, of, is_beside_one ? alternative_ : 0});
+    record_.notes.push_back(fmt::format("{} of {} layers of {} have no partner in {}: {}.", layers, of,
+                                        record_named(alternative), other, names_left.some()));
   }
 
   // Returns at most `count` of the names, those first that the other record does not have.
@@ -387,6 +404,8 @@ class RecordComparer {
   DifferenceList differences_;
   Judging judging_;
   bool are_on_hosts_ = false;
+  std::size_t alternative_ = 0;  // the record that is compared with the first
+  bool has_several_ = false;
   std::vector<std::optional<Effect>> effects_;  // one for each of record_.comparisons
   std::vector<Sides> sides_;                    // one for each of record_.comparisons
 };
@@ -401,17 +420,17 @@ std::vector<EntryPair> entries_in_common(const RunRecord& first, const RunRecord
     if (found == second.entries.end()) {
       found = std::ranges::find_if(second.entries, [&](const RunEntry& b) { return share_a_layer(a, b); });
     }
-    if (found != second.entries.end()) pairs.push_back({&a, &*found});
+    if (found != second.entries.end()) pairs.push_back({&a, &*found, a.count});
   }
   if (pairs.empty() && first.entries.size() == 1 && second.entries.size() == 1) {
-    pairs.push_back({&first.entries.front(), &second.entries.front()});
+    pairs.push_back({&first.entries.front(), &second.entries.front(), first.entries.front().count});
   }
-  return pairs;
+  return shared_calls(pairs);
 }
 
-void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record,
+void compare_records(const RunRecord& first, std::span<const RunRecord> others, ComparisonRecord& record,
                      Judging judging) {
-  RecordComparer(record, judging).compare(first, second);
+  RecordComparer(record, judging).compare(first, others);
 }
 
 namespace {
@@ -457,30 +476,34 @@ std::string text_of(const std::optional<Value>& value) { return value ? to_strin
 }  // namespace
 
 void DifferenceList::compare(const std::string& name, const std::string& first, const std::string& second,
-                             bool may_explain, const std::string& layer) {
+                             bool may_explain, const std::string& layer, std::size_t alternative) {
   if (first == second) return;
   const auto same = [&](const RecordDifference& known) {
-    return known.name == name && known.first == first && known.second == second;
+    return known.alternative == alternative && known.name == name && known.first == first &&
+           known.second == second;
   };
   auto found = std::ranges::find_if(all_, same);
-  if (found == all_.end()) found = all_.insert(all_.end(), {name, first, second, may_explain});
+  if (found == all_.end())
+    found = all_.insert(all_.end(), {name, first, second, may_explain, {}, alternative});
   const bool is_named = std::ranges::find(found->of, layer) != found->of.end();
   if (!layer.empty() && !is_named) found->of.push_back(layer);
 }
 
 void compare_conditions(const RunEntry& first_entry, const Measurement& first, const RunEntry& second_entry,
-                        const Measurement& second, DifferenceList& differences, const std::string& layer) {
+                        const Measurement& second, DifferenceList& differences, const std::string& layer,
+                        std::size_t alternative) {
   for (const ConditionDifference& each :
        differing_conditions(first_entry.result, first, second_entry.result, second)) {
     // The seed sets idles and orders only; the interval includes their effect.
-    differences.compare(each.name, text_of(each.first), text_of(each.second), each.name != "seed", layer);
+    differences.compare(each.name, text_of(each.first), text_of(each.second), each.name != "seed", layer,
+                        alternative);
   }
   differences.compare("instrument", std::string(to_string(first.instrument)),
-                      std::string(to_string(second.instrument)), true, layer);
+                      std::string(to_string(second.instrument)), true, layer, alternative);
   if (!first.clock || !second.clock) return;
   if (std::abs(second.clock->median / first.clock->median - 1.0) > kSameClock) {
     differences.compare("clock", clock_text(first.clock->median), clock_text(second.clock->median), true,
-                        layer);
+                        layer, alternative);
   }
 }
 

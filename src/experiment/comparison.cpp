@@ -12,13 +12,17 @@ bool is_wrong(const Comparison& comparison) {
   return failed(comparison.first) || failed(comparison.second);
 }
 
-const LeftOutLayers* left_out_of(const ComparisonRecord& record, std::size_t alternative) {
-  const auto found = std::ranges::find(record.left_out, alternative, &LeftOutLayers::alternative);
+const LeftOutLayers* left_out_of(const ComparisonRecord& record, std::size_t alternative,
+                                 std::size_t compared) {
+  const auto found = std::ranges::find_if(record.left_out, [&](const LeftOutLayers& each) {
+    return each.alternative == alternative && (each.beside == 0 || each.beside == compared);
+  });
   return found == record.left_out.end() ? nullptr : &*found;
 }
 
 bool is_whole(const ComparisonRecord& record, const TotalComparison& total) {
-  if (left_out_of(record, 0) || left_out_of(record, total.alternative)) return false;
+  const std::size_t compared = total.alternative;
+  if (left_out_of(record, 0, compared) || left_out_of(record, compared, compared)) return false;
   return std::ranges::none_of(record.comparisons, [&](const Comparison& each) {
     return each.alternative == total.alternative && !each.failure.empty();
   });

@@ -94,17 +94,21 @@ struct LeftOutLayers {
   std::size_t alternative = 0;  ///< index of ComparisonRecord::alternatives
   std::int64_t layers = 0;      ///< number left out, 1 or more
   std::int64_t of = 0;          ///< number of all its layers
+  /// If several records are compared with the first, and these are layers of the first: the alternative that
+  /// lacks them. 0: every comparison lacks them.
+  std::size_t beside = 0;
 };
 
 /// Name of the difference in the operation itself, which is no circumstance.
 inline constexpr const char* kOperationDifference = "operation";
 
-/// A circumstance in which two records differ.
+/// A circumstance in which a record differs from the first one.
 struct RecordDifference {
   std::string name;                  ///< gpu, driver, cudnn, tool_version, cache…
   std::string first, second;         ///< as text
   bool may_explain = false;          ///< it alone may change a time
   std::vector<std::string> of = {};  ///< layers or operations that have it; empty for the machine
+  std::size_t alternative = 1;       ///< the record that differs, as in Comparison
 };
 
 /// The record that a gate compared with.
@@ -128,6 +132,7 @@ struct ComparisonRecord {
   std::optional<ComparedBaseline> baseline;  ///< set by a gate
   std::optional<ComparedStudy> study;
   std::vector<std::string> alternatives;  ///< names; the others are compared with the first
+  std::vector<std::string> measured;      ///< of records: when each was measured, ISO 8601, UTC
   /// Work per launch of each alternative, in units of the first's: 64 if it takes a batch of 64 and the first
   /// one of 1. Ratios are of times for the same work. Empty if all do the same.
   std::vector<double> works;
@@ -136,17 +141,22 @@ struct ComparisonRecord {
   std::vector<Comparison> comparisons;
   std::vector<TotalComparison> totals;
   std::vector<LeftOutLayers> left_out;        ///< for networks; empty if every layer has a partner
-  std::vector<RecordDifference> differences;  ///< between two records, shown before anything else
+  std::vector<RecordDifference> differences;  ///< between records, shown before anything else
   std::vector<std::string> notes;
   std::vector<std::string> lost_processes;  ///< why each process without a result gave none
   bool interrupted = false;
 };
 
+/// True if files were compared: neither trials side by side nor a gate's baseline.
+inline bool is_of_files(const ComparisonRecord& record) { return !record.measured.empty(); }
+
 /// True if verification of a side failed.
 bool is_wrong(const Comparison& comparison);
 
-/// Returns the layers of an alternative that are left out, or null.
-const LeftOutLayers* left_out_of(const ComparisonRecord& record, std::size_t alternative);
+/// Returns the layers of an alternative that are left out of the comparison of `compared` with the first, or
+/// null.
+const LeftOutLayers* left_out_of(const ComparisonRecord& record, std::size_t alternative,
+                                 std::size_t compared);
 /// True if the total includes every layer of both sides: none left out, none failed.
 bool is_whole(const ComparisonRecord& record, const TotalComparison& total);
 
@@ -187,11 +197,12 @@ enum class Judging {
   gate_on_host  ///< the same, but in at most one of four hundred
 };
 
-/// Fills differences, comparisons and totals of a record that names both alternatives, from two records
-/// measured apart. Compares entries_in_common() under equal load and in equal cache state. If both records
-/// have several processes, intervals are over processes (Welch), for times and cycles; else each record's own
-/// interval is used. Throws UsageError that lists both records' contents if nothing can be compared.
-void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record,
+/// Fills differences, comparisons and totals of a record that names all alternatives, from records measured
+/// apart: each of `others` is compared with the first. Compares entries_in_common() under equal load and in
+/// equal cache state. If both records have several processes, intervals are over processes (Welch), for times
+/// and cycles; else each record's own interval is used. Throws UsageError that lists both records' contents
+/// if one of the others has nothing that can be compared.
+void compare_records(const RunRecord& first, std::span<const RunRecord> others, ComparisonRecord& record,
                      Judging judging = Judging::comparison);
 
 /// Returns how the machines, their software and their limits differ.
@@ -200,6 +211,7 @@ std::vector<RecordDifference> machine_differences(const RunRecord& first, const 
 /// Two entries that belong together: by subject, by a layer's name, or as the only one of each record.
 struct EntryPair {
   const RunEntry *first, *second;
+  std::int64_t count;  ///< number of calls that both networks have of them, each in one pair only
 };
 std::vector<EntryPair> entries_in_common(const RunRecord& first, const RunRecord& second);
 

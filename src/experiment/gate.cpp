@@ -60,7 +60,7 @@ bool is_compared(const RunEntry& entry, const Conditions& conditions, const Comp
 }  // namespace
 
 void compare_as_gate(const RunRecord& baseline, const RunRecord& now, ComparisonRecord& record) {
-  compare_records(baseline, now, record, Judging::gate);
+  compare_records(baseline, {&now, 1}, record, Judging::gate);
   if (now.interrupted) return;
   for (const RunEntry& entry : baseline.entries) {
     for (const Measurement& measurement : entry.result.measurements) {

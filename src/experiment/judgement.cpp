@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -129,7 +130,8 @@ void judge(TotalComparison& total, const Effect& effect, const ComparisonRecord&
   total.time = ratio_of(effect);
   total.processes = effect.processes;
   total.p_value = effect.p_value;
-  if (left_out_of(record, 0) || left_out_of(record, total.alternative)) return;
+  const std::size_t compared = total.alternative;
+  if (left_out_of(record, 0, compared) || left_out_of(record, compared, compared)) return;
   set_verdict(total, effect, record.margin, resolution_of(record, total), effect.excludes_zero(), judging);
 }
 
@@ -227,25 +229,28 @@ std::string UnlikeWork::sentence(const std::string& first_label, const std::stri
 }
 
 void note_unlike_layers(ComparisonRecord& record) {
-  UnlikeWork unlike;
+  std::map<std::size_t, UnlikeWork> unlike;  // by the alternative
   std::vector<const Comparison*> known;
   for (const Comparison& each : record.comparisons) {
     const Operation *first = operation_of(each.first.subject), *second = operation_of(each.second.subject);
     // Counts each pair once, though it has a comparison for each kind of conditions.
     const bool is_known = std::ranges::any_of(known, [&](const Comparison* other) {
-      return other->layers == each.layers && other->first.subject == each.first.subject;
+      return other->alternative == each.alternative && other->layers == each.layers &&
+             other->first.subject == each.first.subject;
     });
     if (first == nullptr || second == nullptr || is_known) continue;
     known.push_back(&each);
     if (each.layers.empty()) {
       const std::string note = unlike_work_sentence(to_string(*first), *first, to_string(*second), *second);
-      if (!note.empty()) record.notes.push_back(note);
+      if (!note.empty()) add_once(record.notes, note);
       continue;
     }
-    unlike.add(each.layers.front(), *first, *second, each.count);
+    unlike[each.alternative].add(each.layers.front(), *first, *second, each.count);
   }
-  const std::string sentence = unlike.sentence(record.alternatives[0], record.alternatives[1]);
-  if (!sentence.empty()) record.notes.push_back(sentence);
+  for (const auto& [alternative, layers] : unlike) {
+    const std::string sentence = layers.sentence(record.alternatives[0], record.alternatives[alternative]);
+    if (!sentence.empty()) record.notes.push_back(sentence);
+  }
 }
 
 void note_only_moved(ComparisonRecord& record) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/operation.hpp"
+#include "statistics/statistics.hpp"
 
 // Arithmetic of ratios of times with their intervals, as accounts need it.
 
@@ -100,6 +102,44 @@ std::optional<AccountedPart> clock_part(const Sides& sides, bool is_same_device)
     part.source = "how the time follows the clock is not known: between not at all and wholly";
   }
   return part;
+}
+
+// Returns the median over the rounds that have the reading.
+std::optional<double> median_reading(const Measurement& measurement,
+                                     const std::function<std::optional<double>(const SensorReading&)>& read) {
+  std::vector<double> values;
+  for (const Round& round : measurement.rounds) {
+    if (!round.sensors) continue;
+    if (const std::optional<double> value = read(*round.sensors)) values.push_back(*value);
+  }
+  if (values.empty()) return std::nullopt;
+  return statistics::quantiles(values, std::vector{0.5}).front();
+}
+
+std::optional<AccountedPart> power_part(const Sides& sides) {
+  const auto read = [](const SensorReading& sensors) {
+    return sensors.power ? std::optional(sensors.power->value()) : std::nullopt;
+  };
+  const std::optional<double> a = median_reading(*sides.first, read), b = median_reading(*sides.second, read);
+  constexpr double kSame = 0.05;
+  if (!a || !b || !(*a > 0.0) || std::abs(*b / *a - 1.0) < kSame) return std::nullopt;
+  return AccountedPart{.name = "power",
+                       .first = power_text(Watts(*a)),
+                       .second = power_text(Watts(*b)),
+                       .source = kByTheClock};
+}
+
+std::optional<AccountedPart> temperature_part(const Sides& sides) {
+  const auto read = [](const SensorReading& sensors) {
+    return sensors.temperature ? std::optional(sensors.temperature->value()) : std::nullopt;
+  };
+  const std::optional<double> a = median_reading(*sides.first, read), b = median_reading(*sides.second, read);
+  constexpr double kSame = 3.0;  // a chip warms by as much within a run
+  if (!a || !b || std::abs(*b - *a) < kSame) return std::nullopt;
+  return AccountedPart{.name = "temperature",
+                       .first = fmt::format("{:.0f} °C", *a),
+                       .second = fmt::format("{:.0f} °C", *b),
+                       .source = kByTheClock};
 }
 
 // Returns the ratio between two cache states, or between two loads, that one record timed.
@@ -268,6 +308,8 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   const bool is_same_device =
       std::ranges::find(machines, "device", &RecordDifference::name) == machines.end();
   if (are_same_work(sides)) add(clock_part(sides, is_same_device));
+  add(power_part(sides));
+  add(temperature_part(sides));
   add(cache_part(sides));
   add(load_part(sides));
   add(data_part(sides));
@@ -276,9 +318,9 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   return parts;
 }
 
-Account account_of(const Sides& sides, const std::vector<RecordDifference>& machines) {
+Account account_of(const Sides& sides, std::int64_t count, const std::vector<RecordDifference>& machines) {
   Account account{.layers = sides.first_entry->layers,
-                  .count = sides.first_entry->count,
+                  .count = count,
                   .first_subject = to_string(sides.first_result().subject),
                   .second_subject = to_string(sides.second_result().subject),
                   .first_conditions = sides.first->conditions,
@@ -317,10 +359,7 @@ const std::string& name_of(const Account& account) {
 std::vector<const Account*> largest_change_first(const std::vector<Account>& accounts) {
   std::vector<const Account*> sorted;
   for (const Account& account : accounts) sorted.push_back(&account);
-  const auto weight = [](const Account* account) {
-    return std::abs((account->second.median - account->first.median).value()) *
-           static_cast<double>(account->count);
-  };
+  const auto weight = [](const Account* account) { return std::abs(change_of_all(*account).value()); };
   std::ranges::stable_sort(sorted, std::greater(), weight);
   return sorted;
 }
@@ -328,8 +367,9 @@ std::vector<const Account*> largest_change_first(const std::vector<Account>& acc
 std::vector<Account> account_for(const RunRecord& first, const RunRecord& second) {
   const std::vector<RecordDifference> machines = machine_differences(first, second);
   std::vector<Account> accounts;
-  for (const auto& [a, b] : entries_in_common(first, second)) {
-    if (const auto sides = sides_of(first, second, *a, *b)) accounts.push_back(account_of(*sides, machines));
+  for (const auto& [a, b, count] : entries_in_common(first, second)) {
+    if (const auto sides = sides_of(first, second, *a, *b))
+      accounts.push_back(account_of(*sides, count, machines));
   }
   if (accounts.empty()) throw UsageError("the two records have no operation in common that both timed");
   return accounts;
@@ -489,10 +529,127 @@ RatioEstimate rest_of(const Account& account) {
 
 namespace {
 
+// Returns all names of parts, each after those that stand before it in some account.
+std::vector<std::string> names_of_parts(const std::vector<Account>& accounts) {
+  std::vector<std::string> names;
+  for (const Account& account : accounts) {
+    auto place = names.begin();
+    for (const AccountedPart& part : account.parts) {
+      const auto known = std::ranges::find(names, part.name);
+      place = (known == names.end() ? names.insert(place, part.name) : known) + 1;
+    }
+  }
+  return names;
+}
+
+double time_of_all(const Account& account) {
+  return account.first.median.value() * static_cast<double>(account.count);
+}
+
+TotalPart part_of_all(const std::vector<Account>& accounts, const std::string& name, double time) {
+  TotalPart total{.name = name};
+  double ratio = 1.0, half = 0.0;
+  bool is_known = true, is_same = true;
+  const Account* most = nullptr;
+  for (const Account& account : accounts) {
+    const auto part = std::ranges::find(account.parts, name, &AccountedPart::name);
+    if (part == account.parts.end()) continue;
+    ++total.operations;
+    is_same = is_same && (most == nullptr || (total.first == part->first && total.second == part->second));
+    if (most == nullptr ||
+        std::abs(change_of_all(account).value()) > std::abs(change_of_all(*most).value())) {
+      most = &account;
+      total.first = part->first;
+      total.second = part->second;
+    }
+    total.change += change_of_all(account);
+    is_known = is_known && part->ratio.has_value();
+    if (!part->ratio) continue;
+    const double weight = time_of_all(account) / time;
+    ratio += weight * (part->ratio->ratio - 1.0);
+    half += weight * half_of(*part->ratio);  // added: one error may be in all
+  }
+  if (!is_same) total.of = name_of(*most);
+  if (is_known) total.ratio = ratio_with(std::log(ratio), half);
+  return total;
+}
+
+}  // namespace
+
+Nanoseconds change_of_all(const Account& account) {
+  return (account.second.median - account.first.median) * static_cast<double>(account.count);
+}
+
+std::vector<std::string> notes_on_left_out(const RunRecord& first, const RunRecord& second,
+                                           const std::vector<Account>& accounts) {
+  std::int64_t together = 0;
+  for (const Account& account : accounts) together += account.count;
+  std::vector<std::string> notes;
+  for (const auto& [name, record] : {std::pair("first", &first), {"second", &second}}) {
+    std::int64_t own = 0;
+    for (const RunEntry& entry : record->entries) own += entry.count;
+    if (own <= together) continue;
+    notes.push_back(
+        fmt::format("{} of {} calls of the {} record have no partner in the other, or no time: nothing "
+                    "here is about them.",
+                    own - together, own, name));
+  }
+  return notes;
+}
+
+std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
+  AccountTotal total;
+  for (const Account& account : accounts) {
+    total.calls += account.count;
+    for (const auto& [sum, time] :
+         {std::pair(&total.first, &account.first), {&total.second, &account.second}}) {
+      const auto count = static_cast<double>(account.count);
+      sum->rounds = sum->rounds == 0 ? time->rounds : std::min(sum->rounds, time->rounds);
+      sum->median += time->median * count;
+      sum->low += time->low * count;
+      sum->high += time->high * count;
+    }
+  }
+  if (accounts.size() < 2 || !(total.first.median > Nanoseconds(0))) return std::nullopt;
+  total.time = time_ratio(total.first, total.second);
+  double rest = std::log(total.time.ratio), half = half_of(total.time);
+  for (const std::string& name : names_of_parts(accounts)) {
+    total.parts.push_back(part_of_all(accounts, name, total.first.median.value()));
+    const std::optional<RatioEstimate>& ratio = total.parts.back().ratio;
+    if (!ratio) continue;
+    rest -= std::log(ratio->ratio);
+    half = std::hypot(half, half_of(*ratio));
+  }
+  total.rest = ratio_with(rest, half);
+  return total;
+}
+
+namespace {
+
 std::string change_words(const RatioEstimate& ratio) { return change_text(ratio.ratio - 1.0); }
 
 std::string range_words(const RatioEstimate& ratio) {
   return fmt::format("{} to {}", change_text(ratio.low - 1.0), change_text(ratio.high - 1.0));
+}
+
+// Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
+std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
+                          const RatioEstimate& rest) {
+  if (rest.low <= 1.0 && 1.0 <= rest.high) {
+    known.push_back(
+        fmt::format("the rest, {}, is within what is not known ({})", change_words(rest), range_words(rest)));
+  } else {
+    known.push_back(
+        fmt::format("{} ({}) stays{}", change_words(rest), range_words(rest),
+                    unknown.empty() ? " unexplained" : ", and may come from " + joined(unknown, " or ")));
+  }
+  return joined(known, "; ") + '.';
+}
+
+template <class Part>
+std::string known_words(const Part& part) {
+  return fmt::format("{} accounts for {} ({})", part.name, change_words(*part.ratio),
+                     range_words(*part.ratio));
 }
 
 std::string account_sentence(const Account& account) {
@@ -501,22 +658,79 @@ std::string account_sentence(const Account& account) {
                   change_words(account.time), range_words(account.time));
   std::vector<std::string> known, unknown;
   for (const AccountedPart& part : account.parts) {
+    if (part.source == kByTheClock) continue;
     if (!part.ratio) {
       unknown.push_back(part.name);
     } else if (part.ratio->ratio != 1.0) {
-      known.push_back(fmt::format("{} accounts for {} ({})", part.name, change_words(*part.ratio),
-                                  range_words(*part.ratio)));
+      known.push_back(known_words(part));
     }
   }
-  if (!known.empty()) text += "; " + joined(known, "; ");
-  if (account.is_explained()) {
-    text += fmt::format("; the rest, {}, is within what is not known ({})", change_words(account.rest),
-                        range_words(account.rest));
-  } else {
-    text += fmt::format("; {} ({}) stays", change_words(account.rest), range_words(account.rest));
-    text += unknown.empty() ? " unexplained" : ", and may come from " + joined(unknown, " or ");
+  return text + "; " + reasons_words(std::move(known), unknown, account.rest);
+}
+
+std::string share_of_change(Nanoseconds change, const AccountTotal& total) {
+  return percent_text(change / total.change());
+}
+
+// Says how all calls together changed, and which operations make that up.
+std::string total_sentence(const AccountTotal& total, const std::vector<const Account*>& sorted) {
+  constexpr std::size_t kNamed = 4;
+  const char* what = sorted.front()->layers.empty() ? "operations together" : "calls";
+  std::string text =
+      fmt::format("All {} {}: {} in time ({}), {}, then {}", total.calls, what, change_words(total.time),
+                  range_words(total.time), time_text(total.first.median, total.first.precision()),
+                  time_text(total.second.median, total.second.precision()));
+  if (!total.is_changed()) return text + ": no change is shown.";
+  std::vector<std::string> named;
+  Nanoseconds rest = total.change();
+  for (std::size_t i = 0; i < std::min(kNamed, sorted.size()); ++i) {
+    const Nanoseconds change = change_of_all(*sorted[i]);
+    const std::string name = sorted[i]->count > 1
+                                 ? fmt::format("{} ×{}", name_of(*sorted[i]), sorted[i]->count)
+                                 : name_of(*sorted[i]);
+    named.push_back(fmt::format("{} {}", name, share_of_change(change, total)));
+    rest -= change;
   }
+  text += fmt::format(". Of the change: {}", joined(named));
+  if (sorted.size() > kNamed)
+    text += fmt::format(", {} others {}", sorted.size() - kNamed, share_of_change(rest, total));
   return text + '.';
+}
+
+std::string values_words(const TotalPart& part) {
+  if (part.first.empty() && part.second.empty()) return {};
+  const auto shown = [](const std::string& value) { return value.empty() ? std::string("none") : value; };
+  return fmt::format("{}, then {}{}", shown(part.first), shown(part.second),
+                     part.of.empty() ? "" : " in " + part.of);
+}
+
+// Returns "engine (in 3 of 117 operations, 38 % of the change)" or "driver (570.1, then 580.2)".
+std::string named_part(const TotalPart& part, const AccountTotal& total, std::size_t operations) {
+  std::vector<std::string> words;
+  if (const std::string values = values_words(part); !values.empty()) words.push_back(values);
+  if (part.operations < operations) {
+    words.push_back(fmt::format("in {} of {} operations", part.operations, operations));
+    if (total.is_changed()) words.back() += ", " + share_of_change(part.change, total) + " of the change";
+  }
+  return words.empty() ? part.name : fmt::format("{} ({})", part.name, joined(words, "; "));
+}
+
+std::string causes_sentence(const AccountTotal& total, std::size_t operations) {
+  std::vector<std::string> known, unknown, by_clock;
+  for (const TotalPart& part : total.parts) {
+    const std::string words = named_part(part, total, operations);
+    if (part.name == "power" || part.name == "temperature") {
+      by_clock.push_back(words);
+    } else if (!part.ratio) {
+      unknown.push_back(words);
+    } else if (part.ratio->ratio != 1.0) {
+      known.push_back(known_words(part) + words.substr(part.name.size()));
+    }
+  }
+  std::string text = "Over all calls: " + reasons_words(std::move(known), unknown, total.rest);
+  if (total.is_explained() && !unknown.empty()) text += " Also different: " + joined(unknown) + '.';
+  if (!by_clock.empty()) text += " What acts by the clock: " + joined(by_clock) + '.';
+  return text;
 }
 
 }  // namespace
@@ -524,14 +738,18 @@ std::string account_sentence(const Account& account) {
 std::vector<std::string> conclusions_of(const std::vector<Account>& accounts) {
   const std::vector<const Account*> sorted = largest_change_first(accounts);
   constexpr std::size_t kSaid = 3;
-  std::vector<std::string> sentences, experiments;
+  std::vector<std::string> sentences, experiments, tried;
+  if (const std::optional<AccountTotal> total = total_of(accounts)) {
+    sentences.push_back(total_sentence(*total, sorted));
+    sentences.push_back(causes_sentence(*total, accounts.size()));
+  }
   for (std::size_t i = 0; i < std::min(kSaid, sorted.size()); ++i) {
     sentences.push_back(account_sentence(*sorted[i]));
+    // The operation that changed most shows it best.
     for (const AccountedPart& part : sorted[i]->parts) {
-      if (part.experiment.empty()) continue;
-      std::string sentence = fmt::format("What {} does: {}", part.name, part.experiment);
-      if (std::ranges::find(experiments, sentence) == experiments.end())
-        experiments.push_back(std::move(sentence));
+      if (part.experiment.empty() || std::ranges::find(tried, part.name) != tried.end()) continue;
+      tried.push_back(part.name);
+      experiments.push_back(fmt::format("What {} does: {}", part.name, part.experiment));
     }
   }
   sentences.insert(sentences.end(), experiments.begin(), experiments.end());

@@ -28,8 +28,8 @@ struct Account {
   Conditions first_conditions = {}, second_conditions = {};
   TimeEstimate first = {}, second = {};  ///< without the variation between processes
   RatioEstimate time = {};               ///< second over first
-  /// In the order in which they are examined: environment, problem, library, engine, kernels, clock, cache,
-  /// load, data, method, process.
+  /// In the order in which they are examined: environment, problem, library, engine, kernels, clock, power,
+  /// temperature, cache, load, data, method, process.
   std::vector<AccountedPart> parts = {};
   RatioEstimate rest = {};  ///< what no part accounts for
 
@@ -49,12 +49,50 @@ std::vector<Account> account_for(const RunRecord& first, const RunRecord& second
 /// the trace has no times.
 std::vector<Account> account_for(const RunRecord& record, const Model& trace);
 
+/// A circumstance, over all operations of two records.
+struct TotalPart {
+  std::string name = {};
+  std::string first = {}, second = {};  ///< its values
+  std::string of = {};  ///< if operations have several values: the one that these are of, which changed most
+  std::size_t operations = 0;               ///< number of operations that have it
+  Nanoseconds change = {};                  ///< how much longer these operations take in the second record
+  std::optional<RatioEstimate> ratio = {};  ///< effect on the time of all; nullopt: unknown of an operation
+};
+
+/// The accounts together: what all calls take, and what each circumstance does to that.
+struct AccountTotal {
+  std::int64_t calls = 0;
+  TimeEstimate first = {}, second = {};  ///< half-widths are added, because one error may be in all
+  RatioEstimate time = {};               ///< second over first
+  std::vector<TotalPart> parts = {};     ///< in the order in which they are examined
+  RatioEstimate rest = {};               ///< what no part accounts for
+
+  Nanoseconds change() const { return second.median - first.median; }
+  /// True if the interval excludes no change: only then the change has shares.
+  bool is_changed() const { return time.low > 1.0 || time.high < 1.0; }
+  bool is_explained() const { return rest.low <= 1.0 && 1.0 <= rest.high; }
+};
+
+/// Returns a sentence for each record that has calls without an account.
+std::vector<std::string> notes_on_left_out(const RunRecord& first, const RunRecord& second,
+                                           const std::vector<Account>& accounts);
+
+/// nullopt for one operation: its account says all.
+std::optional<AccountTotal> total_of(const std::vector<Account>& accounts);
+
+/// Returns how much longer all calls of the operation take in the second record.
+Nanoseconds change_of_all(const Account& account);
+
+/// Source of a part that changes the time by the clock alone, whose part accounts for it.
+inline constexpr const char* kByTheClock = "acts by the clock, which has a part of its own";
+
 /// Returns the network's name for the operation, or the operation as text.
 const std::string& name_of(const Account& account);
 /// Sorts by the change of the whole time: each change times the number of calls.
 std::vector<const Account*> largest_change_first(const std::vector<Account>& accounts);
 
-/// Returns sentences, the most important first: the difference, what accounts for it, what remains.
+/// Returns sentences, the most important first: the difference of all calls, and which operations make it up;
+/// what accounts for it, what remains; then the same of the operations that changed most.
 std::vector<std::string> conclusions_of(const std::vector<Account>& accounts);
 
 }  // namespace jitterscope::explain

@@ -122,7 +122,9 @@ class ProfilerTraceImporter {
 
   void visit(std::size_t index) {
     const CalledOperator& called = events_.operators[index];
-    const RecordedWork work = recorded(work_[index]);
+    RecordedWork work = recorded(work_[index]);
+    // A whole file shows that an operator launched nothing; of one that ends early nobody knows.
+    if (has_work() && work_[index].empty() && !ends_early_) work.time = Nanoseconds(0);
     if (roles_[index] == OperatorRole::foreign) {
       builder_.add_untimed(
           called.name, "It is no operator of PyTorch, but of another library or communication.", work.time);
@@ -130,7 +132,7 @@ class ProfilerTraceImporter {
       builder_.add_untimed(called.name,
                            ends_early_ ? "What it launched on the GPU, if anything, is not in the file."
                                        : "It launched nothing on the GPU.",
-                           std::nullopt);
+                           work.time);
     } else if (roles_[index] == OperatorRole::timed) {
       add(index, work.time);
     }

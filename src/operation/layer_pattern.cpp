@@ -55,16 +55,11 @@ void keep_names(Layer& layer, const LayerPattern& pattern) {
     layer.recorded_time = *layer.recorded_time * (static_cast<double>(layer.count()) / before);
 }
 
-// Returns nullopt if a layer's time is unknown; untimed operators without a time count as 0.
+// Returns nullopt if the time of a layer or of an untimed operator is unknown: a part is not the whole.
 std::optional<Nanoseconds> recorded_time(const Model& model) {
-  Nanoseconds sum;
-  for (const Layer& layer : model.layers) {
-    if (!layer.recorded_time) return std::nullopt;
-    sum += *layer.recorded_time;
-  }
-  for (const UntimedOperator& untimed : model.untimed) {
-    sum += untimed.recorded_time.value_or(Nanoseconds(0));
-  }
+  std::optional<Nanoseconds> sum = Nanoseconds(0);
+  for (const Layer& layer : model.layers) sum = sum_if_known(sum, layer.recorded_time);
+  for (const UntimedOperator& untimed : model.untimed) sum = sum_if_known(sum, untimed.recorded_time);
   return sum;
 }
 

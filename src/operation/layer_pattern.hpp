@@ -24,7 +24,8 @@ class LayerPattern {
 };
 
 /// Removes layers (with their calls) and untimed operators if the pattern is found neither in their names nor
-/// in their operation. The recorded GPU time becomes that of the rest. No layer may remain.
+/// in their operation. The recorded GPU time becomes that of the rest, if all of it is known. No layer may
+/// remain.
 void keep_layers(Model& model, const LayerPattern& pattern);
 
 /// Removes calls. `new_layer` gives the new layer of each call, or kGone. Inputs from removed calls count as

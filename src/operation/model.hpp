@@ -61,12 +61,18 @@ struct Call {
   std::int64_t unwritten = 0;
 };
 
+/// Returns the sum; nullopt if one is unknown, because the other would be mistaken for the whole.
+inline std::optional<Nanoseconds> sum_if_known(std::optional<Nanoseconds> first,
+                                               std::optional<Nanoseconds> second) {
+  return first && second ? std::optional(*first + *second) : std::nullopt;
+}
+
 /// An operator in a record that jitterscope cannot time.
 struct UntimedOperator {
   std::string name;
   std::int64_t count = 0;
-  std::string reason;  ///< a sentence
-  std::optional<Nanoseconds> recorded_time = {};
+  std::string reason;                             ///< a sentence
+  std::optional<Nanoseconds> recorded_time = {};  ///< all calls; 0 if they launched nothing, nullopt: unknown
 };
 
 struct Model {

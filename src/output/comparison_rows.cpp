@@ -24,7 +24,9 @@ std::vector<AlternativeRow> alternative_rows(const ComparisonRecord& record,
   for (const Comparison& comparison : record.comparisons) {
     if (!comparison.failure.empty()) continue;
     const std::string conditions = condition_of(record, comparison);
-    if (comparison.alternative == 1) rows.push_back({names[0], conditions, &comparison.first, nullptr});
+    // The second alternative may lack conditions that the third has.
+    if (std::ranges::find(rows, conditions, &AlternativeRow::conditions) == rows.end())
+      rows.push_back({names[0], conditions, &comparison.first, nullptr});
   }
   for (const Comparison& comparison : record.comparisons) {
     if (!comparison.failure.empty()) continue;
@@ -41,6 +43,15 @@ std::vector<AlternativeRow> alternative_rows(const ComparisonRecord& record,
   return sorted;
 }
 
+// Returns "2026-11-27 14:03"; empty if the record has no date.
+std::string measured_text(const ComparisonRecord& record, std::size_t alternative) {
+  constexpr std::size_t kMinutes = 16;
+  if (alternative >= record.measured.size()) return {};
+  std::string text = one_line(record.measured[alternative]).substr(0, kMinutes);
+  std::ranges::replace(text, 'T', ' ');
+  return text;
+}
+
 Nanoseconds weight_of(const Comparison& comparison) {
   const Nanoseconds change = comparison.second.time.median - comparison.first.time.median;
   return Nanoseconds(std::abs(change.value()) * static_cast<double>(comparison.count));
@@ -51,14 +62,16 @@ Nanoseconds weight_of(const Comparison& comparison) {
 std::string alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                                const Page& page) {
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
-      times{"time", Align::right, {}}, changes{against(names[0]), Align::right, {}},
-      same_work{"same work", Align::right, {}}, rates{"rate", Align::right, {}},
-      memories{"operands", Align::right, {}, 1}, moved{"DRAM", Align::right, {}, 1},
-      errors{"error", Align::right, {}}, cycles{"in cycles", Align::right, {}, 2},
-      clocks{"clock", Align::right, {}, 3}, verdicts{"verdict", Align::left, {}};
+      measured{"measured", Align::left, {}, 4}, times{"time", Align::right, {}},
+      changes{against(names[0]), Align::right, {}}, same_work{"same work", Align::right, {}},
+      rates{"rate", Align::right, {}}, memories{"operands", Align::right, {}, 1},
+      moved{"DRAM", Align::right, {}, 1}, errors{"error", Align::right, {}},
+      cycles{"in cycles", Align::right, {}, 2}, clocks{"clock", Align::right, {}, 3},
+      verdicts{"verdict", Align::left, {}};
   for (const AlternativeRow& row : alternative_rows(record, names)) {
     alternatives.cells.push_back(row.name);
     conditions.cells.push_back(row.conditions);
+    measured.cells.push_back(measured_text(record, row.comparison ? row.comparison->alternative : 0));
     times.cells.push_back(estimate_text(row.side->time));
     same_work.cells.push_back(
         same_work_text(record, *row.side, row.comparison ? row.comparison->alternative : 0));
@@ -75,6 +88,7 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
   if (alternatives.cells.empty()) return {};
   std::vector<TableColumn> columns = {alternatives};
   if (has_several_conditions(record)) columns.push_back(conditions);
+  if (names.size() > 2 && is_of_files(record)) columns.push_back(measured);
   columns.push_back(times);
   if (!record.works.empty()) columns.insert(columns.end(), {same_work, memories});
   if (has_amounts(record)) columns.push_back(rates);
@@ -170,6 +184,21 @@ Nanoseconds time_of_all(const Comparison& comparison) {
   return comparison.first.time.median * static_cast<double>(comparison.count);
 }
 
+// Returns the totals of all alternatives in the same conditions beside each other.
+std::vector<const TotalComparison*> by_conditions(const std::vector<TotalComparison>& totals) {
+  std::vector<const TotalComparison*> sorted;
+  for (const TotalComparison& total : totals) sorted.push_back(&total);
+  const auto place = [&](const TotalComparison* total) {
+    return std::ranges::find_if(totals,
+                                [&](const TotalComparison& other) {
+                                  return other.cache == total->cache && other.load == total->load;
+                                }) -
+           totals.begin();
+  };
+  std::ranges::stable_sort(sorted, {}, place);
+  return sorted;
+}
+
 // With few processes the ratios have an interval, but the sums have none.
 std::string total_text(const TimeEstimate& sum) {
   return has_interval(sum) ? estimate_text(sum) : time_text(sum.median);
@@ -180,23 +209,29 @@ std::string total_text(const TimeEstimate& sum) {
 std::string totals_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                          std::size_t width) {
   TableColumn alternatives{"all together", Align::left, {}}, conditions{"conditions", Align::left, {}},
-      times{"time", Align::right, {}}, changes{against(names[0]), Align::right, {}},
-      errors{"largest error", Align::right, {}}, verdicts{"verdict", Align::left, {}};
+      measured{"measured", Align::left, {}, 1}, times{"time", Align::right, {}},
+      changes{against(names[0]), Align::right, {}}, errors{"largest error", Align::right, {}},
+      verdicts{"verdict", Align::left, {}};
   const auto add = [&](const TotalComparison& total, std::size_t alternative) {
     const bool is_first = alternative == 0;
     alternatives.cells.push_back(names[alternative]);
     conditions.cells.push_back(fmt::format("{} {}", to_string(total.cache), to_string(total.load)));
+    measured.cells.push_back(measured_text(record, alternative));
     times.cells.push_back(total_text(is_first ? total.first : total.second));
     changes.cells.push_back(is_first ? "" : change_of(total.time));
     errors.cells.push_back(largest_error_text(record, alternative));
     verdicts.cells.emplace_back(is_first ? "" : to_string(total.verdict));
   };
-  for (const TotalComparison& total : record.totals) {
-    if (total.alternative == 1) add(total, 0);
-    add(total, total.alternative);
+  const TotalComparison* before = nullptr;
+  for (const TotalComparison* total : by_conditions(record.totals)) {
+    const bool is_first = before == nullptr || before->cache != total->cache || before->load != total->load;
+    if (is_first) add(*total, 0);
+    add(*total, total->alternative);
+    before = total;
   }
   std::vector<TableColumn> columns = {alternatives};
   if (has_several_conditions(record)) columns.push_back(conditions);
+  if (names.size() > 2 && is_of_files(record)) columns.push_back(measured);
   columns.insert(columns.end(), {times, changes});
   if (has_errors(record)) columns.push_back(errors);
   columns.push_back(verdicts);
@@ -206,13 +241,29 @@ std::string totals_table(const ComparisonRecord& record, const std::vector<std::
 std::string times_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                         const Page& page) {
   std::vector<const Comparison*> items;
+  // A layer that the second alternative lacks may be in the third.
+  const auto is_known = [&](const Comparison& comparison) {
+    return std::ranges::any_of(items, [&](const Comparison* item) {
+      return item->first.subject == comparison.first.subject && item->layers == comparison.layers &&
+             condition_of(record, *item) == condition_of(record, comparison);
+    });
+  };
   for (const Comparison& comparison : record.comparisons) {
-    if (comparison.failure.empty() && comparison.alternative == 1) items.push_back(&comparison);
+    if (comparison.failure.empty() && !is_known(comparison)) items.push_back(&comparison);
   }
   const bool are_layers = !record.totals.empty();
-  if (are_layers)
-    std::ranges::stable_sort(items, std::greater(),
-                             [](const Comparison* item) { return time_of_all(*item); });
+  // Of files a person asks what changed, of a study's arms where the time is.
+  const bool by_change = is_of_files(record);
+  const auto weight = [&](const Comparison* item) {
+    if (!by_change) return time_of_all(*item);
+    Nanoseconds most(0);
+    for (std::size_t alternative = 1; alternative < names.size(); ++alternative) {
+      if (const Comparison* other = beside(record, *item, alternative))
+        most = std::max(most, weight_of(*other));
+    }
+    return most;
+  };
+  if (are_layers) std::ranges::stable_sort(items, std::greater(), weight);
   const std::vector<std::string> labels = row_labels(items);
   const std::size_t all = items.size();
   items.resize(std::min(all, page.top.value_or(all)));
@@ -238,7 +289,9 @@ std::string times_table(const ComparisonRecord& record, const std::vector<std::s
   std::string text = fitted_table(std::move(columns), page.width);
   if (items.size() < all) {
     text += wrapped(fmt::format("{} of {} rows{}; all: --top all.", items.size(), all,
-                                are_layers ? ", the longest first" : ""),
+                                !are_layers ? ""
+                                : by_change ? ", what changes the total most first"
+                                            : ", the longest first"),
                     page.width);
   }
   return text;

@@ -1,6 +1,7 @@
 #include "output/comparison_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -63,7 +64,10 @@ std::string device_line(const ComparisonRecord& record, std::size_t width) {
   }
   if (timed != record.comparisons.end() && all_share_conditions(record))
     facts.push_back(cache_and_load(timed->first.conditions));
-  if (!record.device.name.empty()) facts.push_back(one_line(record.device.name));
+  // Records of several devices have none in common.
+  const bool is_one_device =
+      std::ranges::find(record.differences, "device", &RecordDifference::name) == record.differences.end();
+  if (is_one_device && !record.device.name.empty()) facts.push_back(one_line(record.device.name));
   if (!record.environment.tool_version.empty()) {
     facts.push_back("jitterscope " + record.environment.tool_version);
   }
@@ -179,10 +183,47 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
   return text;
 }
 
+// Returns the file name as a shell reads it.
+std::string in_shell(const std::string& file) {
+  const bool is_plain = file.find_first_not_of(
+                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                            "_-+=:,./@%") == std::string::npos;
+  if (is_plain && !file.empty()) return file;
+  std::string quoted = "'";
+  for (const char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + '\'';
+}
+
+// Returns the alternative that differs most from the first: by its total, or by one of its operations.
+std::size_t most_different(const ComparisonRecord& record) {
+  std::size_t most = 1;
+  double distance = -1.0;
+  const auto look_at = [&](const auto& compared) {
+    const double own = std::abs(std::log(compared.time.ratio));
+    if (!(own > distance)) return;
+    distance = own;
+    most = compared.alternative;
+  };
+  for (const TotalComparison& total : record.totals) look_at(total);
+  for (const Comparison& each : record.comparisons) {
+    if (record.totals.empty() && each.failure.empty()) look_at(each);
+  }
+  return most;
+}
+
+// Names the command that takes the difference between two files apart.
+std::string why_section(const ComparisonRecord& record, std::size_t width) {
+  if (!is_of_files(record) || record.comparisons.empty()) return {};
+  return wrapped(fmt::format("Why, operation by operation and cause by cause: jitterscope explain {} {}",
+                             in_shell(one_line(record.alternatives.front())),
+                             in_shell(one_line(record.alternatives[most_different(record)]))),
+                 width, 2);
+}
+
 // A study's answer has no number for each arm, so the totals come first.
 std::string rows(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
   if (!has_several_items(record)) return alternatives_table(record, names, page);
-  if (!record.study) return layers_table(record, names, page);
+  if (!record.study && !(is_of_files(record) && names.size() > 2)) return layers_table(record, names, page);
   const bool is_matrix = names.size() > 2 && !page.details;
   const std::string items = is_matrix ? times_table(record, names, page) : layers_table(record, names, page);
   return record.totals.empty() ? items : totals_table(record, names, page.width) + "\n" + items;
@@ -205,9 +246,10 @@ std::string comparison_table(const ComparisonRecord& record, const Page& page) {
   const std::string answer = record.study ? study_answers(*record.study, page.width)
                                           : comparison_headlines(record, names, page.width);
   std::vector<std::string> sections = {
-      record_differences_section(record, page.width),
+      record_differences_section(record, names, page.width),
       record.comparisons.empty() ? std::string("Nothing was compared.\n")
                                  : answer + device_line(record, page.width),
+      why_section(record, page.width),
       legend(record, names),
       rows(record, names, page),
       page.details ? comparison_details(record, names, several_items, page) : std::string(),
@@ -287,7 +329,11 @@ std::string left_out_part(const LeftOutLayers& left, const std::vector<std::stri
 // Returns "**245 of 403 layers of B are left out**"; empty if none is.
 std::string left_out_words(const ComparisonRecord& record, const std::vector<std::string>& names) {
   std::vector<std::string> parts;
-  for (const LeftOutLayers& left : record.left_out) parts.push_back(left_out_part(left, names));
+  for (const LeftOutLayers& left : record.left_out) {
+    std::string part = left_out_part(left, names);
+    if (left.beside != 0) part += ", which " + names[left.beside] + " lacks,";
+    parts.push_back(std::move(part));
+  }
   return left_out_words(parts);
 }
 
@@ -296,7 +342,8 @@ std::string left_out_words(const ComparisonRecord& record, const TotalComparison
                            const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   for (const std::size_t side : {std::size_t{0}, total.alternative}) {
-    if (const LeftOutLayers* left = left_out_of(record, side)) parts.push_back(left_out_part(*left, names));
+    if (const LeftOutLayers* left = left_out_of(record, side, total.alternative))
+      parts.push_back(left_out_part(*left, names));
   }
   std::int64_t failed = 0;
   for (const Comparison& each : record.comparisons) {
@@ -387,31 +434,54 @@ std::string place_of(const RecordDifference& difference) {
   return difference.of.size() == 1 ? first : fmt::format("{} and {} more", first, difference.of.size() - 1);
 }
 
+// A difference from the first record, which several of the others may have.
+struct SharedDifference {
+  const RecordDifference* difference;
+  std::vector<std::string> names;  // of the records that have it
+};
+
+std::vector<SharedDifference> shared_differences(const ComparisonRecord& record, const std::string& cause,
+                                                 const std::vector<std::string>& names) {
+  std::vector<SharedDifference> shared;
+  for (const RecordDifference& each : record.differences) {
+    if (each.name != cause) continue;
+    auto known = std::ranges::find_if(shared, [&](const SharedDifference& other) {
+      return other.difference->first == each.first && other.difference->second == each.second &&
+             other.difference->of == each.of;
+    });
+    if (known == shared.end()) known = shared.insert(shared.end(), {&each, {}});
+    known->names.push_back(names[each.alternative]);
+  }
+  return shared;
+}
+
 // Lists only the first 3 differences of a cause that differs in each layer by another number.
-std::string lines_of_cause(const std::vector<const RecordDifference*>& cause, std::size_t compared,
-                           std::size_t width) {
+std::string lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t compared,
+                           std::size_t alternatives, std::size_t width) {
   constexpr std::size_t kShown = 3;
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("not there") : one_line(value);
   };
   std::string text;
   for (std::size_t i = 0; i < std::min(cause.size(), kShown); ++i) {
-    const RecordDifference& each = *cause[i];
+    const RecordDifference& each = *cause[i].difference;
     const std::string place = compared > 1 ? place_of(each) : std::string();
-    text += wrapped(
-        fmt::format("- {}{}: {}, then {}", one_line(each.name),
-                    place.empty() ? "" : fmt::format(" ({})", place), shown(each.first), shown(each.second)),
-        width, 2);
+    text += wrapped(fmt::format("- {}{}: {}, then {}{}", one_line(each.name),
+                                place.empty() ? "" : fmt::format(" ({})", place), shown(each.first),
+                                shown(each.second), alternatives > 2 ? " in " + joined(cause[i].names) : ""),
+                    width, 2);
   }
   if (cause.size() <= kShown) return text;
   std::size_t others = 0;
-  for (std::size_t i = kShown; i < cause.size(); ++i) others += std::max<std::size_t>(1, cause[i]->of.size());
-  return text + wrapped(fmt::format("- {}: {} more", one_line(cause.front()->name), others), width, 2);
+  for (std::size_t i = kShown; i < cause.size(); ++i)
+    others += std::max<std::size_t>(1, cause[i].difference->of.size());
+  return text +
+         wrapped(fmt::format("- {}: {} more", one_line(cause.front().difference->name), others), width, 2);
 }
 
 // Different work explains a time better than any circumstance.
 std::string explanation_of(const std::vector<std::string>& causes, std::size_t other_work,
-                           std::size_t compared) {
+                           std::size_t compared, std::size_t alternatives) {
   const std::string may = joined(causes, causes.size() > 2 ? ", " : " or ");
   if (other_work == 0) {
     if (causes.empty()) return {};
@@ -419,8 +489,8 @@ std::string explanation_of(const std::vector<std::string>& causes, std::size_t o
   }
   std::string text = compared <= 1
                          ? std::string("The operations differ: this is other work")
-                         : fmt::format("In {} of {} that both have the operations differ: this is other work",
-                                       other_work, compared);
+                         : fmt::format("In {} of {} that {} have the operations differ: this is other work",
+                                       other_work, compared, alternatives > 2 ? "several" : "both");
   text += ", and a difference in time is first of all that of the work.";
   if (!causes.empty()) text += fmt::format(" It may also come from {}.", may);
   return text;
@@ -428,12 +498,11 @@ std::string explanation_of(const std::vector<std::string>& causes, std::size_t o
 
 }  // namespace
 
-std::string record_differences_section(const ComparisonRecord& record, std::size_t width) {
+std::string record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
+                                       std::size_t width) {
   if (record.differences.empty()) return {};
-  std::vector<std::string> names, causes;
-  for (const RecordDifference& each : record.differences) {
-    if (std::ranges::find(names, each.name) == names.end()) names.push_back(each.name);
-  }
+  std::vector<std::string> kinds, causes;
+  for (const RecordDifference& each : record.differences) add_once(kinds, each.name);
   std::vector<std::string> compared;  // layers or operations
   for (const Comparison& each : record.comparisons) {
     std::string name = each.layers.empty() ? to_string(each.first.subject) : each.layers.front();
@@ -441,21 +510,23 @@ std::string record_differences_section(const ComparisonRecord& record, std::size
   }
   std::string text = "What differs between the records:\n\n";
   std::size_t other_work = 0;
-  for (const std::string& name : names) {
-    std::vector<const RecordDifference*> cause;
-    for (const RecordDifference& each : record.differences) {
-      if (each.name == name) cause.push_back(&each);
-    }
-    text += lines_of_cause(cause, compared.size(), width);
-    const bool may_explain = std::ranges::any_of(cause, &RecordDifference::may_explain);
+  std::vector<std::string> other;  // layers or operations
+  for (const std::string& name : kinds) {
+    const std::vector<SharedDifference> cause = shared_differences(record, name, names);
+    text += lines_of_cause(cause, compared.size(), names.size(), width);
+    const bool may_explain =
+        std::ranges::any_of(cause, [](const SharedDifference& each) { return each.difference->may_explain; });
     if (name == kOperationDifference) {
       // Older records do not list the layers.
-      for (const RecordDifference* each : cause) other_work += std::max<std::size_t>(1, each->of.size());
+      for (const SharedDifference& each : cause) {
+        for (const std::string& layer : each.difference->of) add_once(other, layer);
+      }
+      other_work = std::max<std::size_t>(1, other.size());
     } else if (may_explain) {
       causes.push_back(one_line(name));
     }
   }
-  const std::string explanation = explanation_of(causes, other_work, compared.size());
+  const std::string explanation = explanation_of(causes, other_work, compared.size(), names.size());
   return explanation.empty() ? text : text + '\n' + wrapped(explanation, width);
 }
 

@@ -25,6 +25,7 @@ std::string comparison_headlines(const ComparisonRecord& record, const std::vect
 // Below: differences between the records themselves, beside their times.
 
 /// Lists the differences by cause, and says which may explain a time; empty if nothing differs.
-std::string record_differences_section(const ComparisonRecord& record, std::size_t width);
+std::string record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
+                                       std::size_t width);
 
 }  // namespace jitterscope

@@ -102,13 +102,11 @@ std::vector<UntimedOperator> other_operators(const PytorchRecording& recording) 
     const std::string name = layer.source.empty() ? std::string(layer.operation.kind()) : layer.source;
     auto known = std::ranges::find(others, name, &UntimedOperator::name);
     if (known == others.end()) {
-      others.push_back({name, 0, reason_not_compared(layer.operation), {}});
+      others.push_back({name, 0, reason_not_compared(layer.operation), Nanoseconds(0)});
       known = std::prev(others.end());
     }
     known->count += layer.count();
-    if (layer.recorded_time) {
-      known->recorded_time = known->recorded_time.value_or(Nanoseconds(0)) + *layer.recorded_time;
-    }
+    known->recorded_time = sum_if_known(known->recorded_time, layer.recorded_time);
   }
   return others;
 }

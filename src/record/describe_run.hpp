@@ -5,6 +5,7 @@
 
 #include "experiment/comparison.hpp"
 #include "measure/rates_and_totals.hpp"
+#include "measure/where_to_work.hpp"
 #include "operation/model.hpp"
 #include "record/describe_measurement.hpp"
 #include "record/run_summary.hpp"
@@ -246,6 +247,30 @@ void describe(Fields& fields, Described<Fields, NetworkTotal>& total) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, WorkGroup>& group) {
+  fields("name", group.name);
+  fields("calls", group.calls);
+  fields.derived("seconds", in_seconds(group.time));
+  fields.derived("share", group.share);
+  fields.derived("known_share", group.known_share);
+  if (const std::optional<double> reached = group.of_ceiling()) {
+    fields.derived("ceiling_share", *reached);
+    fields.derived("could_save", group.could_save);
+  }
+  fields("results", group.results);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, WhereToWork>& where) {
+  fields.derived("advice", advice_of(where));
+  describe(fields, where.conditions);
+  fields.derived("at_ceiling_share", where.at_ceiling);
+  fields.derived("unknown_share", where.unknown);
+  fields("kinds", where.kinds);
+  fields("parts", where.parts);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, SequenceCall>& call) {
   fields("name", call.name);
   fields("result", call.layer);
@@ -330,6 +355,7 @@ void describe_content(Fields& fields, Described<Fields, RunRecord>& record) {
     fields("summary", run_summary_json(record));
     // Written for users of the file only: totals follow from the results.
     if (is_network(record)) fields("totals", network_totals(record));
+    if (const std::optional<WhereToWork> where = where_to_work(record)) fields("where_to_work", *where);
   }
   fields("results", record.entries);
   describe_sequence(fields, record);
@@ -416,6 +442,7 @@ void describe(Fields& fields, Described<Fields, LeftOutLayers>& left_out) {
   fields("alternative", left_out.alternative);
   fields("layers", left_out.layers);
   fields("of", left_out.of);
+  fields.where(left_out.beside != 0, "beside", left_out.beside);
 }
 
 template <class Fields>
@@ -425,6 +452,7 @@ void describe(Fields& fields, Described<Fields, RecordDifference>& difference) {
   fields("second", difference.second);
   fields("may_explain", difference.may_explain);
   fields.where(!difference.of.empty(), "of", difference.of);
+  fields.where(difference.alternative != 1, "alternative", difference.alternative);
 }
 
 template <class Fields>
@@ -450,6 +478,7 @@ void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& recor
   fields("baseline", record.baseline);
   fields("study", record.study);
   fields("alternatives", record.alternatives);
+  fields.where(!record.measured.empty(), "measured", record.measured);
   fields("works", record.works);
   fields("margin", record.margin);
   fields("processes_asked", record.processes_asked);
@@ -468,9 +497,14 @@ void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& recor
   };
   check_elements(fields, "comparisons", record.comparisons, "alternative", is_known, kOneOfAlternatives);
   check_elements(fields, "totals", record.totals, "alternative", is_known, kOneOfAlternatives);
+  check_elements(fields, "differences", record.differences, "alternative", is_known, kOneOfAlternatives);
+  fields.check(record.measured.empty() || record.measured.size() == alternatives, "measured",
+               "a time for each of the alternatives");
   check_elements(
       fields, "left_out", record.left_out, "alternative",
-      [&](const LeftOutLayers& each) { return each.alternative < alternatives; },
+      [&](const LeftOutLayers& each) {
+        return each.alternative < alternatives && each.beside < alternatives;
+      },
       "the number of one of the alternatives, from 0 for the first,");
   fields("notes", record.notes);
   fields("lost_processes", record.lost_processes);

@@ -10,6 +10,7 @@
 #include "base/names.hpp"
 #include "jitterscope/operation.hpp"
 #include "measure/rates_and_totals.hpp"
+#include "measure/where_to_work.hpp"
 #include "operation/chain.hpp"
 #include "operation/parse.hpp"
 #include "record/json_text.hpp"
@@ -77,7 +78,7 @@ void put_time(Json& row, const Measurement& measurement) {
 // Holds each operation's share of the network's total for each set of conditions.
 class SharesOfTotal {
  public:
-  explicit SharesOfTotal(const RunRecord& record) {
+  explicit SharesOfTotal(const RunRecord& record) : record_(&record) {
     if (!is_network(record)) return;
     for (const Conditions& conditions : distinct_conditions(record)) {
       shares_.emplace_back(conditions, shares_of_total(record, conditions));
@@ -91,11 +92,15 @@ class SharesOfTotal {
       put(row, "all_calls_seconds",
           six_digits(in_seconds(static_cast<double>(entry.count) * measurement.time.median)));
       put(row, "share", six_digits(*shares[number]));
+      const std::optional<double> reached =
+          reached_of_ceiling(entry.result, measurement.time.median, *record_);
+      if (reached) put(row, "could_save", six_digits(*shares[number] * (1.0 - *reached)));
       return;
     }
   }
 
  private:
+  const RunRecord* record_;
   std::vector<std::pair<Conditions, std::vector<std::optional<double>>>> shares_;
 };
 

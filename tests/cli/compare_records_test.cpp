@@ -69,6 +69,62 @@ TEST_F(RecordFiles, AreComparedAfterWhatTheyDifferIn) {
   EXPECT_EQ(json::parse(as_json.output).at("differences").size(), 1u);
 }
 
+TEST_F(RecordFiles, SeveralAreComparedWithTheFirst) {
+  const std::string first = measured("first.json", "spin:ns=10000"),
+                    second = measured("second.json", "spin:ns=10000 --seed 2"),
+                    third = measured("third.json", "spin:ns=12000");
+  const std::string all = first + " " + second + " " + third;
+  const Outcome outcome = run_tool("compare " + all + " --fail-if slower");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
+  const std::string text = test::on_one_line(outcome.output);
+  EXPECT_THAT(text, AllOf(HasSubstr("**B takes the same time as A"), HasSubstr("**C is slower than A**")));
+  // What differs most is what to explain.
+  EXPECT_THAT(text, HasSubstr("jitterscope explain " + first + " " + third));
+  const json document = json::parse(run_tool("compare " + all + " --json -").output);
+  EXPECT_EQ(test::validate_json(document.dump()), 0);
+  EXPECT_EQ(document.at("measured").size(), 3u);
+  ASSERT_EQ(document.at("comparisons").size(), 2u);
+  EXPECT_EQ(document.at("comparisons")[1].at("alternative"), 2);
+  EXPECT_NEAR(document.at("comparisons")[1].at("time_ratio").at("ratio").get<double>(), 1.2, 0.01);
+  const std::string csv = run_tool("compare " + all + " --csv -").output;
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 3);
+  EXPECT_THAT(csv, testing::StartsWith("operation,"));
+  EXPECT_THAT(refusal(all + " --csv - --json -"), HasSubstr("would mix"));
+}
+
+TEST_F(RecordFiles, SeveralOnOnePageBeginWithAllOfThem) {
+  const std::string first = measured("first.json", "spin:ns=10000"),
+                    second = measured("second.json", "spin:ns=12000"),
+                    other = measured("other.json", "add:count=64Ki");
+  const auto page_of = [&](const std::string& records) {
+    const Outcome outcome = run_tool("report " + records + " -o " + file("page.html"));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return text_of(file("page.html"));
+  };
+  EXPECT_THAT(page_of(first + " " + second), HasSubstr("2 records: first, second"));
+  EXPECT_THAT(page_of(first + " " + other + " " + second), testing::Not(HasSubstr("records: first")));
+}
+
+TEST_F(RecordFiles, OfANetworkAreExplainedFromTheTotal) {
+  const std::string network = "resnet18:batch=2,direction=fprop --only layer1";
+  const std::string first = measured("first.json", network),
+                    second = measured("second.json", network + " --data zeros");
+  const Outcome outcome = run_tool("explain " + first + " " + second + " --json " + file("why.json"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, testing::StartsWith("- All "));
+  const json document = json::parse(text_of(file("why.json")));
+  EXPECT_EQ(test::validate_json(document.dump()), 0);
+  const json& total = document.at("total");
+  double change = 0.0;
+  for (const json& account : document.at("accounts")) change += account.at("change_seconds").get<double>();
+  EXPECT_NEAR(change,
+              total.at("second").at("median_seconds").get<double>() -
+                  total.at("first").at("median_seconds").get<double>(),
+              1e-9);
+  EXPECT_TRUE(
+      std::ranges::any_of(total.at("parts"), [](const json& part) { return part.at("name") == "data"; }));
+}
+
 TEST_F(RecordFiles, OfProcessesToo) {
   const std::string first = measured("first.json", "spin:ns=10000 --processes 3"),
                     second = measured("second.json", "spin:ns=10300 --processes 3 --seed 2");
@@ -167,8 +223,7 @@ TEST_F(RecordFiles, AreComparedWithRecordsOnly) {
                 HasSubstr(record + " is a record, and spin:ns=10000 is no file: a record is "
                                    "compared with a record"));
   }
-  EXPECT_THAT(refusal(record + " " + record + " " + record), HasSubstr("name two files"));
-  EXPECT_THAT(refusal(record), HasSubstr("name two files"));
+  EXPECT_THAT(refusal(record), HasSubstr("name two files or more"));
   EXPECT_THAT(refusal(record + " " + record + " --vary dtype=f32,f16"),
               HasSubstr("what is recorded cannot be varied any more"));
   EXPECT_THAT(refusal(record + " nowhere.json"), HasSubstr("nowhere.json"));

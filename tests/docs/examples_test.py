@@ -25,7 +25,7 @@ STAND_INS = {
 }
 DONE, MISSING = 0, 3  # exit codes
 DRY = {"run", "compare", "study", "advise", "gate", "explain", "methods", "doctor", "selftest"}
-RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json"]
+RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "wednesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json"]
 
 
 def pages():
@@ -36,7 +36,7 @@ def cheap(words):
     """The same command so that it measures nothing: a simulated GPU, a plan in place of a measurement."""
     words = [PROGRAM, *words[1:]]
     command = words[1]
-    if command in {"compare", "explain"} and sum(word in RECORDS for word in words[2:]) == 2:
+    if command in {"compare", "explain"} and sum(word in RECORDS for word in words[2:]) >= 2:
         return words  # they are read, and nothing is measured
     if command in {"run", "compare", "study", "advise", "explain", "methods", "doctor"}:
         if "--device" in words:

@@ -46,7 +46,7 @@ RunRecord one_add(double microseconds) {
 
 ComparisonRecord records_compared(const RunRecord& first, const RunRecord& second) {
   ComparisonRecord record = test::blank_comparison();
-  compare_records(first, second, record);
+  compare_records(first, {&second, 1}, record);
   return record;
 }
 
@@ -233,6 +233,46 @@ TEST(CompareRecords, LayersWithoutPartnerAreCountedAndLeaveNoVerdict) {
   EXPECT_TRUE(is_whole(records_compared(first, first), records_compared(first, first).totals[0]));
 }
 
+TEST(CompareRecords, SeveralAreEachComparedWithTheFirst) {
+  RunRecord third = machine_of({layer("conv1", "add:count=1", 20), layer("fc", "add:count=2", 30, 3)});
+  third.device.properties[0].value = "580.2";
+  const RunRecord first = machine_of({layer("conv1", "add:count=1", 10), layer("fc", "add:count=2", 30, 3)});
+  const std::vector<RunRecord> others = {first, third};
+  ComparisonRecord record = test::blank_comparison(3);
+  compare_records(first, others, record);
+  ASSERT_THAT(record.comparisons, SizeIs(4));
+  EXPECT_EQ(record.comparisons[1].alternative, 1u);
+  EXPECT_EQ(record.comparisons[2].alternative, 2u);
+  EXPECT_NEAR(record.comparisons[2].time.ratio, 2.0, 1e-9);
+  ASSERT_THAT(record.totals, SizeIs(2));
+  EXPECT_EQ(record.totals[0].verdict, EffectVerdict::same);
+  EXPECT_EQ(record.totals[1].alternative, 2u);
+  // 20 + 3 * 30 over 10 + 3 * 30.
+  EXPECT_NEAR(record.totals[1].time.ratio, 1.1, 1e-9);
+  EXPECT_EQ(record.totals[1].verdict, EffectVerdict::slower);
+  ASSERT_THAT(record.differences, SizeIs(1));
+  EXPECT_EQ(record.differences[0].name, "driver");
+  EXPECT_EQ(record.differences[0].alternative, 2u);
+}
+
+TEST(CompareRecords, ALayerThatOneOfSeveralLacksLeavesTheOthersWhole) {
+  const RunRecord first = machine_of({layer("conv1", "add:count=1", 10), layer("fc", "add:count=2", 30, 3)});
+  const std::vector<RunRecord> others = {machine_of({layer("conv1", "add:count=1", 10)}), first};
+  ComparisonRecord record = test::blank_comparison(3);
+  record.alternatives = {"a", "b", "c"};
+  // One call alone makes no total.
+  compare_records(first, others, record);
+  ASSERT_THAT(record.left_out, SizeIs(1));
+  EXPECT_EQ(record.left_out[0].alternative, 0u);
+  EXPECT_EQ(record.left_out[0].beside, 1u);
+  EXPECT_EQ(record.notes,
+            std::vector<std::string>{"3 of 4 layers of the first record have no partner in b: fc."});
+  ASSERT_THAT(record.totals, SizeIs(1));
+  EXPECT_EQ(record.totals[0].alternative, 2u);
+  EXPECT_TRUE(is_whole(record, record.totals[0]));
+  EXPECT_EQ(record.totals[0].verdict, EffectVerdict::same);
+}
+
 TEST(CompareRecords, LayersOfTheSameNameThatDoOtherWorkAreNamed) {
   const RunRecord first =
       machine_of({layer("conv1", "add:count=1024", 10), layer("fc", "add:count=2", 30, 3)});
@@ -325,7 +365,8 @@ TEST(CompareRecords, AVerdictHoldsBesideAllTheOthers) {
   ComparisonRecord record = test::blank_comparison();
   record.margin = 1e-6;
   const double half = std::sqrt(2.0) * about(20).time.precision();
-  compare_records(record_with(20.0), record_with(20.0 * (1.0 + 1.2 * half)), record);
+  const RunRecord second = record_with(20.0 * (1.0 + 1.2 * half));
+  compare_records(record_with(20.0), {&second, 1}, record);
   EXPECT_GT(record.comparisons[0].time.low, 1.0);
   EXPECT_EQ(record.comparisons[0].verdict, EffectVerdict::undecided);
 }

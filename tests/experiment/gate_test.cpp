@@ -62,7 +62,7 @@ TEST(Gate, WhatItLetsPassIsNoSlowdown) {
   const RunRecord baseline = record_of_processes({20.0}, 1), now = record_of_processes({20.3}, 101);
   ComparisonRecord compared = test::blank_comparison();
   compared.margin = 0.016;
-  compare_records(baseline, now, compared);
+  compare_records(baseline, {&now, 1}, compared);
   ASSERT_EQ(compared.comparisons[0].verdict, EffectVerdict::slower) << "of compare: an interval above zero";
   ASSERT_EQ(compared.comparisons[0].process_ratios.size(), 8u);
   for (const double ratio : compared.comparisons[0].process_ratios) EXPECT_NEAR(ratio, 1.015, 0.02);

@@ -233,6 +233,102 @@ TEST(Account, OtherWorkIsNamed) {
   EXPECT_FALSE(has_part(account, "clock"));  // of one operation it says nothing of the other
 }
 
+// A network of two operations: the first is called three times.
+RunRecord network_of(Nanoseconds first, Nanoseconds second, Hertz clock) {
+  RunRecord record = test::record_of({test::entry_of("add:count=1024", {measured(first, clock)}),
+                                      test::entry_of("relu:count=2048", {measured(second, clock)})});
+  record.device.name = "NVIDIA H200";
+  record.entries[0].layers = {"l0", "l1", "l2"};
+  record.entries[0].count = 3;
+  record.entries[1].layers = {"head"};
+  return record;
+}
+
+TEST(TotalAccount, SaysWhichOperationsMakeUpTheChange) {
+  const Hertz clock = megahertz(1000);
+  const std::vector<Account> accounts = account_for(network_of(microseconds(100), microseconds(200), clock),
+                                                    network_of(microseconds(130), microseconds(210), clock));
+  const AccountTotal total = total_of(accounts).value();
+  EXPECT_EQ(total.calls, 4);
+  EXPECT_NEAR(total.first.median.value(), 500e3, 1.0);
+  EXPECT_NEAR(total.second.median.value(), 600e3, 1.0);
+  EXPECT_NEAR(total.time.ratio, 1.2, 1e-6);
+  EXPECT_NEAR(change_of_all(accounts[0]).value(), 90e3, 1.0);
+  EXPECT_TRUE(total.is_changed());
+  EXPECT_FALSE(total.is_explained());
+  const std::vector<std::string> sentences = conclusions_of(accounts);
+  EXPECT_THAT(sentences.at(0),
+              AllOf(HasSubstr("All 4 calls: +20.0 % in time"), HasSubstr("500 µs, then 600 µs"),
+                    HasSubstr("Of the change: l0 ×3 90 %, head 10 %.")));
+  EXPECT_THAT(sentences.at(1), HasSubstr("stays unexplained"));
+  EXPECT_FALSE(total_of({accounts[0]}));
+}
+
+TEST(TotalAccount, AddsUpWhatEachCauseDoes) {
+  const Hertz fast = megahertz(1000), slow = megahertz(800);
+  RunRecord first = network_of(time_at(fast), 2.0 * time_at(fast), fast),
+            second = network_of(time_at(slow), 2.0 * time_at(slow), slow);
+  for (RunRecord* record : {&first, &second}) {
+    // The fit of a call twice as long has the same share.
+    record->entries[1].result.measurements[0].at_reference_clock->clock_share =
+        record->entries[0].result.measurements[0].at_reference_clock->clock_share;
+  }
+  second.entries[0].result.algorithm = "engine 2";
+  second.device.properties = {{"driver", "580.2"}};
+  const AccountTotal total = total_of(account_for(first, second)).value();
+  const auto found = [&](const std::string& name) {
+    return std::ranges::find(total.parts, name, &TotalPart::name);
+  };
+  ASSERT_NE(found("clock"), total.parts.end());
+  EXPECT_EQ(found("clock")->operations, 2u);
+  EXPECT_EQ(found("clock")->second, "800 MHz");
+  EXPECT_NEAR(found("clock")->ratio->ratio, 1.15, 0.03);
+  EXPECT_EQ(found("engine")->operations, 1u);
+  EXPECT_FALSE(found("engine")->ratio);
+  // 3 calls of 100 us that take 15 us longer each.
+  EXPECT_NEAR(found("engine")->change.value(), 45e3, 10.0);
+  EXPECT_TRUE(total.is_explained());
+  double sum = std::log(total.rest.ratio);
+  for (const TotalPart& part : total.parts) sum += part.ratio ? std::log(part.ratio->ratio) : 0.0;
+  EXPECT_NEAR(sum, std::log(total.time.ratio), 1e-9);
+  const std::string causes = conclusions_of(account_for(first, second)).at(1);
+  EXPECT_THAT(causes, AllOf(HasSubstr("clock accounts for +1"), HasSubstr("(1000 MHz, then 800 MHz)"),
+                            HasSubstr("Also different: driver (none, then 580.2)"),
+                            HasSubstr("in 1 of 2 operations, 60 % of the change")));
+}
+
+TEST(TotalAccount, PowerAndHeatActByTheClock) {
+  const Hertz fast = megahertz(1000), slow = megahertz(800);
+  RunRecord first = record_with({measured(time_at(fast), fast)}),
+            second = record_with({measured(time_at(slow), slow)});
+  const auto feel = [](RunRecord& record, double watts, double celsius) {
+    for (Round& round : record.entries[0].result.measurements[0].rounds) {
+      round.sensors.emplace().power = Watts(watts);
+      round.sensors->temperature = Celsius(celsius);
+    }
+  };
+  feel(first, 400, 45);
+  feel(second, 698, 71);
+  const Account account = only_account(first, second);
+  EXPECT_EQ(part(account, "power").second, "698 W");
+  EXPECT_EQ(part(account, "temperature").first, "45 °C");
+  EXPECT_THAT(conclusions_of({account}).front(), Not(HasSubstr("power")));
+  feel(second, 405, 47);  // as within one run
+  EXPECT_FALSE(has_part(only_account(first, second), "power"));
+  EXPECT_FALSE(has_part(only_account(first, second), "temperature"));
+}
+
+TEST(TotalAccount, CallsWithoutAPartnerAreCounted) {
+  const Hertz clock = megahertz(1000);
+  RunRecord first = network_of(microseconds(100), microseconds(200), clock), second = first;
+  second.entries[0].count = 2;
+  second.entries[0].layers.resize(2);
+  const std::vector<Account> accounts = account_for(first, second);
+  EXPECT_EQ(accounts[0].count, 2);
+  EXPECT_THAT(notes_on_left_out(first, second, accounts),
+              testing::ElementsAre(HasSubstr("1 of 4 calls of the first record have no partner")));
+}
+
 TEST(Account, NothingInCommonIsRefused) {
   EXPECT_THROW(account_for(RunRecord(), record_with({measured(microseconds(1), megahertz(1000))})),
                UsageError);

@@ -131,6 +131,18 @@ TEST(ProfilerTrace, ListsKernelsOfNoOperatorAndOfOtherLibraries) {
   EXPECT_EQ(model.recorded_gpu_time, Nanoseconds(9000));
 }
 
+// A whole file shows that an operator launched nothing; of one that ends early nobody knows.
+TEST(ProfilerTrace, WhatLaunchedNothingTookNoTimeOnTheGpu) {
+  const std::string other = event("cpu_op", "other::one", R"("ts":200,"dur":10)", R"("External id":1)");
+  const std::vector<std::string> events = {kSum, kLaunch, kKernel, other};
+  const Model whole = import(events);
+  ASSERT_THAT(whole.untimed, SizeIs(1));
+  EXPECT_EQ(whole.untimed[0].recorded_time, Nanoseconds(0));
+  const Model part = import_profiler_trace(trace_of(events), "t.json", true);
+  ASSERT_THAT(part.untimed, SizeIs(1));
+  EXPECT_EQ(part.untimed[0].recorded_time, std::nullopt);
+}
+
 TEST(ProfilerTrace, OfACpuGivesOperationsAndSaysSo) {
   const Model model = import({kSum});
   EXPECT_EQ(model.layers.size(), 1u);

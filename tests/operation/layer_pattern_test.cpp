@@ -72,6 +72,19 @@ TEST(LayerPattern, RecordedTimesAreOfWhatIsLeft) {
   EXPECT_EQ(model.recorded_gpu_time, microseconds(10));
 }
 
+// A sum without one of its parts would be taken for the whole.
+TEST(LayerPattern, ATimeThatIsNotKnownLeavesNoneOfTheRest) {
+  Model model = network();
+  for (Layer& layer : model.layers) layer.recorded_time = microseconds(10);
+  model.untimed = {{"aten::conv_tbc", 1, "not in the file", std::nullopt},
+                   {"aten::sort", 1, "it launched nothing", Nanoseconds(0)}};
+  model.recorded_gpu_time = microseconds(30);
+  EXPECT_EQ(kept(model, "relu|sort").recorded_gpu_time, microseconds(10));
+  EXPECT_EQ(kept(model, "relu|conv_tbc").recorded_gpu_time, std::nullopt);
+  model.layers[1].recorded_time.reset();
+  EXPECT_EQ(kept(model, "relu|sort").recorded_gpu_time, std::nullopt);
+}
+
 TEST(LayerPattern, AWrongOneIsExplainedInPlainWords) {
   const std::pair<const char*, const char*> kWrong[] = {
       {"(conv", "a parenthesis is not closed"}, {"[a-", "--only"},

@@ -72,6 +72,59 @@ void expect_width(const ComparisonRecord& record, std::size_t width) {
   }
 }
 
+// Three files of one operation: the second as fast as the first, the third slower, with another driver.
+ComparisonRecord three_files() {
+  ComparisonRecord record = comparison_record({"monday.json", "tuesday.json", "wed nesday.json"});
+  record.processes_asked = 0;
+  record.measured = {"2026-11-23T08:00:00Z", "2026-11-24T08:00:30Z", "2026-11-25T08:01:00Z"};
+  record.comparisons = {comparison_of("add:count=8", "add:count=8", 1.0, 0.001, EffectVerdict::same),
+                        comparison_of("add:count=8", "add:count=8", 1.05, 0.001, EffectVerdict::slower)};
+  record.comparisons[1].alternative = 2;
+  record.differences = {{"driver", "570.1", "580.2", true, {}, 2},
+                        {"seed", "1", "2", false, {}, 1},
+                        {"seed", "1", "2", false, {}, 2}};
+  return record;
+}
+
+TEST(ComparisonTable, OfSeveralFilesEachHasARowAgainstTheFirst) {
+  const std::string table = comparison_table(three_files(), {.width = 120});
+  EXPECT_THAT(table, HasSubstr("- driver: 570.1, then 580.2 in wed nesday.json\n"));
+  EXPECT_THAT(table, HasSubstr("- seed: 1, then 2 in tuesday.json, wed nesday.json\n"));
+  EXPECT_THAT(table, HasSubstr("**wed nesday.json is slower than monday.json**: +5.0"));
+  EXPECT_THAT(table, HasSubstr("jitterscope explain monday.json 'wed nesday.json'\n"));
+  EXPECT_THAT(table, HasSubstr("| monday.json     | 2026-11-23 08:00 |"));
+  EXPECT_THAT(table, HasSubstr("| wed nesday.json | 2026-11-25 08:01 |"));
+  expect_width(three_files(), 80);
+}
+
+TEST(ComparisonTable, OfSeveralFilesOfANetworkTheTotalsStandAboveAColumnForEach) {
+  ComparisonRecord record = three_files();
+  for (Comparison& each : record.comparisons) {
+    each.layers = {"conv1"};
+    each.count = 2;
+    TotalComparison total{.alternative = each.alternative, .first = time_of(40), .time = each.time};
+    total.second = time_of(40.0 * each.time.ratio);
+    total.verdict = each.verdict;
+    record.totals.push_back(total);
+  }
+  const std::string table = comparison_table(record, {.width = 80});
+  EXPECT_THAT(table, HasSubstr("| all together | measured         |"));
+  EXPECT_THAT(table, HasSubstr("| C            | 2026-11-25 08:01 | 42.00 µs ± 0.1 % |"));
+  EXPECT_THAT(table, HasSubstr("| layer | × |        A |        B |        C |\n"));
+  EXPECT_THAT(table, HasSubstr("| conv1 | 2 | 20.00 µs | 20.00 µs | 21.00 µs |\n"));
+}
+
+TEST(ComparisonTable, OnlyFilesAreExplained) {
+  EXPECT_THAT(comparison_table(one_pair(), {.width = 120}), Not(HasSubstr("jitterscope explain")));
+  ComparisonRecord files = one_pair();
+  files.processes_asked = 0;
+  files.measured = {"", ""};
+  files.alternatives = {"a.json", "b.json"};
+  EXPECT_THAT(
+      comparison_table(files, {.width = 120}),
+      HasSubstr("Why, operation by operation and cause by cause: jitterscope explain a.json b.json\n"));
+}
+
 ComparisonRecord batch_study() {
   ComparisonRecord record = comparison_record({"×1", "×8"});
   record.study = ComparedStudy{"batch", "How large a batch pays?", {"**×8 is faster.**", "Take it."}};

@@ -1,3 +1,4 @@
+#include "commands/compare/record.hpp"
 #include "commands/run/files.hpp"
 
 #include <gtest/gtest.h>
@@ -55,6 +56,32 @@ TEST(Csv, RoundsBeforeTheSettledPartAreMarked) {
   EXPECT_NE(text.find("warm,sustained,normal,0,saturated,events,2,0,0.000204,1716000000,0.2,1\r\n"),
             std::string::npos);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 3 * 30);
+}
+
+TEST(Csv, AComparisonHasARowForEachRatio) {
+  ComparisonRecord record;
+  record.alternatives = {"a.json", "b,c.json"};
+  const auto time = [](double microseconds_) {
+    const Nanoseconds median = microseconds(microseconds_);
+    return TimeEstimate{median, median, median, 10};
+  };
+  Comparison comparison{.layers = {"conv1", "conv2"}, .count = 2};
+  comparison.first.time = time(10);
+  comparison.first.subject = comparison.second.subject = Operation::parse("add:count=8");
+  comparison.second.time = time(15);
+  comparison.time = {1.5, 1.25, 1.75};
+  comparison.verdict = statistics::EffectVerdict::slower;
+  Comparison failed = comparison;
+  failed.failure = "out of memory";
+  record.comparisons = {comparison, failed};
+  record.totals = {{.first = time(20), .second = time(30), .time = {1.5, 1.25, 1.75}}};
+  EXPECT_EQ(
+      summary_csv(record),
+      "operation,layer,calls,cache,load,first,alternative,first_seconds,seconds,ratio,ratio_low,ratio_high,"
+      "verdict,processes,failure\r\n"
+      "all,,,warm,burst,a.json,\"b,c.json\",0.00002,0.00003,1.5,1.25,1.75,undecided,0,\r\n"
+      "add:count=8,conv1;conv2,2,warm,burst,a.json,\"b,c.json\",0.00001,0.000015,1.5,1.25,1.75,slower,0,\r\n"
+      "add:count=8,conv1;conv2,2,,,a.json,\"b,c.json\",,,,,,,,out of memory\r\n");
 }
 
 }  // namespace

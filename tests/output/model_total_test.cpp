@@ -115,6 +115,43 @@ TEST(ModelTotal, EachRowOfTheSummaryHasItsPartOfIt) {
   EXPECT_NEAR(document.at("summary")[0].at("all_calls_seconds").get<double>(), 40e-6, 1e-12);
 }
 
+// Two layers of 1e10 FLOP: 2 calls of 20 us and one of 30 us, where 795 TFLOP/s is the ceiling.
+TEST(WhereToWorkSection, BeginsWithWhatToWorkOn) {
+  RunRecord record = test::sample_model();
+  record.entries.resize(2);
+  const std::string table = run_table(record);
+  // 30 of 70 us; 1e10 / 30 us is 333 TFLOP/s, 41.9 % of the ceiling: 0.4286 * 0.5807 is 25 %.
+  EXPECT_THAT(table, HasSubstr("**Work on: convolutions 1x1 of layer2 (43 % of the time, at 42 % of their "
+                               "ceiling:\nat most 25 % to gain)**\n"));
+  // 1e10 / 20 us is 500 TFLOP/s, 62.9 %: 0.5714 * 0.3711 is 21 %.
+  EXPECT_THAT(table, HasSubstr("| convolutions 3x3 of layer1 |     2 |  57 % |       63 % |       21 % |\n"));
+  for (Result& result : results_of(record)) result.flops *= 1.55;
+  // 97.5 % and 65 %: only fusion helps the first.
+  EXPECT_THAT(run_table(record), HasSubstr("only by fusion"));
+}
+
+TEST(WhereToWorkSection, IsInTheRecordAndInItsRows) {
+  RunRecord record = test::sample_model();
+  record.entries.resize(2);
+  for (Result& result : results_of(record)) result.measurements.resize(1);
+  const Json document = Json::parse(write_record(record));
+  const Json& where = document.at("where_to_work");
+  EXPECT_EQ(where.at("cache"), "warm");
+  ASSERT_EQ(where.at("kinds").size(), 1u);
+  EXPECT_EQ(where.at("kinds")[0].at("name"), "convolutions");
+  EXPECT_EQ(where.at("kinds")[0].at("calls"), 3);
+  EXPECT_EQ(where.at("kinds")[0].at("results"), (Json{0, 1}));
+  // 40 us at 1e10 / 20 us / 795e12, and 30 us at 1e10 / 30 us / 795e12.
+  const double first = 40.0 / 70.0 * (1.0 - 500.0 / 795.0), second = 30.0 / 70.0 * (1.0 - 333.333333 / 795.0);
+  EXPECT_NEAR(where.at("kinds")[0].at("could_save").get<double>(), first + second, 1e-5);
+  EXPECT_NEAR(document.at("summary")[0].at("could_save").get<double>(), first, 1e-5);
+  EXPECT_NEAR(document.at("summary")[1].at("could_save").get<double>(), second, 1e-5);
+  record.ceilings = {};
+  const Json unknown = Json::parse(write_record(record));
+  EXPECT_FALSE(unknown.at("where_to_work").at("kinds")[0].contains("could_save"));
+  EXPECT_FALSE(unknown.at("summary")[0].contains("could_save"));
+}
+
 // A time of the smaller part of a file would be taken for one of the file.
 TEST(ModelTotal, NothingIsQuotedOfAFileOfWhichMostIsNotTimed) {
   RunRecord record = called_twelve_times();

@@ -98,6 +98,63 @@ ComparedSide with_rounds(ComparedSide side, int rounds) {
   return side;
 }
 
+// Three files of a network of two layers.
+ComparisonRecord three_files() {
+  ComparisonRecord record = record_of({"week/monday.json", "week/tuesday.json.gz", "old/wednesday.json"}, {});
+  record.measured = {"2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z", "2026-11-25T08:00:00Z"};
+  for (const std::size_t alternative : {1u, 2u}) {
+    const double slower = alternative == 1 ? 1.0 : 1.5;
+    record.comparisons.push_back(
+        compared(side_of("add:count=8", 10), side_of("add:count=8", 10 * slower), alternative));
+    record.comparisons.push_back(
+        compared(side_of("relu:count=8", 30), side_of("relu:count=8", 30), alternative));
+    TotalComparison total{.alternative = alternative};
+    total.first = side_of("spin:ns=1", 40).time;
+    total.second = side_of("spin:ns=1", 30 + 10 * slower).time;
+    total.time = {total.second.median / total.first.median, 0.9, 1.2};
+    record.totals.push_back(total);
+  }
+  for (Comparison& each : record.comparisons)
+    each.layers = {std::string(operation_of(each.first.subject)->kind())};
+  record.differences = {{"driver", "570.1", "580.2", true, {}, 2}};
+  return record;
+}
+
+TEST(JointPlots, FilesOfANetworkAreSmallMultiples) {
+  const Plot plot = plots_of(three_files()).at(0);
+  ASSERT_EQ(plot.id, "records");
+  EXPECT_EQ(plot.title, "3 records: monday, tuesday, wednesday (unlike in driver)");
+  const Json& views = plot.spec.at("vconcat");
+  ASSERT_EQ(views.size(), 3u);
+  EXPECT_EQ(views[0].at("title"), "all layers");
+  EXPECT_EQ(views[1].at("title"), "add") << "what changes the total most";
+  const Json& total = views[0].at("data").at("values");
+  ASSERT_EQ(total.size(), 3u);
+  EXPECT_EQ(total[0].at("record"), "monday");
+  EXPECT_DOUBLE_EQ(total[0].at("time").get<double>(), 40.0);
+  EXPECT_EQ(total[2].at("record"), "wednesday");
+  EXPECT_DOUBLE_EQ(total[2].at("time").get<double>(), 45.0);
+  EXPECT_DOUBLE_EQ(views[1].at("data").at("values")[2].at("high").get<double>(), 15.15);
+  EXPECT_THAT(plot.caption, HasSubstr("What differs: driver (wednesday: 570.1, then 580.2)."));
+  EXPECT_THAT(plots_in(plots_of(three_files())), ElementsAre("records", "effects"));
+}
+
+TEST(JointPlots, FilesOfOneOperationArePointsInOneView) {
+  ComparisonRecord record = three_files();
+  record.totals.clear();
+  std::erase_if(record.comparisons, [](const Comparison& each) { return each.layers.front() == "relu"; });
+  for (Comparison& each : record.comparisons) each.layers.clear();
+  record.alternatives[2] = "old/monday.json";  // the names alone do not tell them apart
+  const Plot plot = plots_of(record).at(0);
+  EXPECT_EQ(rows_of(plot, "times_1").size(), 3u);
+  EXPECT_THAT(plot.table.at(1).cells,
+              ElementsAre("week/monday.json", "week/tuesday.json.gz", "old/monday.json"));
+  EXPECT_THAT(plot.table.at(4).cells,
+              ElementsAre(HasSubstr("10.00 µs"), HasSubstr("10.00 µs"), HasSubstr("15.00 µs")));
+  record.measured.clear();  // trials side by side
+  EXPECT_THAT(plots_in(plots_of(record)), ElementsAre("effects"));
+}
+
 TEST(ComparisonPlots, BothSidesAreDistributedOverOneAxis) {
   ComparisonRecord record = record_of(
       {"warm", "cold"},

@@ -58,7 +58,7 @@ struct CompareFlags {
   std::vector<std::string> targets, vary;
   MeasureFlags measure;
   PageFlags page;
-  std::string provider = "auto", only, json, margin = "1%", fail_if;
+  std::string provider = "auto", only, json, csv, margin = "1%", fail_if;
   std::int64_t processes = 8;
   bool verify = false, dry_run = false;
 };
@@ -71,6 +71,7 @@ constexpr const char* kCompareExamples = R"(Examples:
   jitterscope compare linear:n=256,in=1024,out=1024 --vary dtype=f32,tf32,bf16,f16 --verify
   jitterscope compare resnet18:layout=nchw resnet18:layout=nhwc --processes 5
   jitterscope compare monday.json tuesday.json
+  jitterscope compare monday.json tuesday.json wednesday.json --plot week.svg --csv week.csv
   jitterscope compare softmax:rows=4096,columns=1024 softmax:rows=1024,columns=4096 --fail-if slower
 
 Exit codes: 0 done, 1 --fail-if and what it names was shown or --verify found a wrong result, 2 usage, 3 device or library missing,
@@ -87,7 +88,7 @@ class CompareCommand {
   void run() {
     check_flags();
     record_.margin = read_margin(flags_.margin);
-    files_.emplace(flags_.json, flags_.report);
+    files_.emplace(flags_.json, flags_.report, flags_.csv);
     record_.environment = read_environment(invocation_.command_line);
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (are_records(flags_.targets)) {
@@ -115,19 +116,18 @@ class CompareCommand {
   }
 
   void compare_files() {
-    if (flags_.targets.size() != 2) throw UsageError("records are compared in pairs: name two files");
+    if (flags_.targets.size() < 2)
+      throw UsageError("a record is compared with others: name two files or more, the first one first");
     if (!flags_.vary.empty()) throw UsageError("--vary: what is recorded cannot be varied any more");
     if (flags_.verify) throw UsageError("--verify: what is recorded cannot be verified any more");
     refuse_typed_flags(
         command_, invocation_,
-        {"--margin", "--fail-if", "--json", "--html", "--plot", "--top", "--findings", "--details"},
-        "two records are compared as they were measured, and nothing is measured anew; leave it out, "
+        {"--margin", "--fail-if", "--json", "--csv", "--html", "--plot", "--top", "--findings", "--details"},
+        "records are compared as they were measured, and nothing is measured anew; leave it out, "
         "or name operations or models in place of records");
-    record_.alternatives = flags_.targets;
-    record_.title = flags_.targets[0] + " and " + flags_.targets[1];
-    const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
-    record_.device = second.device;
-    compare_records(first, second, record_);
+    std::vector<RunRecord> records;
+    for (const std::string& file : flags_.targets) records.push_back(read_run_file(file));
+    compare_files_of(records, flags_.targets, record_);
   }
 
   void compare_python() {
@@ -245,12 +245,12 @@ class CompareCommand {
 
 void add_compare_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* command = app.add_subcommand(
-      "compare", "say which is faster: operations, models, variants of one, or two records");
+  CLI::App* command =
+      app.add_subcommand("compare", "say which is faster: operations, models, variants of one, or records");
   command
       ->add_option("targets", flags->targets,
                    "two or more operations or models, the others against the first; one with --vary; or two "
-                   "files that --json wrote")
+                   "or more files that --json wrote")
       ->required();
   command
       ->add_option(
@@ -275,6 +275,8 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--only", flags->only,
                       "compare the layers in whose name or operation this regular expression is found");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  command->add_option("--csv", flags->csv,
+                      "write a row for each ratio to PATH or - (stdout): both times, the ratio, the verdict");
   flags->report.add_to(*command);
   flags->page.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");

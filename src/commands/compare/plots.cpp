@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "commands/compare/record.hpp"
 #include "output/cells.hpp"
@@ -10,9 +13,15 @@
 #include "report/drawing.hpp"
 #include "statistics/statistics.hpp"
 
-// Plots effects with intervals, margin, verdicts and each process' ratio; rates of launches; rounds.
+// Plots effects with intervals, margin, verdicts and each process' ratio; rates of launches; rounds; the
+// times of several records.
 
 namespace jitterscope::report {
+
+/// Plots the times of files that were compared, a row for each, and a view for each operation. Returns
+/// nullopt for other comparisons.
+std::optional<Plot> joint_plot(const ComparisonRecord& record);
+
 namespace {
 
 constexpr std::size_t kMostRows = 80;
@@ -240,7 +249,8 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
 
 std::vector<Plot> plots_of(const ComparisonRecord& record) {
   std::vector<Plot> plots;
-  for (auto& plot : {effects_plot(record), rates_plot(record), compared_distribution_plot(record)}) {
+  for (auto& plot :
+       {joint_plot(record), effects_plot(record), rates_plot(record), compared_distribution_plot(record)}) {
     if (plot) plots.push_back(*plot);
   }
   return plots;
@@ -424,6 +434,179 @@ std::optional<Plot> compared_distribution_plot(const ComparisonRecord& record) {
               .caption = std::move(caption),
               .spec = stacked_plots(drawn.views()),
               .table = drawn.table()};
+}
+
+// Below: the times of several files: one operation, or the total of a network above the layers that changed.
+
+namespace {
+
+constexpr std::size_t kMostOfNetwork = 8;  // layers below the total
+
+// Returns the files' names without folders and endings if they differ in them, else as they were typed.
+std::vector<std::string> file_labels(const ComparisonRecord& record) {
+  std::vector<std::string> labels;
+  for (const std::string& file : record.alternatives) {
+    std::string name = std::filesystem::path(file).filename().string();
+    name = name.substr(0, name.find(".json"));
+    labels.push_back(name.empty() ? file : name);
+  }
+  const std::set<std::string> different(labels.begin(), labels.end());
+  if (different.size() < labels.size()) labels = record.alternatives;
+  std::vector<std::string> apart;
+  for (const std::string& label : labels) apart.push_back(name_apart(label, apart));
+  return apart;
+}
+
+struct JointRow {
+  std::size_t alternative;
+  std::string conditions;
+  TimeEstimate time;
+  std::string change;  // against the first record; empty for itself
+};
+struct JointView {
+  std::string title;
+  std::vector<JointRow> rows;
+};
+
+// Puts the first record's row before those of the others, once for each of the conditions.
+void add_rows(JointView& view, std::size_t alternative, const std::string& conditions,
+              const TimeEstimate& first, const TimeEstimate& second, const RatioEstimate& ratio) {
+  const bool is_known = std::ranges::any_of(
+      view.rows, [&](const JointRow& row) { return row.alternative == 0 && row.conditions == conditions; });
+  if (!is_known) view.rows.push_back({0, conditions, first, {}});
+  view.rows.push_back({alternative, conditions, second, change_with_interval(ratio)});
+}
+
+std::vector<JointView> joint_views(const ComparisonRecord& record) {
+  std::vector<JointView> views;
+  const auto view_of = [&](const std::string& title) -> JointView& {
+    const auto known = std::ranges::find(views, title, &JointView::title);
+    return known == views.end() ? views.emplace_back(JointView{title, {}}) : *known;
+  };
+  for (const TotalComparison& total : record.totals) {
+    add_rows(view_of(is_whole(record, total) ? "all layers" : "layers in common"), total.alternative,
+             fmt::format("{} {}", to_string(total.cache), to_string(total.load)), total.first, total.second,
+             total.time);
+  }
+  const std::size_t most = record.totals.empty() ? kMostRows : views.size() + kMostOfNetwork;
+  const std::vector<const Comparison*> rows = rows_of_layers(record);
+  const std::vector<std::string> labels = row_labels(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool is_there = std::ranges::find(views, labels[i], &JointView::title) != views.end();
+    if (is_wrong(*rows[i]) || (!is_there && views.size() >= most)) continue;
+    add_rows(view_of(labels[i]), rows[i]->alternative, cache_and_load(rows[i]->first.conditions),
+             rows[i]->first.time, rows[i]->second.time, rows[i]->time);
+  }
+  return views;
+}
+
+// Names what differs from record to record: "driver (b: 570.1, then 580.2)".
+std::string what_differs(const ComparisonRecord& record, const std::vector<std::string>& labels) {
+  constexpr std::size_t kShown = 6;
+  std::vector<std::string> parts;
+  for (const RecordDifference& each : record.differences) {
+    if (!each.may_explain) continue;
+    const auto value = [](const std::string& text) { return text.empty() ? "none" : one_line(text); };
+    add_once(parts, fmt::format("{} ({}{}, then {})", one_line(each.name),
+                                labels.size() > 2 ? labels[each.alternative] + ": " : "", value(each.first),
+                                value(each.second)));
+  }
+  if (parts.empty()) return {};
+  const std::size_t more = parts.size() - std::min(parts.size(), kShown);
+  parts.resize(parts.size() - more);
+  return " What differs: " + joined(parts, "; ") + (more > 0 ? fmt::format("; and {} more.", more) : ".");
+}
+
+// Returns " (unlike in driver and clock)": a picture has no caption.
+std::string unlike_words(const ComparisonRecord& record) {
+  constexpr std::size_t kShown = 5;
+  std::vector<std::string> names;
+  for (const RecordDifference& each : record.differences) {
+    if (each.may_explain) add_once(names, one_line(each.name));
+  }
+  if (names.empty()) return {};
+  if (names.size() > kShown) names.resize(kShown), names.emplace_back("more");
+  return " (unlike in " + joined(names) + ")";
+}
+
+Json joint_view_json(const JointView& view, const std::vector<std::string>& labels,
+                     const std::vector<std::string>& conditions, const ComparisonRecord& record, int width) {
+  Nanoseconds slowest(0);
+  for (const JointRow& row : view.rows) slowest = std::max(slowest, row.time.median);
+  const TimeUnit unit = unit_for(slowest);
+  Json rows = Json::array();
+  for (const JointRow& row : view.rows) {
+    const bool known = has_interval(row.time);
+    rows.push_back(Json{{"record", labels[row.alternative]},
+                        {"file", one_line(record.alternatives[row.alternative])},
+                        {"measured", one_line(record.measured[row.alternative])},
+                        {"conditions", row.conditions},
+                        {"time", unit.of(row.time.median)},
+                        {"low", unit.of(known ? row.time.low : row.time.median)},
+                        {"high", unit.of(known ? row.time.high : row.time.median)},
+                        {"shown", estimate_text(row.time)},
+                        {"change", row.change.empty() ? "the first" : row.change}});
+  }
+  const Json y = names_axis("record", labels, kLongestName);
+  const Json offset = parsed(R"({"field": "conditions", "sort": null})");
+  const Json color = series_color("conditions", conditions);
+  Json x = quantity("time", unit.axis("time"), not_from_zero());
+  Json intervals{{"name", "intervals"},
+                 {"mark", {{"type", "rule"}, {"size", 3}, {"opacity", 0.5}}},
+                 {"encoding", intervals_in_rows(y, offset, color)}};
+  Json points{{"name", "times"},
+              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
+              {"encoding",
+               {{"y", y},
+                {"yOffset", offset},
+                {"x", std::move(x)},
+                {"color", color},
+                {"tooltip", tooltip({{"file", "record"},
+                                     {"measured", "measured"},
+                                     {"conditions", "conditions"},
+                                     {"shown", "time"},
+                                     {"change", "against the first"}})}}}};
+  const auto lanes = static_cast<int>(conditions.size());
+  return Json{{"title", view.title},
+              {"width", width},
+              {"height", height_of(labels, std::max(16, 11 * lanes))},
+              {"data", data_of(rows)},
+              {"layer", {intervals, points}}};
+}
+
+}  // namespace
+
+std::optional<Plot> joint_plot(const ComparisonRecord& record) {
+  if (!is_of_files(record) || has_unlike_amounts(record)) return std::nullopt;
+  const std::vector<JointView> views = joint_views(record);
+  if (views.empty()) return std::nullopt;
+  const std::vector<std::string> labels = file_labels(record);
+  std::vector<std::string> conditions;
+  TableColumn operations = text_column("of"), records = text_column("record"),
+              measured = text_column("measured"), states = text_column("conditions"),
+              times = number_column("time"), changes = number_column("against the first");
+  for (const JointView& view : views) {
+    for (const JointRow& row : view.rows) {
+      add_once(conditions, row.conditions);
+      operations.cells.push_back(view.title);
+      records.cells.push_back(labels[row.alternative]);
+      measured.cells.push_back(one_line(record.measured[row.alternative]));
+      states.cells.push_back(row.conditions);
+      times.cells.push_back(estimate_text(row.time));
+      changes.cells.push_back(row.change);
+    }
+  }
+  Json drawn = Json::array();
+  for (const JointView& view : views)
+    drawn.push_back(joint_view_json(view, labels, conditions, record, width_beside(labels, kLongestName)));
+  std::string caption =
+      "Points: medians of each record, with 95 % intervals as bars; axes do not begin at 0.";
+  if (!record.totals.empty()) caption += " Below the total: the layers that change it most.";
+  return Plot{.id = "records",
+              .title = fmt::format("{} records: {}{}", labels.size(), joined(labels), unlike_words(record)),
+              .caption = caption + what_differs(record, labels),
+              .spec = stacked_plots(std::move(drawn)),
+              .table = {operations, records, measured, states, times, changes}};
 }
 
 }  // namespace jitterscope::report

@@ -14,6 +14,14 @@ namespace jitterscope {
 
 std::string write_record(const ComparisonRecord& record);
 std::string record_text(const ComparisonRecord& record, const ShownPage& shown);
+/// Writes RFC 4180 with a header line and a row for each ratio: of layers, operations and totals.
+std::string summary_csv(const ComparisonRecord& record);
+
+/// Compares the records that these files hold, each with the first, and fills title, names and times. Throws
+/// UsageError if one of them has nothing in common with the first.
+void compare_files_of(const std::vector<RunRecord>& records, const std::vector<std::string>& files,
+                      ComparisonRecord& compared);
+
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, ComparisonRecord& record);
 

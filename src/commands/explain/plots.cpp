@@ -27,8 +27,9 @@ namespace jitterscope::report {
 /// study did not get that far, or if its record is older.
 std::optional<Plot> best_to_observed_plot(const explain::Explanation& study);
 
-/// Plots from the first record's time to the second's.
+/// Plots from the first record's time to the second's: of one call, and of all calls.
 Plot account_plot(const explain::Account& account);
+Plot total_plot(const explain::AccountTotal& total, bool is_of_trace);
 
 // Below: a waterfall between levels of a time, where each part begins at the end of the one above.
 
@@ -36,7 +37,8 @@ Plot account_plot(const explain::Account& account);
 class Waterfall {
  public:
   /// `unit` must fit the largest level.
-  explicit Waterfall(TimeUnit unit) : unit_(std::move(unit)) {}
+  explicit Waterfall(TimeUnit unit, std::string of_what = "time of one launch")
+      : unit_(std::move(unit)), of_what_(std::move(of_what)) {}
 
   /// Adds a level at this time, with its own interval.
   void add_level(const std::string& name, const TimeEstimate& time);
@@ -63,6 +65,7 @@ class Waterfall {
                 const std::string& source);
 
   TimeUnit unit_;
+  std::string of_what_;
   std::vector<Row> rows_;
   Nanoseconds reached_;
 };
@@ -239,6 +242,8 @@ std::vector<Plot> plots_of(const ExplainRecord& record) {
       if (std::optional<Plot> plot = draw(*record.study)) plots.push_back(*std::move(plot));
     }
   }
+  if (const auto total = total_of(record.accounts))
+    plots.push_back(total_plot(*total, record.accounts.front().is_of_trace()));
   constexpr std::size_t kMostAccounts = 8;
   for (const Account* account : largest_change_first(record.accounts)) {
     if (plots.size() >= kMostAccounts) break;
@@ -343,24 +348,39 @@ std::optional<Plot> best_to_observed_plot(const Explanation& study) {
       .table = waterfall.table("by")};
 }
 
-Plot account_plot(const Account& account) {
-  const bool traced = account.is_of_trace();
-  Waterfall waterfall(unit_for(std::max(account.first.median, account.second.median)));
-  waterfall.add_level(traced ? "alone" : "first record", account.first);
-  for (const AccountedPart& part : account.parts) {
-    if (part.ratio && part.ratio->ratio != 1.0) waterfall.add_part(part.name, *part.ratio, part.source);
+namespace {
+
+// Both have a first and a second time, parts and a rest.
+template <class Accounted>
+Plot waterfall_between(const Accounted& account, const std::string& name, const std::string& of_what,
+                       bool is_of_trace) {
+  Waterfall waterfall(unit_for(std::max(account.first.median, account.second.median)), of_what);
+  waterfall.add_level(is_of_trace ? "alone" : "first record", account.first);
+  for (const auto& part : account.parts) {
+    std::string source;
+    if constexpr (requires { part.source; }) source = part.source;
+    if (part.ratio && part.ratio->ratio != 1.0) waterfall.add_part(part.name, *part.ratio, source);
   }
   waterfall.add_rest(account.rest, account.second.median);
-  waterfall.add_level(traced ? "in PyTorch" : "second record", account.second);
+  waterfall.add_level(is_of_trace ? "in PyTorch" : "second record", account.second);
   return Plot{
       .id = "account",
-      .title = (traced ? "Alone and in PyTorch: " : "From the first record to the second: ") +
-               explain::name_of(account),
+      .title = (is_of_trace ? "Alone and in PyTorch: " : "From the first record to the second: ") + name,
       .caption =
           "Each circumstance in which the two differ, and what it does to the time where that is known. Grey: what no part "
           "accounts for. Purple: 95 % intervals.",
       .spec = single_plot(waterfall.view()),
       .table = waterfall.table("how it is known")};
+}
+
+}  // namespace
+
+Plot account_plot(const Account& account) {
+  return waterfall_between(account, explain::name_of(account), "time of one launch", account.is_of_trace());
+}
+
+Plot total_plot(const AccountTotal& total, bool is_of_trace) {
+  return waterfall_between(total, fmt::format("all {} calls", total.calls), "time of all calls", is_of_trace);
 }
 
 namespace {
@@ -433,7 +453,7 @@ Json Waterfall::view() const {
   const Json scale{
       {"scale", {{"domain", {rounded(least - 0.04 * span), rounded(most + 0.24 * span)}}, {"nice", false}}}};
   const Json y = names_axis("part", names, kLongestPart);
-  const std::string title = unit_.axis("time of one launch");
+  const std::string title = unit_.axis(of_what_);
   const auto x = [&](std::string_view field) { return quantity(field, title, scale); };
   const Json tips = tooltip({{"part", "part"},
                              {"change", "change"},

@@ -1,6 +1,7 @@
 #include "commands/explain/record.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -202,7 +203,30 @@ void describe(Fields& fields, Described<Fields, explain::Account>& account) {
   fields("time_ratio", account.time);
   fields("parts", account.parts);
   fields("rest_ratio", account.rest);
+  fields.derived("change_seconds", in_seconds(explain::change_of_all(account)));
   fields.derived("explained", account.is_explained());
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::TotalPart>& part) {
+  fields("name", part.name);
+  fields("first", part.first);
+  fields("second", part.second);
+  fields("of", part.of);
+  fields("operations", part.operations);
+  fields.derived("change_seconds", in_seconds(part.change));
+  fields("time_ratio", part.ratio);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::AccountTotal>& total) {
+  fields("calls", total.calls);
+  fields("first", total.first);
+  fields("second", total.second);
+  fields("time_ratio", total.time);
+  fields("parts", total.parts);
+  fields("rest_ratio", total.rest);
+  fields.derived("explained", total.is_explained());
 }
 
 template <class Fields>
@@ -210,6 +234,10 @@ void describe_content(Fields& fields, Described<Fields, ExplainRecord>& record) 
   fields("conclusions", record.conclusions);
   fields("study", record.study);
   fields.where(record.calls != 1, "calls", record.calls);
+  if constexpr (Fields::kWrites) {
+    // Written for users of the file only: it follows from the accounts.
+    if (const auto total = explain::total_of(record.accounts)) fields("total", *total);
+  }
   fields("accounts", record.accounts);
   fields("notes", record.notes);
 }
@@ -494,6 +522,36 @@ const AccountedPart* part_named(const Account& account, const std::string& name)
   return found == account.parts.end() ? nullptr : &*found;
 }
 
+std::string signed_time(Nanoseconds change) {
+  return (change < Nanoseconds(0) ? "-" : "+") + time_text(Nanoseconds(std::abs(change.value())));
+}
+
+// Shows what each circumstance does to the time of all calls.
+std::string total_account(const explain::AccountTotal& total, std::size_t operations, std::size_t width) {
+  TableColumn parts{"all calls", Align::left, {}}, firsts{"first", Align::left, {}},
+      seconds{"second", Align::left, {}}, places{"in operations", Align::right, {}},
+      changes{"time", Align::right, {}};
+  const auto add = [&](const std::string& name, const std::string& first, const std::string& second,
+                       const std::string& place, const std::string& change) {
+    parts.cells.push_back(name);
+    firsts.cells.push_back(one_line(first));
+    seconds.cells.push_back(one_line(second));
+    places.cells.push_back(place);
+    changes.cells.push_back(change);
+  };
+  add("measured", time_text(total.first.median, total.first.precision()),
+      time_text(total.second.median, total.second.precision()), "", change_of(total.time));
+  for (const explain::TotalPart& part : total.parts) {
+    // The sentences above have the values of the operation that changed most.
+    const bool is_same = part.of.empty();
+    add(part.name, is_same ? part.first : "", is_same ? part.second : "",
+        part.operations == operations ? "all" : fmt::format("{} of {}", part.operations, operations),
+        change_or_open(part.ratio));
+  }
+  add("rest", "", "", "", change_of(total.rest));
+  return fitted_table({parts, firsts, seconds, places, changes}, width);
+}
+
 std::string several_accounts(const std::vector<Account>& accounts, const Page& page) {
   std::vector<const Account*> rows = explain::largest_change_first(accounts);
   const std::size_t all = rows.size();
@@ -502,21 +560,31 @@ std::string several_accounts(const std::vector<Account>& accounts, const Page& p
   // in the network.
   const bool is_of_trace = accounts.front().is_of_trace();
   TableColumn names{"operation", Align::left, {}},
-      firsts{is_of_trace ? "alone" : "first", Align::right, {}, 2},
-      seconds{is_of_trace ? "PyTorch" : "second", Align::right, {}, 2}, changes{"time", Align::right, {}},
+      firsts{is_of_trace ? "alone" : "first", Align::right, {}, 4},
+      seconds{is_of_trace ? "PyTorch" : "second", Align::right, {}, 4}, changes{"time", Align::right, {}},
+      adds{"adds", Align::right, {}, 2}, shares{"of the change", Align::right, {}},
       sources{is_of_trace ? "by its place" : "by the clock", Align::right, {}},
-      rests{"rest", Align::right, {}}, explained{"explained", Align::left, {}, 1};
+      rests{"rest", Align::right, {}, 1}, explained{"explained", Align::left, {}, 3};
+  const std::optional<explain::AccountTotal> total = explain::total_of(accounts);
+  const bool has_shares = total && total->is_changed();
   for (const Account* account : rows) {
     names.cells.push_back(one_line(explain::name_of(*account)));
     firsts.cells.push_back(time_text(account->first.median, account->first.precision()));
     seconds.cells.push_back(time_text(account->second.median, account->second.precision()));
     changes.cells.push_back(change_of(account->time));
+    const Nanoseconds change = explain::change_of_all(*account);
+    adds.cells.push_back(signed_time(change));
+    shares.cells.push_back(has_shares ? percent_text(change / total->change()) : "");
     const AccountedPart* source = part_named(*account, is_of_trace ? "network" : "clock");
     sources.cells.push_back(source && source->ratio ? change_of(*source->ratio) : std::string(kAbsent));
     rests.cells.push_back(change_of(account->rest));
     explained.cells.emplace_back(account->is_explained() ? "yes" : "no");
   }
-  std::string text = fitted_table({names, firsts, seconds, changes, sources, rests, explained}, page.width);
+  std::vector<TableColumn> columns = {names, firsts, seconds, changes, adds};
+  if (has_shares) columns.push_back(shares);
+  columns.insert(columns.end(), {sources, rests, explained});
+  std::string text = total ? total_account(*total, all, page.width) + '\n' : std::string();
+  text += fitted_table(std::move(columns), page.width);
   if (rows.size() < all) text += fmt::format("{} of {} operations; all: --top all.\n", rows.size(), all);
   return text;
 }

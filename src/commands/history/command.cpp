@@ -43,7 +43,7 @@ std::string first_time(const RunRecord& record) {
   ComparisonRecord beside_itself;
   beside_itself.title = record.title;
   beside_itself.alternatives = {record.title, record.title};
-  compare_records(record, record, beside_itself);
+  compare_records(record, {&record, 1}, beside_itself);
   const std::vector<GateCase> cases = gate_cases(beside_itself);
   const auto first = std::ranges::find_if(cases, [](const GateCase& each) { return each.failure.empty(); });
   if (first == cases.end()) return std::string(kAbsent);

@@ -48,7 +48,7 @@ ComparisonRecord compared(const RunRecord& first, const RunRecord& second, doubl
   record.margin = margin;
   record.title = second.title;
   record.alternatives = {"before", "now"};
-  compare_records(first, second, record, Judging::gate);
+  compare_records(first, {&second, 1}, record, Judging::gate);
   return record;
 }
 

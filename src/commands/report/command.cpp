@@ -1,8 +1,12 @@
 #include <memory>
 #include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "cli/invocation.hpp"
 #include "cli/python.hpp"
 #include "cli/targets.hpp"
@@ -22,8 +26,29 @@ constexpr const char* kReportExamples = R"(Examples:
   jitterscope report result.json -o result.html
   jitterscope report resnet18.json why.json --output monday.html
   jitterscope report result.json --plot result.svg
+  jitterscope report monday.json tuesday.json wednesday.json --plot week.svg
 
 Exit codes: 0 done, 2 a file is not there or is no record, 3 what draws is not there.)";
+
+// Returns the runs beside each other: one plot of them all, and what differs. nullopt if there are not
+// several runs, or if one of them has nothing in common with the first.
+std::optional<ReportSection> joint_section(const std::vector<AnyRecord>& records,
+                                           const std::vector<std::string>& files) {
+  std::vector<RunRecord> runs;
+  for (const AnyRecord& record : records) {
+    if (const auto* run = std::get_if<RunRecord>(&record)) runs.push_back(*run);
+  }
+  if (runs.size() < 2 || runs.size() < records.size()) return std::nullopt;
+  ComparisonRecord joint;
+  joint.environment = runs.back().environment;
+  joint.environment.command_line = "jitterscope compare " + joined(files, " ");
+  try {
+    compare_files_of(runs, files, joint);
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+  return report_section(joint);
+}
 
 // Reads all records before it writes anything.
 void report(const ReportCommandFlags& flags) {
@@ -31,9 +56,11 @@ void report(const ReportCommandFlags& flags) {
     throw UsageError("where shall it go? -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");
   }
   std::vector<ReportSection> sections;
-  for (const std::string& file : flags.files) {
-    sections.push_back(report_section(read_record(read_text(file), file == "-" ? "standard input" : file)));
-  }
+  std::vector<AnyRecord> records;
+  for (const std::string& file : flags.files)
+    records.push_back(read_record(read_text(file), file == "-" ? "standard input" : file));
+  if (auto joint = joint_section(records, flags.files)) sections.push_back(*std::move(joint));
+  for (const AnyRecord& record : records) sections.push_back(report_section(record));
   if (!flags.plot.empty()) {
     const PictureFormat format = picture_format(flags.plot);
     const std::string picture =
@@ -53,8 +80,10 @@ void add_report_command(CLI::App& app) {
   command->add_option(
       "-o,--output", flags->output,
       "write one page of them all to PATH or - (stdout): one file, to be opened without a network");
-  command->add_option("--plot", flags->plot,
-                      "write the main plot of the first to PATH.png or PATH.svg (needs vl-convert-python)");
+  command->add_option(
+      "--plot", flags->plot,
+      "write the main plot to PATH.png or PATH.svg (needs vl-convert-python): of several runs with "
+      "something in common one of them all, else that of the first");
   command->footer(kReportExamples);
   command->callback([flags] { report(*flags); });
 }

@@ -99,10 +99,9 @@ std::vector<std::string> columns_of(const Json& rows) {
 
 }  // namespace
 
-std::string run_summary_csv(const RunRecord& record) {
-  const Json rows = run_summary_json(record);
+std::string rows_csv(const Json& rows, std::string_view first) {
   std::vector<std::string> columns = columns_of(rows);
-  if (columns.empty()) columns.emplace_back("operation");
+  if (columns.empty()) columns.emplace_back(first);
   std::string text;
   const auto append = [&](auto&& cell_of) {
     for (const std::string& column : columns)
@@ -112,6 +111,10 @@ std::string run_summary_csv(const RunRecord& record) {
   append([](const std::string& column) { return column; });
   for (const Json& row : rows) append([&](const std::string& column) { return cell(row, column); });
   return text;
+}
+
+std::string run_summary_csv(const RunRecord& record) {
+  return rows_csv(run_summary_json(record), "operation");
 }
 
 std::string journal_path(const std::string& file) { return file + ".part"; }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "measure/run_record.hpp"
+#include "record/json_text.hpp"
 
 namespace jitterscope {
 
@@ -20,7 +21,9 @@ std::string csv_number(double value);
 
 // Below: a row for each operation under each condition, for spreadsheets and plots.
 
-/// Writes the record's summary as RFC 4180, with a header line and a column for each key.
+/// Writes flat objects as RFC 4180, with a header line and a column for each key; `first` names the only
+/// column if there are none.
+std::string rows_csv(const Json& rows, std::string_view first);
 std::string run_summary_csv(const RunRecord& record);
 
 // Below: the journal, beside the file for the whole record; saving appends only what is new.

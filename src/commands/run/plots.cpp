@@ -75,6 +75,7 @@ std::vector<Plot> plots_of(const RunRecord& record) {
   std::vector<Plot> plots;
   if (is_network(record)) {
     add(layers_plot(record, results), plots);
+    add(where_to_work_plot(record), plots);
     add(roofline_plot(record, results), plots);
   } else if (results.size() > 1) {
     std::optional<Plot> sweep = sweep_plot(record, results);

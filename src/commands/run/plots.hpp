@@ -40,6 +40,7 @@ std::optional<Plot> counters_plot(const PlottedResult& result);
 std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<PlottedResult>& results);
 std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<PlottedResult>& results);
 std::optional<Plot> times_plot(const std::vector<PlottedResult>& results);
+std::optional<Plot> where_to_work_plot(const RunRecord& record);
 std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<PlottedResult>& results);
 
 }  // namespace jitterscope::report

@@ -11,6 +11,7 @@
 #include "commands/run/table.hpp"
 #include "finding/finding.hpp"
 #include "measure/rates_and_totals.hpp"
+#include "measure/where_to_work.hpp"
 #include "output/cells.hpp"
 #include "output/text.hpp"
 
@@ -23,7 +24,7 @@ constexpr std::string_view kOfCeiling = "of ceiling";
 
 // Order in which columns leave a table that is too wide, the largest first.
 constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4,
-              kSpareCeiling = 5;
+              kSpareSaving = 5, kSpareCeiling = 6;
 
 // Shortens "no interval", which at each time would make a column wider than the page.
 std::string short_estimate(const TimeEstimate& time) {
@@ -111,11 +112,17 @@ Columns recorded_columns(const RunPage& run) {
 // Shows clock and rate of the first condition only: columns for each would be wider than a page.
 Columns fact_columns(const RunPage& run) {
   TableColumn clock{"clock", Align::right, {}, kSpareClock}, rate{"rate", Align::right, {}, kSpareRate},
-      share{std::string(kOfCeiling), Align::right, {}, kSpareCeiling}, bound{"bound by", Align::left, {}},
+      share{std::string(kOfCeiling), Align::right, {}, kSpareCeiling},
+      saving{"could save", Align::right, {}, kSpareSaving}, bound{"bound by", Align::left, {}},
       launch{"launch", Align::right, {}}, first{"first call", Align::right, {}};
+  const std::vector<std::optional<double>> shares = shares_of_first_total(run);
   for (const std::size_t row : run.rows) {
     const Result& result = run.record.entries[row].result;
     const Measurement* measurement = first_measurement(run, row);
+    std::optional<double> reached;
+    if (measurement) reached = reached_of_ceiling(result, measurement->time.median, run.record);
+    saving.cells.push_back(reached && shares[row] ? percent_text(*shares[row] * (1.0 - *reached))
+                                                  : std::string(kAbsent));
     std::optional<AchievedRate> achieved;
     if (measurement) achieved = achieved_rate(result, measurement->time.median, run.record);
     const bool has_clock = measurement && measurement->clock;
@@ -133,6 +140,10 @@ Columns fact_columns(const RunPage& run) {
   const Columns facts =
       run.page.details ? Columns{clock, rate, share, bound, launch, first} : Columns{rate, share, clock};
   columns.insert(columns.end(), facts.begin(), facts.end());
+  if (is_network(run.record)) {
+    const auto reached = std::ranges::find(columns, kOfCeiling, &TableColumn::heading);
+    columns.insert(reached + 1, saving);
+  }
   return columns;
 }
 

@@ -139,7 +139,9 @@ std::string run_table(const RunRecord& record, const Page& page) {
     append_section(text, "Nothing was measured.\n");
   } else if (several) {
     text += smaller_part_line(run) + common_text(names.common, page.width);
+    append_section(text, advice_line(run));
     append_section(text, several_operations_table(run));
+    append_section(text, where_to_work_section(run));
     append_section(text, engines_section(run));
   } else {
     append_section(text, single_operation_table(run));

@@ -43,6 +43,12 @@ std::string total_estimate_text(const NetworkTotal& total);
 /// Says how much of a file is timed if that is the smaller part; else empty.
 std::string smaller_part_line(const RunPage& run);
 
+/// Says in one sentence what to work on; empty for other records than a network's. Defined in
+/// where_to_work.cpp.
+std::string advice_line(const RunPage& run);
+/// Prints a network's time by kind, and its parts by what they could save.
+std::string where_to_work_section(const RunPage& run);
+
 /// Prints two or more operations, with the total of a model.
 std::string several_operations_table(const RunPage& run);
 /// Prints one operation: a line to quote, for all its calls if it has several, and a row for each condition.

@@ -1,0 +1,150 @@
+#include "measure/where_to_work.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/quantity_text.hpp"
+#include "commands/run/plots.hpp"
+#include "commands/run/table.hpp"
+#include "output/cells.hpp"
+#include "output/text.hpp"
+#include "report/drawing.hpp"
+
+// Prints and draws where a network's time goes, and what faster kernels could save.
+
+namespace jitterscope {
+namespace {
+
+constexpr std::string_view kOnlyByFusion = "only by fusion";
+
+std::string of_ceiling_text(const WorkGroup& group) {
+  const std::optional<double> reached = group.of_ceiling();
+  return reached ? percent_text(*reached) : std::string(kAbsent);
+}
+
+// A part of the group without a known ceiling may save more, nobody knows how much.
+std::string could_save_text(const WorkGroup& group) {
+  if (!group.of_ceiling()) return "not known";
+  const bool is_all = group.known_share > 0.999 * group.share;
+  return percent_text(group.could_save) + (is_all ? "" : " + ?");
+}
+
+std::string groups_table(const std::vector<WorkGroup>& groups, std::size_t shown, const std::string& heading,
+                         std::size_t width) {
+  TableColumn names{heading, Align::left, {}}, calls{"calls", Align::right, {}, 1},
+      shares{"share", Align::right, {}}, reached{"of ceiling", Align::right, {}},
+      savings{"could save", Align::right, {}}, ways{"", Align::left, {}};
+  for (std::size_t i = 0; i < std::min(shown, groups.size()); ++i) {
+    const WorkGroup& group = groups[i];
+    names.cells.push_back(one_line(group.name));
+    calls.cells.push_back(std::to_string(group.calls));
+    shares.cells.push_back(percent_text(group.share));
+    reached.cells.push_back(of_ceiling_text(group));
+    savings.cells.push_back(could_save_text(group));
+    ways.cells.emplace_back(group.is_at_ceiling() ? kOnlyByFusion : "");
+  }
+  std::vector<TableColumn> columns = {names, calls, shares, reached, savings};
+  const auto is_said = [](const std::string& cell) { return !cell.empty(); };
+  if (std::ranges::any_of(ways.cells, is_said)) columns.push_back(ways);
+  return fitted_table(std::move(columns), width);
+}
+
+}  // namespace
+
+std::string advice_line(const RunPage& run) {
+  const std::optional<WhereToWork> where = where_to_work(run.record);
+  return where ? wrapped("**" + one_line(advice_of(*where)) + "**", run.page.width) : std::string();
+}
+
+std::string where_to_work_section(const RunPage& run) {
+  constexpr std::size_t kParts = 5;
+  const std::optional<WhereToWork> where = where_to_work(run.record);
+  if (!where) return {};
+  const std::size_t width = run.page.width, top = run.page.top.value_or(where->parts.size()),
+                    shown = std::min(where->parts.size(), top <= 2 * kParts ? std::min(top, kParts) : top);
+  std::string text = groups_table(where->kinds, where->kinds.size(), "by kind", width) + '\n' +
+                     groups_table(where->parts, shown, "by what it could save", width);
+  std::string words = "could save: at most, of the whole time, if these calls ran at their ceilings.";
+  const bool any_at_ceiling =
+      std::ranges::any_of(where->kinds, &WorkGroup::is_at_ceiling) ||
+      std::ranges::any_of(std::span(where->parts).first(shown), &WorkGroup::is_at_ceiling);
+  if (any_at_ceiling) {
+    words += fmt::format(
+        " {}: at {} of the ceiling or more, where a faster kernel gains little; fusion with what stands beside it, "
+        "less work or a smaller type helps.",
+        kOnlyByFusion, percent_text(kAtCeiling));
+  }
+  if (shown < where->parts.size())
+    words += fmt::format(" {} of {} parts; all: --top all.", shown, where->parts.size());
+  if (const std::string unknown = unknown_ceilings(*where); !unknown.empty()) words += ' ' + unknown;
+  return text + '\n' + wrapped(words, width);
+}
+
+}  // namespace jitterscope
+
+namespace jitterscope::report {
+
+std::optional<Plot> where_to_work_plot(const RunRecord& record) {
+  constexpr std::size_t kMostParts = 20;
+  constexpr int kLongestPart = 320;  // in pixels
+  constexpr std::string_view kAtIt = "at its ceiling", kSaved = "could save", kOpen = "no known ceiling";
+  const std::optional<WhereToWork> where = where_to_work(record);
+  if (!where) return std::nullopt;
+  Json rows = Json::array();
+  TableColumn names = text_column("part"), calls = number_column("calls"), shares = number_column("share"),
+              reached = number_column("of ceiling"), savings = number_column("could save");
+  for (std::size_t i = 0; i < std::min(where->parts.size(), kMostParts); ++i) {
+    const WorkGroup& part = where->parts[i];
+    const auto add = [&](std::string_view of, double share) {
+      if (share < 1e-6) return;
+      rows.push_back(Json{{"part", part.name},
+                          {"of", of},
+                          {"share", rounded(share)},
+                          {"shown", percent_text(share)},
+                          {"reached", of_ceiling_text(part)},
+                          {"calls", part.calls}});
+    };
+    add(kSaved, part.could_save);
+    add(kAtIt, part.known_share - part.could_save);
+    add(kOpen, part.share - part.known_share);
+    names.cells.push_back(part.name);
+    calls.cells.push_back(std::to_string(part.calls));
+    shares.cells.push_back(percent_text(part.share));
+    reached.cells.push_back(of_ceiling_text(part));
+    savings.cells.push_back(could_save_text(part));
+  }
+  Json spec{
+      {"height", height_of(names.cells, 20)},
+      {"data", data_of(rows)},
+      {"name", "parts"},
+      {"mark", {{"type", "bar"}}},
+      {"encoding",
+       {{"y", names_axis("part", names.cells, kLongestPart)},
+        {"x", quantity("share", "share of the time", parsed(R"({"axis": {"format": "~%"}})"))},
+        {"order", parsed(R"({"field": "of", "sort": "descending"})")},
+        {"color",
+         category("of", "",
+                  Json{{"title", nullptr},
+                       {"scale", {{"domain", {kSaved, kAtIt, kOpen}}, {"range", {kOrange, kBlue, kGrey}}}}})},
+        {"tooltip", tooltip({{"part", "part"},
+                             {"of", "time"},
+                             {"shown", "share"},
+                             {"reached", "of the ceiling"},
+                             {"calls", "calls"}})}}}};
+  return Plot{
+      .id = "where_to_work",
+      .title = "Where to work" + (record.title.empty() ? std::string() : ": " + record.title),
+      .caption = advice_of(*where) +
+                 ". Orange: what would be saved if the part ran at its ceiling, at most. Blue: what its "
+                 "work takes at the ceiling. Grey: no ceiling is known.",
+      .spec = single_plot(spec),
+      .table = {names, calls, shares, reached, savings}};
+}
+
+}  // namespace jitterscope::report
