@@ -1,6 +1,7 @@
 #include "cli/compared_work.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "device/can_run.hpp"
 #include "experiment/judgement.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/samples.hpp"
 #include "output/progress.hpp"
 #include "worker/fresh_processes.hpp"
 
@@ -163,6 +165,34 @@ ComparedWork pair_alternatives(const std::vector<ComparedAlternative>& alternati
   }
   if (all_models) note_what_is_left(alternatives, paired, compared, work);
   return work;
+}
+
+std::vector<std::int64_t> samples_that_differ(const std::vector<ComparedAlternative>& alternatives,
+                                              const ComparedWork& work) {
+  const bool are_models = alternatives.front().work.is_model;
+  std::int64_t of_first = 0;  // the fewest of any layer that grows: others count rows of each sample
+  std::vector<std::optional<double>> times(alternatives.size());
+  for (const std::vector<Trial>& group : work.plan.groups) {
+    const Operation& first = *group.front().operation();
+    Operation::Parameters parameters = first.parameters();
+    const std::int64_t* batch = batch_of(parameters);
+    if (!are_models && !counts_samples(first)) return {};
+    if (batch == nullptr) continue;
+    bool grows = false;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const std::optional<double> own = times_the_samples(first, *group[i].operation());
+      if (!own || (*own != 1.0 && times[i] && *times[i] != *own)) return {};
+      if (*own != 1.0) times[i] = own;
+      grows = grows || *own != 1.0;
+    }
+    if (grows && counts_samples(first)) of_first = of_first == 0 ? *batch : std::min(of_first, *batch);
+  }
+  std::vector<std::int64_t> samples;
+  if (of_first == 0) return {};
+  for (const std::optional<double>& each : times) {
+    samples.push_back(std::llround(each.value_or(1.0) * static_cast<double>(of_first)));
+  }
+  return samples;
 }
 
 void note_unlike_work(const std::vector<ComparedAlternative>& alternatives, ComparedWork& work) {

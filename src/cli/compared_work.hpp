@@ -33,6 +33,11 @@ struct ComparedWork {
 ComparedWork pair_alternatives(const std::vector<ComparedAlternative>& alternatives,
                                const MeasureOptions& shared, const DeviceDescription& device);
 
+/// Returns how many samples a launch of each alternative takes (of a network, a pass), if they differ in
+/// these and else do the same with each; empty if not.
+std::vector<std::int64_t> samples_that_differ(const std::vector<ComparedAlternative>& alternatives,
+                                              const ComparedWork& work);
+
 /// Adds notes if paired operations, or layers of the same name, compute or move unlike amounts.
 void note_unlike_work(const std::vector<ComparedAlternative>& alternatives, ComparedWork& work);
 

@@ -22,6 +22,7 @@
 #include "operation/layer_pattern.hpp"
 #include "operation/parse.hpp"
 #include "operation/pytorch.hpp"
+#include "operation/samples.hpp"
 #include "operation/words.hpp"
 
 namespace jitterscope::cli {
@@ -354,6 +355,37 @@ Model read_model_target(const std::string& text, const std::vector<std::string>&
     return load_model(*file);
   }
   fail_unknown(text, others);
+}
+
+std::string with_one_sample(const std::string& text) {
+  std::string parameter;
+  const Target target = split_target(text);
+  if (names_operation(text)) {
+    parameter = batch_parameter(trimmed(text.substr(0, text.find(':'))));
+  } else if (!exists(target.name) &&
+             std::ranges::count(named_models(), target.name, &ModelDescription::name) > 0) {
+    parameter = "batch";
+  }
+  const std::string setting = parameter + "=";
+  if (parameter.empty() || text.find(':' + setting) != std::string::npos ||
+      text.find(',' + setting) != std::string::npos) {
+    return text;
+  }
+  const bool is_first = text.find(':') == std::string::npos || text.ends_with(':');
+  return text + (text.find(':') == std::string::npos ? ":" : is_first ? "" : ",") + setting + '1';
+}
+
+std::optional<std::string> with_twice_the_batch(const std::string& text) {
+  constexpr std::string_view kBatch = "batch=";
+  const Target target = split_target(text);
+  const std::size_t at = target.options.find(kBatch);
+  const bool is_option = at == 0 || (at != std::string::npos && target.options[at - 1] == ',');
+  if (!is_option || names_operation(text)) return std::nullopt;
+  const std::size_t begin = at + kBatch.size(),
+                    end = std::min(target.options.find(',', begin), target.options.size());
+  const std::int64_t batch = *parse_model_options(target.options, target.name).batch;
+  return target.name + ':' + target.options.substr(0, begin) + std::to_string(2 * batch) +
+         target.options.substr(end);
 }
 
 namespace {

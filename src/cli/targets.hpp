@@ -27,6 +27,14 @@ struct WorkList {
 /// nearest known name, or if nothing matches.
 WorkList read_targets(const std::vector<std::string>& targets, const std::string& only = "");
 
+/// Returns a network that names no batch with a batch of 1, and a typed operation without its number of
+/// samples with one; any other target as it is.
+std::string with_one_sample(const std::string& target);
+
+/// Returns a network or an ONNX file that names its batch with twice as large a one; nullopt for other
+/// targets.
+std::optional<std::string> with_twice_the_batch(const std::string& target);
+
 /// Says on stderr, before measuring, how many operations the device cannot run. Throws UsageError if it can
 /// run none.
 void refuse_impossible(const WorkList& work, const DeviceDescription& device);

@@ -193,6 +193,8 @@ class ProcessComparer {
     Comparison comparison = comparison_of(item, alternative);
     comparison.first = side_over(pairs, &ProcessPair::first_result, &ProcessPair::first);
     comparison.second = side_over(pairs, &ProcessPair::second_result, &ProcessPair::second);
+    comparison.first.per_sample = per_sample(record_, 0, comparison.first.time.median);
+    comparison.second.per_sample = per_sample(record_, alternative, comparison.second.time.median);
     comparison.resolution = resolution_of(*pairs.front().first, *pairs.front().second, Beside::same_process);
     const std::optional<Effect> time = effect_of(pairs, time_ratios, work_of(record_, alternative));
     if (time) {
@@ -319,8 +321,7 @@ class Totaller {
       total.first_clock = Hertz(first_cycles / first_time);
       total.second_clock = Hertz(second_cycles / second_time);
     }
-    judge(total, *effect, record_);
-    record_.totals.push_back(std::move(total));
+    add(std::move(total), *effect);
   }
 
   void add_of_one() {
@@ -348,8 +349,14 @@ class Totaller {
       total.first_clock = Hertz(cycles.first() / (times.first() * 1e-9));
       total.second_clock = Hertz(cycles.second() / (times.second() * 1e-9));
     }
-    judge(total, times.effect(), record_);
-    record_.totals.push_back(total);
+    add(std::move(total), times.effect());
+  }
+
+  void add(TotalComparison total, const Effect& effect) {
+    total.first_per_sample = per_sample(record_, 0, total.first.median);
+    total.second_per_sample = per_sample(record_, alternative_, total.second.median);
+    judge(total, effect, record_);
+    record_.totals.push_back(std::move(total));
   }
 
   bool is_of_this(const Comparison& comparison) const {

@@ -45,6 +45,12 @@ bool is_below_resolution(double margin, const RatioEstimate& time, double resolu
   return margin < resolution && std::abs(std::log(time.ratio)) < resolution;
 }
 
+std::optional<Nanoseconds> per_sample(const ComparisonRecord& record, std::size_t alternative,
+                                      Nanoseconds time) {
+  if (alternative >= record.samples.size()) return std::nullopt;
+  return time / static_cast<double>(record.samples[alternative]);
+}
+
 std::vector<double> recorded_works(std::vector<double> works) {
   for (std::size_t i = works.size(); i-- > 0;) works[i] /= works.front();
   if (std::ranges::all_of(works, [](double each) { return each == 1.0; })) works.clear();

@@ -28,9 +28,11 @@ struct ComparedSide {
   Subject subject;
   std::string provider, algorithm;        ///< empty if unknown or if processes differ
   std::optional<HeldMemory> held_memory;  ///< from the first process, for operations that allocate
+  Bytes workspace = {};                   ///< beside the operands, from the first process
   Conditions conditions;
   Instrument instrument = Instrument::events;
   TimeEstimate time;
+  std::optional<Nanoseconds> per_sample = {};  ///< if the alternatives differ in their samples
   std::vector<Nanoseconds> rounds =
       {};  ///< round times of all processes: a selection of many, none for layers
   std::vector<Nanoseconds> launches = {};  ///< readings in these rounds, selected in the same way
@@ -77,6 +79,7 @@ struct TotalComparison {
   Load load = Load::burst;
   CacheState cache = CacheState::warm;
   TimeEstimate first = {}, second = {};
+  std::optional<Nanoseconds> first_per_sample = {}, second_per_sample = {};  ///< as in ComparedSide
   std::optional<Hertz> first_clock = {}, second_clock = {};  ///< mean over the time of all layers
   RatioEstimate time = {};
   std::optional<RatioEstimate> cycles = {};  ///< if the clock of all layers is known
@@ -136,6 +139,9 @@ struct ComparisonRecord {
   /// Work per launch of each alternative, in units of the first's: 64 if it takes a batch of 64 and the first
   /// one of 1. Ratios are of times for the same work. Empty if all do the same.
   std::vector<double> works;
+  /// Samples in a launch of each alternative, or in a pass of a network, if it is they that differ; times are
+  /// then given for one, too. Empty if all have the same, or if it is not known.
+  std::vector<std::int64_t> samples;
   double margin = 0.01;
   std::int64_t processes_asked = 0;  ///< 0 if records were compared
   std::vector<Comparison> comparisons;
@@ -165,6 +171,10 @@ double resolution_of(const ComparisonRecord& record, const TotalComparison& tota
 /// True if margin and observed difference are below the resolution, so that more processes decide nothing.
 bool is_below_resolution(double margin, const RatioEstimate& time, double resolution);
 
+/// Returns the time for one sample of an alternative; nullopt if the record has no samples.
+std::optional<Nanoseconds> per_sample(const ComparisonRecord& record, std::size_t alternative,
+                                      Nanoseconds time);
+
 /// Returns works as a record holds them: in units of the first, empty if all are equal.
 std::vector<double> recorded_works(std::vector<double> works);
 /// Returns the work of one launch of the alternative, in units of the first's.
@@ -183,9 +193,9 @@ struct ComparisonItems {
   }
 };
 
-/// Fills comparisons and totals of a record that has its alternatives, works and margin. `processes` are the
-/// records of the processes, their entries item by item, each with all alternatives. Intervals are over
-/// processes; a verdict must hold beside all others of the record (Holm, 1979).
+/// Fills comparisons and totals of a record that has its alternatives, works, samples and margin. `processes`
+/// are the records of the processes, their entries item by item, each with all alternatives. Intervals are
+/// over processes; a verdict must hold beside all others of the record (Holm, 1979).
 void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,
                        ComparisonRecord& record);
 

@@ -60,6 +60,7 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
           .provider = result.provider,
           .algorithm = result.algorithm,
           .held_memory = result.held_memory,
+          .workspace = result.workspace,
           .conditions = measurement.conditions,
           .instrument = measurement.instrument,
           .time = measurement.time,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <span>
 #include <utility>
@@ -17,6 +18,11 @@
 #include "measure/verify.hpp"
 
 namespace jitterscope {
+
+/// What was found about results, by the operation, its algorithm and the operation that gave the inputs: all
+/// trials of a plan draw from one seed, so the same launch has the same results.
+using KnownVerifications = std::map<std::string, Verification>;
+
 namespace {
 
 /// A trial that can be launched.
@@ -35,8 +41,9 @@ class PreparedTrial {
   virtual bool is_to_be_timed_anew(Session&, const Result&) { return false; }
   /// Adds to the result everything beside the times, and what can only be asked after them. `group` holds the
   /// trials that it is compared with. Returns why it could not be verified, or an empty string.
+  /// `known` is null if results are not to be verified.
   virtual std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>> group,
-                               bool with_verification, Outcome& outcome) = 0;
+                               KnownVerifications* known, Outcome& outcome) = 0;
 
  protected:
   std::string name_;
@@ -49,6 +56,7 @@ class OperationTrial final : public PreparedTrial {
   OperationTrial(Session& session, const Trial& trial)
       : PreparedTrial(trial),
         operation_(*trial.operation()),
+        is_to_be_verified_(trial.verify),
         resolved_(resolve_engine(session, operation_, options_)),
         // First of all, so that the loop's first launch is this operation's first in the process.
         iterations_(run_iterations(session, resolved_, options_)),
@@ -61,7 +69,7 @@ class OperationTrial final : public PreparedTrial {
   const Operation& operation() const { return operation_; }
 
   std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>> group,
-                       bool with_verification, Outcome& outcome) override {
+                       KnownVerifications* known, Outcome& outcome) override {
     Result& result = outcome.result;
     result.subject = operation_;
     result.iterations = std::move(iterations_);
@@ -76,9 +84,9 @@ class OperationTrial final : public PreparedTrial {
     // After the times: no operand is read back before the first call.
     add_launch_details(session, workload_, options_, result);
     prepared().check_launches();
-    if (!with_verification || operation_.operands().empty()) return {};
+    if (known == nullptr || !is_to_be_verified_ || operation_.operands().empty()) return {};
     try {
-      result.verification = verify_beside(session, group);
+      result.verification = verify_beside(session, group, *known);
       return {};
     } catch (const std::bad_alloc&) {
       // On the host, operands and expected values are numbers of 8 bytes.
@@ -107,9 +115,10 @@ class OperationTrial final : public PreparedTrial {
   }
 
   std::optional<Verification> verify_beside(Session& session,
-                                            std::span<const std::unique_ptr<PreparedTrial>> group) {
+                                            std::span<const std::unique_ptr<PreparedTrial>> group,
+                                            KnownVerifications& known) {
     if (const auto* kernel = std::get_if<CudaKernel>(&operation_.parameters())) {
-      const InputData data{.kind = options_.data, .seed = options_.seed};
+      const InputData data = drawn_data();
       return kernel->reference.empty()
                  ? verify_by_first(session.device(), session.queue(), operation_, first_operation(group),
                                    data)
@@ -117,10 +126,48 @@ class OperationTrial final : public PreparedTrial {
     }
     if (std::holds_alternative<Chain>(operation_.parameters()) && !has_reference(operation_))
       return std::nullopt;
-    return verify(session.queue(), prepared(), finest_of(group));
+    PreparedOperation& finest = finest_of(group);
+    if (prepared().runs_reference_loops() && session.device().describe().capabilities.is_simulated) {
+      const bool beside_chains = std::ranges::any_of(group, [](const auto& each) {
+        const auto* other = dynamic_cast<const OperationTrial*>(each.get());
+        return other != nullptr && std::holds_alternative<Chain>(other->operation().parameters());
+      });
+      return verify_parts(session, verified_parts(prepared().operation(), finest.operation(), beside_chains),
+                          known);
+    }
+    return once(known, key_of(prepared().operation(), finest.operation()),
+                [&] { return verify(session.queue(), prepared(), finest); });
   }
 
-  Operation operation_, resolved_;
+  // Nothing is known of a verification that fails.
+  template <class Verify>
+  static Verification once(KnownVerifications& known, const std::string& key, const Verify& verify_anew) {
+    const auto found = known.find(key);
+    return found != known.end() ? found->second : known.emplace(key, verify_anew()).first->second;
+  }
+
+  Verification verify_parts(Session& session, const VerifiedParts& parts, KnownVerifications& known) {
+    Verification verification = once(known, key_of(parts.own, parts.inputs), [&] {
+      const auto own = session.device().prepare(parts.own, drawn_data());
+      if (parts.own == parts.inputs) return verify(session.queue(), *own);
+      return verify(session.queue(), *own, *session.device().prepare(parts.inputs, drawn_data()));
+    });
+    verification.total = 0;
+    for (const Operand& operand : operation_.operands()) {
+      if (operand.role == OperandRole::output) verification.total += operand.count;
+    }
+    return verification;
+  }
+
+  std::string key_of(const Operation& own, const Operation& inputs) {
+    return fmt::format("{} of {} by {} {} with {}", own.text(), inputs.text(), prepared().provider(),
+                       prepared().algorithm(), to_string(options_.data));
+  }
+  InputData drawn_data() const { return {.kind = options_.data, .seed = options_.seed}; }
+
+  Operation operation_;
+  bool is_to_be_verified_;
+  Operation resolved_;
   std::vector<IterationRun> iterations_;
   Nanoseconds began_;
   RotatingWorkload workload_;
@@ -156,7 +203,7 @@ class FunctionTrial final : public PreparedTrial {
     return workload_.place() != WorkPlace::queue;
   }
 
-  std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>>, bool,
+  std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>>, KnownVerifications*,
                        Outcome& outcome) override {
     forget_operands(outcome.result);
     if (!is_interrupted(options_)) add_launch_details(session, workload_, options_, outcome.result);
@@ -276,7 +323,7 @@ bool prepare_group(Session& session, const std::vector<Trial>& trials, bool othe
 std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std::vector<Trial>>& groups,
                                          const std::vector<std::size_t>& chosen,
                                          const std::vector<std::size_t>& first_outcomes,
-                                         bool with_verification, std::vector<Outcome>& outcomes) {
+                                         KnownVerifications* known, std::vector<Outcome>& outcomes) {
   std::vector<std::size_t> alone;
   std::vector<std::pair<std::size_t, GroupInWork>> prepared;
   for (const std::size_t number : chosen) {
@@ -309,8 +356,7 @@ std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std
       Outcome& outcome = outcomes[group.first_outcome + group.members[i]];
       outcome.result = std::move(results[next++]);
       const auto say_the_rest = [&] {
-        outcome.not_verified =
-            group.prepared[i]->complete(session, group.prepared, with_verification, outcome);
+        outcome.not_verified = group.prepared[i]->complete(session, group.prepared, known, outcome);
       };
       if (!succeeds(say_the_rest, outcome) && outcome.error->kind() == ErrorKind::interrupted) return alone;
     }
@@ -325,7 +371,9 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
   PreparedGroup group;
   group.push_back(prepare(session, {operation, options}));
   Outcome outcome{std::move(measure_prepared(session, {&group}).front())};
-  const std::string problem = group.front()->complete(session, group, with_verification, outcome);
+  KnownVerifications none;
+  const std::string problem =
+      group.front()->complete(session, group, with_verification ? &none : nullptr, outcome);
   if (!problem.empty()) throw FailedError(operation.text() + " is not verified: " + problem);
   return std::move(outcome.result);
 }
@@ -337,8 +385,10 @@ std::size_t measured_at_once(const MeasureOptions& options) {
   return shares ? 3 : 1;
 }
 
-std::vector<Outcome> measure_trials(Session& session, const std::vector<std::vector<Trial>>& groups,
-                                    bool with_verification) {
+namespace {
+
+std::vector<Outcome> measured_trials(Session& session, const std::vector<std::vector<Trial>>& groups,
+                                     KnownVerifications* known) {
   std::vector<std::size_t> all, first_outcomes;
   std::size_t trials = 0;
   for (const std::vector<Trial>& group : groups) {
@@ -347,13 +397,20 @@ std::vector<Outcome> measure_trials(Session& session, const std::vector<std::vec
     trials += group.size();
   }
   std::vector<Outcome> outcomes(trials);
-  for (const std::size_t number :
-       measure_at_once(session, groups, all, first_outcomes, with_verification, outcomes)) {
+  for (const std::size_t number : measure_at_once(session, groups, all, first_outcomes, known, outcomes)) {
     for (std::size_t i = 0; i < groups[number].size(); ++i) outcomes[first_outcomes[number] + i] = {};
     if (is_interrupted(groups[number].front().options)) break;
-    measure_at_once(session, groups, {number}, first_outcomes, with_verification, outcomes);
+    measure_at_once(session, groups, {number}, first_outcomes, known, outcomes);
   }
   return outcomes;
+}
+
+}  // namespace
+
+std::vector<Outcome> measure_trials(Session& session, const std::vector<std::vector<Trial>>& groups,
+                                    bool with_verification) {
+  KnownVerifications known;
+  return measured_trials(session, groups, with_verification ? &known : nullptr);
 }
 
 void measure_in_turn(Session& session, const std::vector<std::vector<Trial>>& groups, bool with_verification,
@@ -362,10 +419,11 @@ void measure_in_turn(Session& session, const std::vector<std::vector<Trial>>& gr
   if (groups.empty()) return;
   const bool is_alone = session.decisions().are_shared();  // the others must be at the same group
   const std::size_t at_once = is_alone ? 1 : measured_at_once(groups.front().front().options);
+  KnownVerifications known;
   for (std::size_t i = 0; i < groups.size() && begin(i); i += at_once) {
     const auto first = groups.begin() + static_cast<std::ptrdiff_t>(i);
     const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, groups.size() - i));
-    done(i, measure_trials(session, {first, first + count}, with_verification));
+    done(i, measured_trials(session, {first, first + count}, with_verification ? &known : nullptr));
   }
 }
 

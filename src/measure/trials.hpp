@@ -19,6 +19,7 @@ namespace jitterscope {
 struct Trial {
   TrialSubject subject;
   MeasureOptions options;
+  bool verify = true;  ///< false: its results are not compared, even if those of the plan are
 
   /// Null if the subject is something else.
   const Operation* operation() const { return subject.operation(); }

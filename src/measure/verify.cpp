@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
 #include "operation/operation.hpp"
+#include "operation/samples.hpp"
 
 namespace jitterscope {
 
@@ -186,6 +188,74 @@ Nanoseconds verification_time(const Operation& operation) {
     if (terms > 1.0) multiply_adds += std::min(kMostMultiplyAdds, terms * static_cast<double>(operand.count));
   }
   return kElement * elements + kMultiplyAdd * multiply_adds;
+}
+
+namespace {
+
+// Verified at most so long; a simulated GPU computes everything twice.
+constexpr Nanoseconds kShortCheck = milliseconds(2);
+
+// True if each output of the part has enough elements for a norm that chance cannot make small: the sums of a
+// batch norm's gradients may be near zero in single channels.
+bool has_enough_results(const Operation& part, const Operation& whole) {
+  constexpr std::int64_t kEnough = 64;
+  const std::vector<Operand> few = part.operands(), all = whole.operands();
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    if (few[i].role == OperandRole::output && few[i].count < std::min(kEnough, all[i].count)) return false;
+  }
+  return true;
+}
+
+// Halves the largest dimension that can be halved.
+std::optional<Operation> halved(const Operation& part, const Operation& whole) {
+  Operation::Parameters parameters = part.parameters();
+  std::vector<std::int64_t*> dimensions = dimensions_of_results(parameters);
+  std::ranges::stable_sort(dimensions, std::greater(), [](const std::int64_t* size) { return *size; });
+  for (std::int64_t* size : dimensions) {
+    if (*size <= 1) break;
+    const std::int64_t before = std::exchange(*size, *size / 2);
+    Operation smaller{Operation::Parameters(parameters)};
+    if (has_enough_results(smaller, whole)) return smaller;
+    *size = before;
+  }
+  return std::nullopt;
+}
+
+Operation with_few_results(const Operation& operation) {
+  Operation part = operation;
+  while (verification_time(part) > kShortCheck) {
+    std::optional<Operation> smaller = halved(part, operation);
+    if (!smaller) break;
+    part = *std::move(smaller);
+  }
+  return part;
+}
+
+}  // namespace
+
+VerifiedParts verified_parts(const Operation& own, const Operation& inputs, bool beside_chains) {
+  const auto chain_in = [](const Operation& operation) {
+    return std::get_if<Chain>(&operation.parameters());
+  };
+  if (!beside_chains && chain_in(own) == nullptr && chain_in(inputs) == nullptr) {
+    return {with_few_results(own), with_few_results(inputs)};
+  }
+  const auto uses_streams = [&](const Operation& operation) {
+    return chain_in(operation) != nullptr && chain_in(operation)->streams > 1;
+  };
+  VerifiedParts parts{own, inputs};
+  if (uses_streams(own) || uses_streams(inputs)) return parts;
+  // All that have these inputs are cut alike.
+  while (verification_time(parts.inputs) > kShortCheck && parts_evenly(parts.own, 2) &&
+         parts_evenly(parts.inputs, 2)) {
+    parts = {piece_of(parts.own, 2), piece_of(parts.inputs, 2)};
+  }
+  return parts;
+}
+
+Nanoseconds verification_time(const Operation& operation, const DeviceDescription& device) {
+  return verification_time(device.capabilities.is_simulated ? verified_parts(operation, operation).own
+                                                            : operation);
 }
 
 namespace {

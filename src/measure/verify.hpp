@@ -14,14 +14,28 @@ double verification_tolerance(DataType);
 
 /// Poisons the outputs, launches once, and compares each with a float64 reference computed from the operands
 /// on the device. The error is that of the output nearest to its limit; indices must be exact. Large products
-/// and convolutions are compared at random elements (about 4e7 multiply-adds in all), other operations
-/// completely; all outputs are searched for poison. Verification::same_formula tells if the reference is the
+/// and convolutions are compared at reference_sample(), other operations completely; all outputs are searched
+/// for poison. Verification::same_formula tells if the reference is the
 /// same code. Throws UsageError for spin, which has nothing to compare.
 Verification verify(Queue& queue, PreparedOperation& prepared);
 
 /// Returns the approximate time of verifying on one core, mostly for reading and converting large operands; 0
 /// if the operation has no reference.
 Nanoseconds verification_time(const Operation&);
+
+/// The operations whose results are compared in place of those of large ones, on a simulated GPU.
+struct VerifiedParts {
+  Operation own, inputs;
+};
+/// Returns parts of an operation, and of the same work that gives its inputs, that are verified in
+/// milliseconds: fewer samples and channels, each result from as many terms. A simulated GPU's results are
+/// the reference's own, rounded to the type: what rounding does shows in any thousand of them, and nothing
+/// else can. A chain over several streams stays whole, as a step may read too early there. A chain is cut
+/// into samples alone; `beside_chains` does the same to other operations, so that errors are of the same
+/// results.
+VerifiedParts verified_parts(const Operation& own, const Operation& inputs, bool beside_chains = false);
+/// Returns the time of verifying what is verified of an operation on this device.
+Nanoseconds verification_time(const Operation&, const DeviceDescription&);
 
 /// The same, with a reference computed from `inputs`, the same work in another data type: the error includes
 /// rounding these inputs, and the coarser type's limit counts. Indices are not compared, since one may then

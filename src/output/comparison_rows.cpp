@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/quantity_text.hpp"
+#include "operation/operation.hpp"
 #include "output/cells.hpp"
 #include "output/text.hpp"
 
@@ -52,8 +53,9 @@ std::string measured_text(const ComparisonRecord& record, std::size_t alternativ
   return text;
 }
 
-Nanoseconds weight_of(const Comparison& comparison) {
-  const Nanoseconds change = comparison.second.time.median - comparison.first.time.median;
+Nanoseconds weight_of(const ComparisonRecord& record, const Comparison& comparison) {
+  const Nanoseconds change =
+      comparison.second.time.median / work_of(record, comparison.alternative) - comparison.first.time.median;
   return Nanoseconds(std::abs(change.value()) * static_cast<double>(comparison.count));
 }
 
@@ -63,7 +65,7 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
                                const Page& page) {
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
       measured{"measured", Align::left, {}, 4}, times{"time", Align::right, {}},
-      changes{against(names[0]), Align::right, {}}, same_work{"same work", Align::right, {}},
+      changes{against(names[0]), Align::right, {}}, same_work{same_work_heading(record), Align::right, {}},
       rates{"rate", Align::right, {}}, memories{"operands", Align::right, {}, 1},
       moved{"DRAM", Align::right, {}, 1}, errors{"error", Align::right, {}},
       cycles{"in cycles", Align::right, {}, 2}, clocks{"clock", Align::right, {}, 3},
@@ -113,7 +115,8 @@ std::vector<const Comparison*> rows_of_layers(const ComparisonRecord& record) {
   }
   // Typed operations keep their order: a sweep is read from its smallest to its largest.
   if (!record.totals.empty()) {
-    std::ranges::stable_sort(rows, std::greater(), [](const Comparison* row) { return weight_of(*row); });
+    std::ranges::stable_sort(rows, std::greater(),
+                             [&](const Comparison* row) { return weight_of(record, *row); });
   }
   return rows;
 }
@@ -129,7 +132,7 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}},
       conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
       firsts{names[0], Align::right, {}, 2}, seconds{names.size() == 2 ? names[1] : "time", Align::right, {}},
-      same_work{"same work", Align::right, {}}, errors{"error", Align::right, {}, 3},
+      same_work{same_work_heading(record), Align::right, {}}, errors{"error", Align::right, {}, 3},
       changes{"against " + names[0], Align::right, {}}, verdicts{"verdict", Align::left, {}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Comparison* row = rows[i];
@@ -139,7 +142,10 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
     alternatives.cells.push_back(names[row->alternative]);
     firsts.cells.push_back(time_text(row->first.time.median, row->first.time.precision()));
     seconds.cells.push_back(time_text(row->second.time.median, row->second.time.precision()));
-    same_work.cells.push_back(same_work_text(record, row->second, row->alternative));
+    same_work.cells.push_back(record.samples.empty()
+                                  ? same_work_text(record, row->second, row->alternative)
+                                  : fmt::format("{} → {}", same_work_text(record, row->first, 0),
+                                                same_work_text(record, row->second, row->alternative)));
     rates.cells.push_back(amount_text(row->second));
     errors.cells.push_back(error_text(row->second));
     changes.cells.push_back(change_text(*row));
@@ -210,6 +216,7 @@ std::string totals_table(const ComparisonRecord& record, const std::vector<std::
                          std::size_t width) {
   TableColumn alternatives{"all together", Align::left, {}}, conditions{"conditions", Align::left, {}},
       measured{"measured", Align::left, {}, 1}, times{"time", Align::right, {}},
+      same_work{same_work_heading(record), Align::right, {}},
       changes{against(names[0]), Align::right, {}}, errors{"largest error", Align::right, {}},
       verdicts{"verdict", Align::left, {}};
   const auto add = [&](const TotalComparison& total, std::size_t alternative) {
@@ -217,7 +224,11 @@ std::string totals_table(const ComparisonRecord& record, const std::vector<std::
     alternatives.cells.push_back(names[alternative]);
     conditions.cells.push_back(fmt::format("{} {}", to_string(total.cache), to_string(total.load)));
     measured.cells.push_back(measured_text(record, alternative));
-    times.cells.push_back(total_text(is_first ? total.first : total.second));
+    const TimeEstimate& time = is_first ? total.first : total.second;
+    const auto& sample = is_first ? total.first_per_sample : total.second_per_sample;
+    times.cells.push_back(total_text(time));
+    same_work.cells.push_back(
+        time_text(sample.value_or(time.median / work_of(record, alternative)), time.precision()));
     changes.cells.push_back(is_first ? "" : change_of(total.time));
     errors.cells.push_back(largest_error_text(record, alternative));
     verdicts.cells.emplace_back(is_first ? "" : to_string(total.verdict));
@@ -232,7 +243,9 @@ std::string totals_table(const ComparisonRecord& record, const std::vector<std::
   std::vector<TableColumn> columns = {alternatives};
   if (has_several_conditions(record)) columns.push_back(conditions);
   if (names.size() > 2 && is_of_files(record)) columns.push_back(measured);
-  columns.insert(columns.end(), {times, changes});
+  columns.push_back(times);
+  if (!record.works.empty()) columns.push_back(same_work);
+  columns.push_back(changes);
   if (has_errors(record)) columns.push_back(errors);
   columns.push_back(verdicts);
   return fitted_table(std::move(columns), width);
@@ -453,7 +466,7 @@ std::string at_once_text(const ComparedSide& side) {
 
 std::string operands_text(const ComparedSide& side) {
   const Operation* operation = operation_of(side.subject);
-  return operation == nullptr ? std::string(kAbsent) : bytes_text(operation->bytes());
+  return operation == nullptr ? std::string(kAbsent) : bytes_text(operand_memory(*operation));
 }
 
 std::string error_text(const ComparedSide& side) {
@@ -492,7 +505,12 @@ std::vector<std::string> row_labels(const std::vector<const Comparison*>& rows) 
 
 std::string same_work_text(const ComparisonRecord& record, const ComparedSide& side,
                            std::size_t alternative) {
-  return time_text(side.time.median / work_of(record, alternative), side.time.precision());
+  const Nanoseconds same_work = side.time.median / work_of(record, alternative);
+  return time_text(side.per_sample.value_or(same_work), side.time.precision());
+}
+
+std::string same_work_heading(const ComparisonRecord& record) {
+  return record.samples.empty() ? "same work" : "per sample";
 }
 
 std::string largest_error_text(const ComparisonRecord& record, std::size_t alternative) {

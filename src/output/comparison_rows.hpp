@@ -49,8 +49,11 @@ std::string against(const std::string& first);
 /// Returns a layer's first name, or the parameters that set a typed operation apart.
 std::vector<std::string> row_labels(const std::vector<const Comparison*>& rows);
 
-/// Returns the side's time for as much work as one launch of the first alternative does.
+/// Returns the side's time for one sample if the record has samples, else for as much work as one launch of
+/// the first alternative does.
 std::string same_work_text(const ComparisonRecord& record, const ComparedSide& side, std::size_t alternative);
+/// Returns the heading above it.
+std::string same_work_heading(const ComparisonRecord& record);
 
 /// True if the study counts the work of launches (loads, bytes or additions).
 bool has_amounts(const ComparisonRecord& record);

@@ -106,6 +106,41 @@ std::vector<std::string> wrong_sentences(const ComparisonRecord& record,
   return sentences;
 }
 
+// Says at how many elements the results were compared, each result once.
+std::string verified_sentence(const ComparisonRecord& record) {
+  std::vector<const ComparedSide*> verified;
+  std::size_t unverified = 0;
+  const auto add = [&](const ComparedSide& side) {
+    const Operation* operation = operation_of(side.subject);
+    if (operation == nullptr) return;
+    const auto is_same = [&](const ComparedSide* other) {
+      return other->subject == side.subject &&
+             other->verification.has_value() == side.verification.has_value();
+    };
+    if (std::ranges::any_of(verified, is_same)) return;
+    verified.push_back(&side);
+    unverified += side.verification ? 0 : 1;
+  };
+  for (const Comparison& comparison : record.comparisons) {
+    if (!comparison.failure.empty()) continue;
+    add(comparison.first);
+    add(comparison.second);
+  }
+  std::int64_t checked = 0, total = 0;
+  bool is_simulated = false;
+  for (const ComparedSide* side : verified) {
+    if (!side->verification) continue;
+    checked += side->verification->checked;
+    total += side->verification->total;
+    is_simulated = is_simulated || record.device.capabilities.is_simulated;
+  }
+  if (total == 0) return {};
+  return fmt::format("Verified: results of {} at {} of {} elements{}{}.",
+                     counted(std::ssize(verified) - static_cast<std::ptrdiff_t>(unverified), "operation"),
+                     checked, total, is_simulated ? ", which are the reference's own here, rounded" : "",
+                     unverified > 0 ? fmt::format("; {} not compared", unverified) : "");
+}
+
 std::string failures_section(const ComparisonRecord& record, const std::vector<std::string>& names,
                              std::size_t width) {
   std::string text;
@@ -131,6 +166,8 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
                           const Page& page) {
   std::vector<std::string> sentences = wrong_sentences(record, names);
   sentences.insert(sentences.end(), record.notes.begin(), record.notes.end());
+  if (std::string verified = verified_sentence(record); !verified.empty())
+    sentences.push_back(std::move(verified));
   const bool is_measured = record.processes_asked > 0;
   const bool one_item = record.comparisons.size() == 1 && record.comparisons.front().failure.empty();
   // If each process has one block, the deviation within a process is unknown.
@@ -146,7 +183,10 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
   }
   for (const std::string& lost : record.lost_processes) sentences.push_back("Lost: " + one_line(lost) + '.');
   if (record.interrupted) sentences.emplace_back("Interrupted: this is the result so far.");
-  if (page.details && !record.works.empty()) {
+  if (!record.samples.empty()) {
+    sentences.emplace_back(
+        "per sample: the time of a launch over the samples in it; differences and verdicts are those of it.");
+  } else if (page.details && !record.works.empty()) {
     sentences.emplace_back(
         "same work: the time of a launch over how much more than the first's it does; ratios are those of it.");
   }
@@ -296,8 +336,8 @@ std::string sentence(const std::string& subject, const ComparisonRecord& record,
                      double resolution, Instrument instrument, const std::vector<std::string>& names) {
   const std::string verdict =
       verdict_words(compared.verdict, names[0], names[compared.alternative], record.margin);
-  std::string text = fmt::format("**{}**{}: {}", verdict, subject.empty() ? "" : ", " + subject,
-                                 change_with_interval(compared.time));
+  std::string text = fmt::format("**{}**{}{}: {}", verdict, record.samples.empty() ? "" : " per sample",
+                                 subject.empty() ? "" : ", " + subject, change_with_interval(compared.time));
   if (compared.verdict == EffectVerdict::same && excludes_one(compared.time))
     text += ", a difference smaller than the margin";
   if (compared.verdict == EffectVerdict::undecided)
@@ -378,8 +418,13 @@ std::string whole_words(const ComparisonRecord& record, const TotalComparison& t
     const bool is_here = conditions.load == total.load && conditions.cache == total.cache;
     if (each.alternative == total.alternative && is_here) own.push_back(&each);
   }
-  const std::string times = fmt::format("{} for {}", time_text(total.second.median, total.second.precision()),
-                                        time_text(total.first.median, total.first.precision()));
+  std::string times = fmt::format("{} for {}", time_text(total.second.median, total.second.precision()),
+                                  time_text(total.first.median, total.first.precision()));
+  if (total.first_per_sample && total.second_per_sample) {
+    times +=
+        fmt::format(", {} for {} per sample", time_text(*total.second_per_sample, total.second.precision()),
+                    time_text(*total.first_per_sample, total.first.precision()));
+  }
   if (own.size() == 1) return fmt::format(" All {} calls: {}.", own.front()->count, times);
   return fmt::format(" All layers: {}; by layer {}.", times, counts_of_verdicts(record, total.alternative));
 }

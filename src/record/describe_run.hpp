@@ -379,9 +379,11 @@ void describe(Fields& fields, Described<Fields, ComparedSide>& side) {
   fields("provider", side.provider);
   fields("algorithm", side.algorithm);
   fields("held_memory", side.held_memory);
+  fields.where(side.workspace > Bytes(0), "workspace_bytes", side.workspace);
   fields("conditions", side.conditions);
   fields("instrument", side.instrument);
   fields("time", side.time);
+  fields("per_sample_seconds", side.per_sample);
   fields.where(!side.rounds.empty(), "round_seconds", side.rounds);
   fields.where(!side.launches.empty(), "launch_seconds", side.launches);
   fields("clock_hertz", side.clock);
@@ -427,6 +429,8 @@ void describe(Fields& fields, Described<Fields, TotalComparison>& total) {
   fields("cache", total.cache);
   fields("first", total.first);
   fields("second", total.second);
+  fields("first_per_sample_seconds", total.first_per_sample);
+  fields("second_per_sample_seconds", total.second_per_sample);
   fields("first_clock_hertz", total.first_clock);
   fields("second_clock_hertz", total.second_clock);
   fields("time_ratio", total.time);
@@ -480,6 +484,7 @@ void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& recor
   fields("alternatives", record.alternatives);
   fields.where(!record.measured.empty(), "measured", record.measured);
   fields("works", record.works);
+  fields.where(!record.samples.empty(), "samples", record.samples);
   fields("margin", record.margin);
   fields("processes_asked", record.processes_asked);
   fields("differences", record.differences);
@@ -492,6 +497,11 @@ void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& recor
                "a number for each of the alternatives");
   check_elements(
       fields, "works", record.works, "", [](double work) { return work > 0.0; }, "a number above 0");
+  fields.check(record.samples.empty() || record.samples.size() == alternatives, "samples",
+               "a number for each of the alternatives");
+  check_elements(
+      fields, "samples", record.samples, "", [](std::int64_t samples) { return samples > 0; },
+      "a number above 0");
   const auto is_known = [&](const auto& each) {
     return each.alternative > 0 && each.alternative < alternatives;
   };

@@ -30,6 +30,7 @@ void describe(Fields& fields, Described<Fields, Trial>& trial) {
     trial.subject = operation;
   }
   fields("options", trial.options);
+  fields("verify", trial.verify);
 }
 
 template <class Fields>

@@ -225,5 +225,38 @@ TEST(CompareCommand, ANetworkInF32IsSaidNotToBePytorchs) {
               Not(HasSubstr("as PyTorch runs it")));
 }
 
+// Twice the samples take about twice as long, which is no answer to which batch is better.
+TEST(CompareCommand, WhereTheBatchVariesASampleIsJudged) {
+  const json conv = comparison_of("conv2d:n=32,c=64,hw=28,k=64,rs=3,pad=1 --vary n=32,64");
+  EXPECT_EQ(conv.at("samples"), json({32, 64}));
+  EXPECT_EQ(conv.at("works"), json({1.0, 2.0}));
+  const json& only = conv.at("comparisons")[0];
+  for (const auto& [side, samples] : {std::pair{"first", 32.0}, std::pair{"second", 64.0}}) {
+    EXPECT_DOUBLE_EQ(only.at(side).at("per_sample_seconds").get<double>(),
+                     only.at(side).at("time").at("median_seconds").get<double>() / samples);
+  }
+  EXPECT_LT(only.at("time_ratio").at("ratio").get<double>(), 1.2);
+  EXPECT_GT(only.at("second").at("time").at("median_seconds").get<double>(),
+            1.2 * only.at("first").at("time").at("median_seconds").get<double>());
+
+  const std::string varied = "resnet18:direction=fprop --only layer4 --vary batch=32,64";
+  const json network = comparison_of(varied);
+  const json& total = network.at("totals")[0];
+  EXPECT_EQ(network.at("samples"), json({32, 64}));
+  EXPECT_DOUBLE_EQ(total.at("second_per_sample_seconds").get<double>(),
+                   total.at("second").at("median_seconds").get<double>() / 64.0);
+  EXPECT_LT(total.at("time_ratio").at("ratio").get<double>(), 1.2);
+  EXPECT_THAT(network.at("notes").dump(), Not(HasSubstr("unlike work")));
+  EXPECT_THAT(on_one_line(run_tool("compare " + varied + kOnVirtual).output),
+              AllOf(HasSubstr("** per sample, warm burst: "), HasSubstr(" per sample; by layer"),
+                    HasSubstr("per sample: the time of a launch over the samples in it")));
+
+  for (const char* other :
+       {"add:count=1Mi --vary count=1Mi,2Mi", "conv2d:n=32,c=64,hw=28,k=64,rs=3,pad=1 --vary k=64,128",
+        "conv2d:n=32,c=64,hw=28,k=64,rs=3,pad=1 --vary n=32,64 --vary k=64,128"}) {
+    EXPECT_FALSE(comparison_of(other).contains("samples")) << other;
+  }
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -309,6 +309,35 @@ TEST(StudyCommand, WhatCannotBeAskedIsSaid) {
   EXPECT_THAT(refused("precision matmul:m=8,n=8,k=8,dtype=f16 --device cpu"), HasSubstr("f16"));
 }
 
+TEST(StudyCommand, ABatchThatIsNotNamedBeginsWithOneSample) {
+  const json network =
+      study_of("batch resnet18:direction=fprop --only '^fc' --device virtual:h200 --processes 2");
+  EXPECT_THAT(network.at("comparisons")[0].at("first").at("operation").get<std::string>(),
+              StartsWith("linear:n=1,in=512,out=1000"));
+  EXPECT_EQ(network.at("samples")[0], 1);
+  EXPECT_EQ(network.at("samples").back().get<double>(), network.at("works").back().get<double>());
+  EXPECT_GE(network.at("samples").back(), 256);
+  EXPECT_THAT(network.at("notes").dump(),
+              HasSubstr("names no batch and is taken as resnet18:direction=fprop,batch=1"));
+  const json typed = study_of("batch conv2d:c=8,hw=7,k=8,rs=1" + kOnVirtualGpu);
+  EXPECT_THAT(typed.at("comparisons")[0].at("first").at("operation").get<std::string>(),
+              HasSubstr("conv2d:n=1,"));
+  const Outcome positions =
+      run_tool("study batch gpt2 --only 'wpe|wte.accumulate|ln_f.forward' --dry-run --device virtual:h200");
+  EXPECT_THAT(on_one_line(positions.output), HasSubstr(", 1 item to compare"))
+      << "all samples share the others";
+  const json named = study_of("batch resnet18:batch=4,direction=fprop --only '^fc'" + kOnVirtualGpu);
+  EXPECT_EQ(named.at("samples")[0], 4);
+  EXPECT_THAT(named.at("notes").dump(), Not(HasSubstr("names no batch")));
+}
+
+TEST(StudyCommand, SaysAtHowManyElementsResultsWereCompared) {
+  const Outcome outcome = run_tool("study batch conv2d:n=1,c=64,hw=28,k=64,rs=3,pad=1" + kOnVirtualGpu);
+  EXPECT_THAT(on_one_line(outcome.output),
+              testing::ContainsRegex("Verified: results of [0-9]+ operations at [0-9]+ of "
+                                     "[0-9]+ elements, which are the reference's own"));
+}
+
 TEST(StudyCommand, TheListNamesAll) {
   const Outcome outcome = run_tool("list studies");
   for (const char* id : {"layout", "precision", "engine", "batch", "graph", "pinned", "compiler", "occupancy",

@@ -8,6 +8,7 @@
 #include "jitterscope/error.hpp"
 #include "measure/trials.hpp"
 #include "measuring.hpp"
+#include "operation/samples.hpp"
 
 namespace jitterscope::scripted {
 namespace {
@@ -170,6 +171,105 @@ TEST(Verify, LargeOutputsAreComparedInPartAndSearchedWhole) {
   EXPECT_EQ(verification.total, 2500);
   EXPECT_EQ(verification.unwritten, 1);
   EXPECT_FALSE(verification.passed);
+}
+
+// 1,600 elements of 26,000 terms each, of which 1,538 are affordable.
+TEST(Verify, AFaultInACornerOfALargeProductIsFound) {
+  const Operation product(Matmul{.m = 40, .n = 40, .k = 26'000});
+  const auto spoilt_at = [&](std::size_t index) {
+    return verify_with(product, [=](std::vector<double>& output) { output[index] += 1e7; });
+  };
+  const Verification right = verify_with(product);
+  EXPECT_TRUE(right.passed);
+  EXPECT_LT(right.checked, right.total);
+  for (const std::size_t corner : {39, 1599}) EXPECT_FALSE(spoilt_at(corner).passed) << corner;
+}
+
+std::vector<Trial> trials_with_queues(const std::vector<Operation>& operations) {
+  std::vector<Trial> group;
+  for (const Operation& operation : operations) {
+    for (const QueueMode queue : {QueueMode::saturated, QueueMode::eager}) {
+      MeasureOptions options = one_condition(CacheState::warm, Load::burst);
+      options.queue = queue;
+      group.push_back({operation, options});
+    }
+  }
+  return group;
+}
+
+TEST(VerifyTrials, TheSameLaunchIsComparedOnce) {
+  int read = 0;
+  Script script;
+  script.spoil = [&](auto&) { ++read; };
+  Laboratory laboratory(script);
+  const Operation other(Matmul{.m = 25, .n = 30, .k = 16});
+  for (const Outcome& outcome : measure_trials(
+           laboratory.session, {trials_with_queues({kMatmul, other}), trials_with_queues({kMatmul})}, true)) {
+    ASSERT_FALSE(outcome.error);
+    ASSERT_TRUE(outcome.result.verification);
+    EXPECT_TRUE(outcome.result.verification->passed);
+  }
+  EXPECT_EQ(read, 2);
+}
+
+TEST(VerifyTrials, ATrialMayBeLeftOut) {
+  Script script;
+  Laboratory laboratory(script);
+  std::vector<Trial> group = trials_with_queues({kMatmul});
+  group[1].verify = false;
+  const std::vector<Outcome> outcomes = measure_trials(laboratory.session, {group}, true);
+  EXPECT_TRUE(outcomes[0].result.verification);
+  EXPECT_FALSE(outcomes[1].result.verification);
+}
+
+TEST(VerifyTrials, OfASimulatedGpuAPartShowsWhatRoundingDoes) {
+  const Operation conv = Operation::parse("conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16");
+  const Operation single = conv.with_dtype(DataType::f32);
+  const VerifiedParts parts = verified_parts(conv, single);
+  EXPECT_TRUE(is_same_work(parts.own, parts.inputs));
+  EXPECT_EQ(verified_parts(with_larger_batch(conv, 64), single).own, parts.own)
+      << "how many samples there are changes nothing";
+  const auto& part = std::get<Conv2d>(parts.own.parameters());
+  EXPECT_EQ(part.c, 64) << "sums are as long";
+  EXPECT_EQ(part.r, 3);
+  const auto device = open_device("virtual:quiet");
+  Session session(*device);
+  const std::optional<Verification> found =
+      measure_operation(session, conv, one_condition(CacheState::warm, Load::burst), true).verification;
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->passed);
+  EXPECT_TRUE(found->same_formula);
+  EXPECT_EQ(found->total, 32 * 64 * 56 * 56);
+  EXPECT_LT(found->checked, found->total / 10);
+  EXPECT_GT(found->checked, 100);
+  EXPECT_GT(found->relative_error, 1e-5);
+  EXPECT_LT(found->relative_error, 1e-3);
+}
+
+// In f16 sums of a few channels alone could be so near zero that rounding looks like a wrong result.
+TEST(VerifyTrials, PartsHaveEnoughResultsOfEachOutput) {
+  for (const char* text :
+       {"batch_norm:n=32,c=64,hw=112,dtype=f16,pass=backward",
+        "conv2d:n=32,c=256,hw=56,k=64,rs=1,dtype=f16,direction=wgrad",
+        "layer_norm:rows=64Ki,columns=1024,pass=backward", "linear:n=64Ki,in=4096,out=4096"}) {
+    const Operation whole = Operation::parse(text), part = verified_parts(whole, whole).own;
+    EXPECT_LT(verification_time(part), verification_time(whole)) << text;
+    for (const Operand& operand : part.operands()) {
+      if (operand.role != OperandRole::output) continue;
+      EXPECT_GE(operand.count, 64) << part.text() << ' ' << operand.name;
+    }
+  }
+}
+
+TEST(VerifyTrials, ChainsStayWholeWhereAStepMayReadTooEarly) {
+  const Operation on_streams = Operation::parse("chain:[relu:count=64Mi]*2,streams=2,spread=step,order=none");
+  EXPECT_EQ(verified_parts(on_streams, on_streams).own, on_streams);
+  const Operation half = Operation::parse("linear:n=4096,in=1024,out=1024,dtype=f16");
+  const Operation chain =
+      Operation::parse("chain:[convert:count=4Mi,to_dtype=f16][linear:n=4096,in=1024,out=1024,dtype=f16]");
+  const VerifiedParts parts = verified_parts(chain, half.with_dtype(DataType::f32));
+  EXPECT_TRUE(is_same_work(parts.own, parts.inputs));
+  EXPECT_LT(parts.own.flops(), chain.flops());
 }
 
 // A reference of zeros has no relative error: the difference itself must be judged.

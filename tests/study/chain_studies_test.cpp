@@ -195,6 +195,9 @@ TEST_F(ChainStudies, OverlapCutsTheBatchAndCopiesEachPiece) {
                                      "[copy:bytes=64,kind=d2h],lanes=4,streams=3"));
   EXPECT_FALSE(study.can_be_asked_of(Operation::parse("relu:count=7")));
   EXPECT_FALSE(study.can_be_asked_of(Operation::parse("relu:count=8,dtype=f16"))) << "copies are of f32";
+  EXPECT_FALSE(study.can_be_asked_of(Operation::parse("matmul:m=8,n=8,k=8,ta=1")))
+      << "each piece would be a part of every sum";
+  EXPECT_FALSE(study.can_be_asked_of(Operation::parse("conv2d:n=8,c=8,hw=8,k=8,rs=1,direction=wgrad")));
 }
 
 TEST_F(ChainStudies, OverlapSaysHowMuchOfTheCopiesIsHidden) {

@@ -237,12 +237,12 @@ TEST_F(Studies, Tf32LeavesAloneWhatMultipliesNothing) {
 }
 
 TEST_F(Studies, BatchGrowsUntilMemoryOrTheDeviceIsFull) {
-  EXPECT_THAT(
-      names("batch", "linear:n=1,in=1024,out=1024"),
-      ElementsAre("×1", "×2", "×4", "×8", "×16", "×32", "×64", "×128", "×256", "×1024", "×4096", "×16384"));
-  EXPECT_EQ(arms("batch", "linear:n=1,in=1024,out=1024").back().work, 16384.0);
-  EXPECT_EQ(arms("batch", "linear:n=1,in=8192,out=8192").back().work, 1024.0)
-      << "the host checks each result";
+  EXPECT_THAT(names("batch", "linear:n=1,in=1024,out=1024"),
+              ElementsAre("×1", "×2", "×4", "×8", "×16", "×32", "×64", "×128", "×256", "×1024", "×4096",
+                          "×16384", "×65536"));
+  EXPECT_EQ(arms("batch", "linear:n=1,in=1024,out=1024").back().work, 65536.0);
+  EXPECT_EQ(arms("batch", "linear:n=1,in=8192,out=8192").back().work, 4096.0)
+      << "what the host can check bounds nothing";
   EXPECT_EQ(made("batch", "linear:n=1,in=64,out=64", 3, "attention:batch=2,heads=2,queries=8,keys=8,dim=8"),
             Operation(Attention{.batch = 16, .heads = 2, .queries = 8, .keys = 8, .dim = 8}).text());
   memory_free_ = Bytes(1 << 20);
@@ -251,8 +251,26 @@ TEST_F(Studies, BatchGrowsUntilMemoryOrTheDeviceIsFull) {
               ThrowsMessage<UsageError>(HasSubstr("smaller batch")));
 }
 
+// One row is read of a table that takes 1 GiB.
+TEST_F(Studies, BatchGrowsWhileOperandsFitAndNotWhatMoves) {
+  const std::string table = "embedding:count=1,rows=1Mi,columns=256";
+  EXPECT_THAT(names("batch", table), SizeIs(testing::Gt(4u)));
+  memory_free_ = Bytes(std::int64_t{3} << 30);
+  EXPECT_THAT([&] { names("batch", table); }, ThrowsMessage<UsageError>(HasSubstr("smaller batch")))
+      << "a quarter of the memory does not hold it";
+}
+
+TEST_F(Studies, AGradientOfWeightsGrowsWithItsSamplesAndAChainWithItsSteps) {
+  EXPECT_EQ(made("batch", "linear:n=1,in=64,out=64", 1, "matmul:m=8,n=16,k=32,ta=1"),
+            Operation::parse("matmul:m=8,n=16,k=64,ta=1").text());
+  const std::string chain = "chain:[linear:n=4,in=8,out=8][relu:count=32]";
+  EXPECT_EQ(made("batch", chain, 1, chain),
+            Operation::parse("chain:[linear:n=8,in=8,out=8][relu:count=64]").text());
+}
+
 TEST_F(Studies, AProductOfWeightsHasNoBatch) {
   const Study& batch = find_study("batch");
+  EXPECT_FALSE(batch.can_be_asked_of(Operation::parse("matmul:m=8,n=8,k=8,ta=1,tb=1")));
   EXPECT_FALSE(batch.can_be_asked_of(Operation::parse("adam:count=8")));
   EXPECT_TRUE(batch.can_be_asked_of(Operation::parse("softmax:rows=8,columns=8")));
 }

@@ -61,6 +61,29 @@ TEST(Undecided, BatchClaimsNothing) {
               ElementsAre(HasSubstr("At ×2 the batch"), HasSubstr("Not decided: whether a larger batch")));
 }
 
+// A table of 1 GiB of which a launch reads one row of 1 KiB, beside a workspace that grows with the rows.
+TEST(BatchMemory, IsThatOfOperandsAndWorkspaces) {
+  ComparisonRecord record =
+      record_beside("×1", {{"×2", 0.5, faster}}, "embedding:count=1,rows=1Mi,columns=256");
+  record.works = {1, 2};
+  record.device.memory_total = Bytes(std::int64_t{3} << 29);
+  record.comparisons[0].first.workspace = Bytes(std::int64_t{100} << 20);
+  EXPECT_THAT(answers("batch", record),
+              ElementsAre(HasSubstr("with 1.2 GiB of operands and workspace in place of 1.1 GiB"),
+                          HasSubstr("largest batch tried"), HasSubstr("Memory ends between ×4 and ×8")));
+  // At one sample its weights take more than a table's rows; at many it is smaller.
+  record.comparisons.push_back(record.comparisons[0]);
+  record.comparisons[0].layers = {"fc.fprop"};
+  record.comparisons[0].first.subject = Operation::parse("linear:n=1,in=16Ki,out=20Ki");
+  record.comparisons[0].first.workspace = Bytes(0);
+  record.comparisons[1].layers = {"embedding.forward"};
+  record.totals = {{.time = {0.5, 0.49, 0.51}, .verdict = faster}};
+  EXPECT_THAT(answers("batch", record).back(),
+              AllOf(HasSubstr("embedding.forward"), HasSubstr("at the latest")));
+  record.device.memory_total = Bytes(1 << 20);
+  EXPECT_EQ(answers("batch", record).back(), "Memory does not hold its operands even once.");
+}
+
 TEST(Undecided, AWrongBatchIsNoKnee) {
   const auto found =
       answers("batch", record_beside("×1", {{"×2", 0.5, faster}, {"×4", 0.1, undecided, false}}));

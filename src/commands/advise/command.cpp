@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,6 +26,7 @@
 #include "measure/machine.hpp"
 #include "measure/rates_and_totals.hpp"
 #include "measure/verify.hpp"
+#include "operation/operation.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 #include "study/advice.hpp"
@@ -69,8 +71,11 @@ class AdvisedWork {
                               const WorkList& work, const MeasureOptions& options) const;
   Nanoseconds duration_of(std::size_t trials) const;
   Nanoseconds verification_of(const WorkList& work, std::size_t alternatives) const;
+  std::size_t leave_out_verified(ComparedWork& work, bool verify) const;
+  void remember_verified(ComparisonRecord& record);
+  void note_verified();
   void learn_durations(std::span<const Nanoseconds> durations, const WorkList& work, std::size_t alternatives,
-                       bool verified);
+                       Nanoseconds foreseen);
   Nanoseconds time_left() const;
   void say(const std::string& stage) const;
   void recommend(const study::Study& study, const std::string& arm);
@@ -83,6 +88,8 @@ class AdvisedWork {
   Nanoseconds began_;
   /// Time of one trial in one process of the last comparison, without verification.
   Nanoseconds time_of_trial_;
+  /// What was found about the results of each operation, which later comparisons run again.
+  std::map<std::string, Verification> verified_;
   /// Measured over predicted (verification_time) duration of the last verification.
   double verification_factor_ = 1.0;
 };
@@ -275,7 +282,7 @@ double work_of(std::span<const AppliedArm> arms) {
 double memory_of(const WorkList& work) {
   double bytes = 0.0;
   for (const Layer& layer : work.model.layers) {
-    bytes += static_cast<double>(layer.operation.bytes().value()) *
+    bytes += static_cast<double>(operand_memory(layer.operation).value()) *
              static_cast<double>(std::max<std::int64_t>(1, layer.count()));
   }
   return bytes;
@@ -283,13 +290,14 @@ double memory_of(const WorkList& work) {
 
 // Returns how many layers, the longest first, fit in the time if every arm tries and verifies each.
 std::size_t layers_that_fit(std::span<const study::AdvisedLayer> layers, std::size_t arms,
-                            Nanoseconds trials_of_a_layer, Nanoseconds time) {
+                            Nanoseconds trials_of_a_layer, Nanoseconds time,
+                            const DeviceDescription& device) {
   std::size_t fit = 0;
   Nanoseconds sum(0.0);
   for (const study::AdvisedLayer& layer : layers) {
     sum += trials_of_a_layer;
     if (const Operation* operation = operation_of(layer.subject))
-      sum += verification_time(*operation) * static_cast<double>(arms);
+      sum += verification_time(*operation, device) * static_cast<double>(arms);
     if (sum > time) break;
     ++fit;
   }
@@ -355,7 +363,7 @@ Nanoseconds AdvisedWork::duration_of(std::size_t trials) const {
 
 Nanoseconds AdvisedWork::verification_of(const WorkList& work, std::size_t alternatives) const {
   Nanoseconds sum(0.0);
-  for (const Layer& layer : work.model.layers) sum += verification_time(layer.operation);
+  for (const Layer& layer : work.model.layers) sum += verification_time(layer.operation, record_.device);
   return sum * (verification_factor_ * static_cast<double>(alternatives));
 }
 
@@ -441,6 +449,7 @@ void AdvisedWork::advise() {
   while (!record_.interrupted && step()) {
   }
   if (!taken_.empty() && !record_.interrupted) measure_together();
+  note_verified();
 }
 
 // Prints a line above the live line, to show the progress.
@@ -457,9 +466,9 @@ void AdvisedWork::observe() {
   time_of_trial_ = (host_time_now() - start) / measured * kTrialOverRun;
   study::choose_layers(record_.layers, kShareOfTime, record_.layers.size());
   const std::size_t arms = arms_to_try(tried_of(work_, record_.layers)).size() + 1;
-  study::choose_layers(
-      record_.layers, kShareOfTime,
-      layers_that_fit(record_.layers, arms, duration_of(arms), request_.budget * kShareOfFirstStep));
+  study::choose_layers(record_.layers, kShareOfTime,
+                       layers_that_fit(record_.layers, arms, duration_of(arms),
+                                       request_.budget * kShareOfFirstStep, record_.device));
 }
 
 ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>& alternatives,
@@ -478,9 +487,13 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
   }
   record.works = recorded_works(std::move(works));
   ComparedWork plan = pair_alternatives(compared, options, record_.device);
-  plan.plan.verify = verify;
+  const std::size_t verified = leave_out_verified(plan, verify);
+  plan.plan.verify = verified > 0;
   const std::vector<Nanoseconds> durations = compare_in_processes(plan, invocation_, record, time_left());
-  learn_durations(durations, work, alternatives.size(), verify);
+  learn_durations(durations, work, alternatives.size(),
+                  verification_of(work, 1) *
+                      (static_cast<double>(verified) / static_cast<double>(work.model.layers.size())));
+  remember_verified(record);
   if (!record.interrupted && std::ssize(durations) < record.processes_asked) {
     add_once(
         record_.notes,
@@ -494,21 +507,59 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
   return record;
 }
 
+// Leaves out the results that are known from earlier comparisons. Returns how many trials are verified.
+std::size_t AdvisedWork::leave_out_verified(ComparedWork& work, bool verify) const {
+  std::size_t verified = 0;
+  for (std::vector<Trial>& group : work.plan.groups) {
+    for (Trial& trial : group) {
+      trial.verify = verify && !verified_.contains(trial.operation()->text());
+      verified += trial.verify ? 1 : 0;
+    }
+  }
+  return verified;
+}
+
+void AdvisedWork::remember_verified(ComparisonRecord& record) {
+  for (Comparison& comparison : record.comparisons) {
+    for (ComparedSide* side : {&comparison.first, &comparison.second}) {
+      const Operation* operation = operation_of(side->subject);
+      if (operation == nullptr) continue;
+      if (side->verification) {
+        verified_.emplace(operation->text(), *side->verification);
+      } else if (const auto known = verified_.find(operation->text()); known != verified_.end()) {
+        side->verification = known->second;
+      }
+    }
+  }
+}
+
+void AdvisedWork::note_verified() {
+  std::int64_t checked = 0, total = 0;
+  for (const auto& [operation, verification] : verified_) {
+    checked += verification.checked;
+    total += verification.total;
+  }
+  if (total == 0) return;
+  record_.notes.push_back(fmt::format(
+      "The results of {} were compared with float64 at {} of {} elements{}.",
+      counted(std::ssize(verified_), "operation"), checked, total,
+      record_.device.capabilities.is_simulated ? ", which are the reference's own here, rounded" : ""));
+}
+
 // Only the first process verifies.
 void AdvisedWork::learn_durations(std::span<const Nanoseconds> durations, const WorkList& work,
-                                  std::size_t alternatives, bool verified) {
+                                  std::size_t alternatives, Nanoseconds foreseen) {
   if (durations.empty()) return;
   const auto trials = static_cast<double>(work.model.layers.size() * alternatives);
-  const Nanoseconds foreseen = verification_of(work, alternatives);
   Nanoseconds without(0.0);
   if (durations.size() > 1) {
     for (const Nanoseconds duration : durations.subspan(1)) without += duration;
     without = without / static_cast<double>(durations.size() - 1);
   } else {
-    without = std::max(durations.front() - (verified ? foreseen : Nanoseconds(0.0)), durations.front() * 0.1);
+    without = std::max(durations.front() - foreseen, durations.front() * 0.1);
   }
   time_of_trial_ = without / trials;
-  if (!verified || foreseen <= Nanoseconds(0.0) || durations.size() < 2) return;
+  if (foreseen <= Nanoseconds(0.0) || durations.size() < 2) return;
   verification_factor_ *= std::max(0.0, (durations.front() - without) / foreseen);
 }
 
@@ -535,7 +586,9 @@ bool AdvisedWork::step() {
   if (candidates.empty()) return false;
   const Nanoseconds needed =
       duration_of(work.model.layers.size() * names.size()) + verification_of(work, names.size());
-  const bool fits = needed <= time_left();
+  // What was taken is measured together in the end.
+  const Nanoseconds together = duration_of(work.model.layers.size() * 2);
+  const bool fits = needed + together <= time_left();
   if (!record_.steps.empty() && !fits) {
     add_once(record_.notes, fmt::format("The budget of {} did not suffice for a further step: --budget.",
                                         duration_text(request_.budget)));
@@ -570,6 +623,12 @@ void AdvisedWork::measure_together() {
   const std::vector<std::vector<AppliedArm>> alternatives = {{}, taken_};
   const std::vector<std::string> names = {"as it is", "with all that was taken"};
   const WorkList tried = tried_of(work_, record_.layers);
+  if (time_of_trial_ * static_cast<double>(tried.model.layers.size() * names.size()) > time_left()) {
+    add_once(record_.notes,
+             fmt::format("What was taken is not measured together: the budget of {} was used up: --budget.",
+                         duration_text(request_.budget)));
+    return;
+  }
   // Measures all layers if there is time, and compares with float64 if there is time for that, too.
   const bool all_fit = duration_of(work_.model.layers.size() * names.size()) <= time_left();
   const WorkList& whole = all_fit ? work_ : tried;

@@ -172,7 +172,9 @@ class CompareCommand {
     }
     const std::vector<ComparedAlternative> works = read_works(alternatives, flags_.only, record_.device);
     ComparedWork work = pair_alternatives(works, options, record_.device);
-    note_unlike_work(works, work);
+    record_.samples = samples_that_differ(works, work);
+    record_.works = recorded_works({record_.samples.begin(), record_.samples.end()});
+    if (record_.samples.empty()) note_unlike_work(works, work);
     note_what_pytorch_runs(works);
     work.plan.verify = flags_.verify;
     record_.notes.insert(record_.notes.end(), work.notes.begin(), work.notes.end());

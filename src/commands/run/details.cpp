@@ -53,6 +53,7 @@ bool is_kernel(const Subject& subject) {
 std::string verification_section(const RunPage& run) {
   const RunRecord& record = run.record;
   std::size_t checked = 0, passed = 0, same_formula = 0, kernels = 0, not_checked = 0;
+  std::int64_t elements = 0, of_elements = 0;
   double worst = 0.0;
   std::string failures;
   for (std::size_t row = 0; row < record.entries.size(); ++row) {
@@ -62,6 +63,8 @@ std::string verification_section(const RunPage& run) {
       continue;
     }
     ++checked;
+    elements += verification->checked;
+    of_elements += verification->total;
     same_formula += verification->same_formula ? 1 : 0;
     kernels += is_kernel(record.entries[row].result.subject) ? 1 : 0;
     if (verification->passed) {
@@ -85,7 +88,8 @@ std::string verification_section(const RunPage& run) {
                               : kernels == checked ? "the reference kernel"
                                                    : "a float64 reference, kernels against the one they name";
   const std::string summary =
-      wrapped(fmt::format("Verified against {}: {} of {} passed{}{}.", against, passed, checked, error,
+      wrapped(fmt::format("Verified against {} at {} of {} elements: {} of {} passed{}{}.", against, elements,
+                          of_elements, passed, checked, error,
                           not_checked > 0 ? fmt::format("; {} not verified, without a reference", not_checked)
                                           : std::string()),
               run.page.width);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/compared_work.hpp"
 #include "cli/invocation.hpp"
@@ -19,6 +21,7 @@
 #include "commands/study/loss_scaling_record.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
+#include "measure/verify.hpp"
 #include "operation/words.hpp"
 #include "output/comparison_table.hpp"
 #include "output/output_file.hpp"
@@ -133,12 +136,16 @@ class StudyCommand {
 
   // Keeps the operations that the study can be asked of; a note names the others.
   WorkList read_work() {
-    const std::vector<std::string> targets =
+    std::vector<std::string> targets =
         flags_.targets.empty() ? study::subjects_of(study_, record_.device) : flags_.targets;
+    if (study_.changes_amount) begin_with_one_sample(targets);
     WorkList work = read_targets(targets, flags_.only);
     record_.title = work.title;
     std::vector<bool> keep;
-    for (const Layer& layer : work.model.layers) keep.push_back(study_.can_be_asked_of(layer.operation));
+    const std::vector<bool> grow = layers_that_grow(work, targets);
+    for (std::size_t i = 0; i < work.model.layers.size(); ++i) {
+      keep.push_back(grow[i] && study_.can_be_asked_of(work.model.layers[i].operation));
+    }
     const auto kept = std::ranges::count(keep, true);
     if (kept == 0) {
       throw UsageError(fmt::format("the study {} cannot be asked of {}: it is about {}", study_.id,
@@ -154,6 +161,58 @@ class StudyCommand {
     return work;
   }
 
+  // The study grows the batch: a target that names none begins with one sample.
+  void begin_with_one_sample(std::vector<std::string>& targets) {
+    for (std::string& target : targets) {
+      std::string begun = with_one_sample(target);
+      if (begun == target) continue;
+      note(fmt::format("{} names no batch and is taken as {}.", printable(target, 100),
+                       printable(begun, 100)));
+      target = std::move(begun);
+    }
+  }
+
+  // A network does some work once for all samples: a table of positions, the sum of two gradients of a
+  // weight. Their shapes are those of work on samples, so the network is read once more with a larger batch.
+  std::vector<bool> layers_that_grow(const WorkList& work, const std::vector<std::string>& targets) const {
+    std::vector<bool> grow(work.model.layers.size(), true);
+    std::vector<std::string> twice;
+    for (const std::string& target : targets) {
+      const std::optional<std::string> larger = with_twice_the_batch(target);
+      if (!study_.changes_amount || !larger) return grow;
+      twice.push_back(*larger);
+    }
+    std::map<std::string, const Operation*> grown;
+    const WorkList larger = read_targets(twice);
+    for (const Layer& layer : larger.model.layers) {
+      for (const std::string& name : layer.names) grown[name] = &layer.operation;
+    }
+    for (std::size_t i = 0; i < grow.size(); ++i) {
+      const Layer& layer = work.model.layers[i];
+      const auto found = layer.names.empty() ? grown.end() : grown.find(layer.names.front());
+      grow[i] = found == grown.end() || *found->second != layer.operation;
+    }
+    return grow;
+  }
+
+  // The host reads back and compares what the device wrote: of a batch that fills a GPU that takes longer
+  // than all times together.
+  void leave_out_long_verifications(ComparedWork& work) {
+    constexpr Nanoseconds kLongest = seconds(2);
+    std::int64_t left_out = 0;
+    for (std::vector<Trial>& group : work.plan.groups) {
+      for (Trial& trial : group) {
+        trial.verify = verification_time(*trial.operation(), record_.device) <= kLongest;
+        left_out += trial.verify ? 0 : 1;
+      }
+    }
+    if (left_out == 0) return;
+    note(fmt::format(
+        "The results of {} are not verified, as comparing one would take the host longer than {}: "
+        "jitterscope run OPERATION --verify does it.",
+        counted(left_out, "trial"), duration_text(kLongest)));
+  }
+
   void note(std::string sentence) {
     if (!sentence.empty()) record_.notes.push_back(std::move(sentence));
   }
@@ -167,7 +226,9 @@ class StudyCommand {
     // The counters' hooks could change the times of later operations in the process: here there are none.
     if (study_.counts_memory && work.model.layers.size() == 1 && !record_.device.capabilities.is_host)
       each.counters.emplace();
-    if (!work.is_model) each.time_limit = time_for_each(arms.size() * work.model.layers.size(), options);
+    // Layers of a network differ by little from arm to arm, but for a batch.
+    if (!work.is_model || study_.changes_amount)
+      each.time_limit = time_for_each(arms.size() * work.model.layers.size(), options);
     std::vector<ComparedAlternative> alternatives;
     for (const study::Arm& arm : arms) {
       const AppliedArm applied{&study_, arm};
@@ -187,7 +248,9 @@ class StudyCommand {
     if (alternatives.size() < 2) throw UsageError("nothing is left to compare: " + record_.notes.back());
     record_.works = recorded_works(std::move(record_.works));
     ComparedWork compared = pair_alternatives(alternatives, each, record_.device);
+    if (study_.changes_amount) record_.samples = samples_that_differ(alternatives, compared);
     compared.plan.verify = true;
+    leave_out_long_verifications(compared);
     compared.plan.trace_kernels = study_.traces_kernels;
     compared.items.have_total = work.is_model;
     record_.notes.insert(record_.notes.end(), compared.notes.begin(), compared.notes.end());

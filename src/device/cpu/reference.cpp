@@ -163,33 +163,93 @@ std::int64_t terms_per_element(const Operation& operation, std::size_t output) {
 
 namespace {
 
-std::vector<std::int64_t> sample_within(const Operation& operation, std::size_t output,
-                                        double multiply_adds) {
+// Returns the extents of an output in the order of memory, as far as a single element is computed alone.
+std::vector<std::int64_t> shape_of(const Operation& operation, std::int64_t total) {
+  if (const auto* conv = std::get_if<Conv2d>(&operation.parameters())) {
+    const auto maps = [&](std::int64_t images, std::int64_t c, std::int64_t h, std::int64_t w) {
+      return conv->layout == Layout::nchw ? std::vector{images, c, h, w} : std::vector{images, h, w, c};
+    };
+    switch (conv->direction) {
+      case Direction::fprop: return maps(conv->n, conv->k, conv->out_h(), conv->out_w());
+      case Direction::dgrad: return maps(conv->n, conv->c, conv->h, conv->w);
+      case Direction::wgrad: return maps(conv->k, conv->c / conv->groups, conv->r, conv->s);
+    }
+  }
+  if (const auto* product = std::get_if<Matmul>(&operation.parameters())) {
+    return {product->batch, product->m, product->n};
+  }
+  if (const auto* linear = std::get_if<Linear>(&operation.parameters())) return {linear->n, linear->out};
+  return {total};
+}
+
+// Kernels handle borders and what is left behind their tiles apart.
+std::vector<std::int64_t> corners_of(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> corners = {0};
+  for (const std::int64_t extent : shape) {
+    std::vector<std::int64_t> next;
+    for (const std::int64_t corner : corners) {
+      next.push_back(corner * extent);
+      next.push_back(corner * extent + extent - 1);
+    }
+    corners = std::move(next);
+  }
+  return corners;
+}
+
+std::vector<std::int64_t> in_order(std::vector<std::int64_t> elements) {
+  std::ranges::sort(elements);
+  const auto repeated = std::ranges::unique(elements);
+  elements.erase(repeated.begin(), repeated.end());
+  return elements;
+}
+
+// `share` is the share of all multiply-adds. With a smaller one the elements are among those of the whole
+// sample if that is not all: a simulated GPU has computed no others.
+std::vector<std::int64_t> sample_within(const Operation& operation, std::size_t output, std::size_t sharing) {
+  constexpr std::int64_t kLeast = 256;
   const std::int64_t total = output_counts(operation).at(output);
+  const double cost = cost_of_all(operation, output, total);
+  const double share = kMostMultiplyAdds / static_cast<double>(sharing);
   std::vector<std::int64_t> elements;
-  if (cost_of_all(operation, output, total) <= multiply_adds) {
+  if (cost <= share) {
     for (std::int64_t i = 0; i < total; ++i) elements.push_back(i);
     return elements;
   }
-  Random random(1);
+  const bool are_all_known = cost <= kMostMultiplyAdds;
   const double alone = std::max(1.0, terms_of(operation, output).alone);
-  const std::int64_t count = std::max<std::int64_t>(static_cast<std::int64_t>(multiply_adds / alone), 256);
+  const auto affordable = static_cast<std::int64_t>((are_all_known ? share : kMostMultiplyAdds) / alone);
+  const std::int64_t count = std::min(std::max(affordable, kLeast), total);
+  Random random(1);
+  // The product of two numbers of elements would not fit into 64 bits.
+  const auto begin_of = [&](std::int64_t stretch) {
+    return total / count * stretch + total % count * stretch / count;
+  };
   for (std::int64_t i = 0; i < count; ++i) {
-    elements.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(total))));
+    const auto length = static_cast<std::uint64_t>(begin_of(i + 1) - begin_of(i));
+    elements.push_back(begin_of(i) + static_cast<std::int64_t>(random.below(length)));
   }
-  return elements;
+  if (!are_all_known && sharing > 1) {
+    const std::int64_t step =
+        std::max<std::int64_t>(1, std::min(static_cast<std::int64_t>(sharing), count / kLeast));
+    for (std::int64_t i = 0; i * step < count; ++i) {
+      elements[static_cast<std::size_t>(i)] = elements[static_cast<std::size_t>(i * step)];
+    }
+    elements.resize(static_cast<std::size_t>((count + step - 1) / step));
+  }
+  const std::vector<std::int64_t> corners = corners_of(shape_of(operation, total));
+  elements.insert(elements.end(), corners.begin(), corners.end());
+  return in_order(std::move(elements));
 }
 
 }  // namespace
 
 std::vector<std::int64_t> reference_sample(const Operation& operation, std::size_t output) {
   const Chain* chain = std::get_if<Chain>(&operation.parameters());
-  if (chain == nullptr) return sample_within(operation, output, kMostMultiplyAdds);
+  if (chain == nullptr) return sample_within(operation, output, 1);
   // All outputs of a chain share the budget of one operation.
   const std::vector<OperandInChain> outputs = outputs_of(*chain);
   const OperandInChain own = computed_by(*chain, outputs.at(output));
-  std::vector<std::int64_t> elements = sample_within(chain->steps[own.step], own.number,
-                                                     kMostMultiplyAdds / static_cast<double>(outputs.size()));
+  std::vector<std::int64_t> elements = sample_within(chain->steps[own.step], own.number, outputs.size());
   for (std::int64_t& index : elements) index = index_in_output(*chain, outputs[output], index);
   return elements;
 }

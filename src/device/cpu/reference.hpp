@@ -60,8 +60,11 @@ bool can_be_computed_whole(const Operation&);
 /// Most multiply-adds for an element that is computed by itself; 1 if all are computed at once.
 std::int64_t terms_per_element(const Operation&, std::size_t output = 0);
 
-/// Returns the elements of an output that a check looks at, in about kMostMultiplyAdds: all if that is
-/// enough, else a random sample, the same each time.
+/// Returns the elements of an output that a check looks at, in order: all if that takes at most
+/// kMostMultiplyAdds, else at least 256, the same each time. These are the corners of the tensor, and one at
+/// random of each of m equally long stretches of memory. So a fault in a share f of the elements, wherever
+/// they lie, is looked at with a probability of at least 1 - (1 - f)^m, and one in a stretch of 2/m of the
+/// memory for certain.
 std::vector<std::int64_t> reference_sample(const Operation&, std::size_t output = 0);
 
 // The reference of a chain: those of its steps, each fed with the result of the step before it.

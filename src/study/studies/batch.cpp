@@ -1,6 +1,7 @@
 // Batch study. It varies how many samples one launch takes. It reports the time of a launch (latency), the
-// time for each sample (the inverse of throughput), the operands' memory, where throughput stops growing and
-// where memory ends. Limit: a layer whose weights outweigh its samples gains longer than the network.
+// time for each sample (the inverse of throughput), the memory of operands and workspaces, where throughput
+// stops growing and where memory ends. Limit: a layer whose weights outweigh its samples gains longer than
+// the network.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 #include "base/quantity_text.hpp"
 #include "device/can_run.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/verify.hpp"
+#include "operation/operation.hpp"
+#include "operation/samples.hpp"
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
@@ -23,26 +25,28 @@ Arm batch_arm(std::int64_t factor) {
           static_cast<double>(factor)};
 }
 
-// All arms' operands are in memory at once. Work beyond what keeps the whole device busy shows nothing new,
-// and the host checks each result.
+// All arms' operands are in memory at once. Work beyond what keeps the whole device busy shows nothing new;
+// of a network that is its layers' mean, since the first layers are many times as large as the last.
 bool is_worth_while(const StudyContext& context, std::int64_t factor) {
   constexpr double kShareOfMemory = 0.25;
-  constexpr Nanoseconds kLongestCheck = seconds(2);
   const LargeWork& large = context.description.large_work;
-  const double most_flops = 2.0 * std::pow(static_cast<double>(large.product), 3);
-  const auto most_bytes = static_cast<double>(large.copy.value()) * 2.0;
-  return std::ranges::all_of(context.operations, [&](const Operation& operation) {
-    try {
+  const auto layers = static_cast<double>(context.operations.size());
+  const double most_flops = 2.0 * std::pow(static_cast<double>(large.product), 3) * layers;
+  const double most_bytes = static_cast<double>(large.copy.value()) * 2.0 * layers;
+  const double most_memory = kShareOfMemory * static_cast<double>(context.description.memory_free.value());
+  double flops = 0.0, bytes = 0.0;
+  try {
+    for (const Operation& operation : context.operations) {
       const Operation scaled = with_larger_batch(operation, factor);
       check_can_run(scaled, context.description);
-      const auto bytes = static_cast<double>(scaled.bytes().value());
-      return scaled.flops() <= most_flops && bytes <= most_bytes &&
-             verification_time(scaled) <= kLongestCheck &&
-             bytes <= kShareOfMemory * static_cast<double>(context.description.memory_free.value());
-    } catch (const UsageError&) {
-      return false;
+      if (static_cast<double>(operand_memory(scaled).value()) > most_memory) return false;
+      flops += scaled.flops();
+      bytes += static_cast<double>(scaled.bytes().value());
     }
-  });
+  } catch (const UsageError&) {
+    return false;
+  }
+  return flops <= most_flops && bytes <= most_bytes;
 }
 
 std::vector<Arm> batch_arms(const StudyContext& context) {
@@ -100,31 +104,65 @@ Remedy batch_remedy(const std::string& arm) {
           "A launch takes longer, and memory for the activations grows with the batch."};
 }
 
-// Says how many times the first operation's batch fits into the device's memory, if nothing else is there.
-std::string memory_sentence(const ComparisonRecord& record) {
-  const Operation* first =
-      record.comparisons.empty() ? nullptr : operation_of(record.comparisons[0].first.subject);
-  if (first == nullptr || !has_batch(*first) || record.device.memory_total <= Bytes(0)) return {};
-  std::int64_t fits = 0;
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  for (std::int64_t factor = 1; factor < kMost; factor *= 2) {
-    try {
-      if (with_larger_batch(*first, factor).bytes() > record.device.memory_total) break;
-    } catch (const UsageError&) {  // too large for an operation
-      return {};
-    }
-    fits = factor;
-  }
-  return fmt::format("Memory ends between ×{} and ×{}, by the operands of this layer alone.", fits, fits * 2);
+// Returns the memory that a side's operands and workspace take with so many times the samples. A workspace is
+// taken to grow with them.
+Bytes memory_of(const ComparedSide& side, std::int64_t factor) {
+  return operand_memory(with_larger_batch(*operation_of(side.subject), factor)) +
+         Bytes(side.workspace.value() * factor);
 }
 
-// Returns ", with operands of 40 MiB in place of 4 MiB".
+bool is_known_to_grow(const Comparison& comparison) {
+  const Operation* operation = operation_of(comparison.first.subject);
+  return operation != nullptr && has_batch(*operation);
+}
+
+// Returns the largest factor by which the layer fits into the device's memory alone; 0 if not even once.
+std::int64_t times_that_fit(const ComparedSide& side, Bytes memory) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  std::int64_t fits = 0;
+  try {
+    for (std::int64_t factor = 1; factor < kMost && memory_of(side, factor) <= memory; factor *= 2) {
+      fits = factor;
+    }
+  } catch (const UsageError&) {  // too large for an operation
+  }
+  return fits;
+}
+
+// Says how many times the batch fits into the device's memory, if nothing but one layer is there. Which layer
+// that is shows at many samples: at one, weights may take more than they.
+std::string memory_sentence(const ComparisonRecord& record) {
+  if (record.device.memory_total <= Bytes(0)) return {};
+  const Comparison* largest = nullptr;
+  std::int64_t fits = 0;
+  for (const Comparison& each : record.comparisons) {
+    if (!is_known_to_grow(each)) return {};
+    const std::int64_t own = times_that_fit(each.first, record.device.memory_total);
+    if (largest != nullptr && own >= fits) continue;
+    largest = &each;
+    fits = own;
+  }
+  if (largest == nullptr) return {};
+  if (fits == 0) return "Memory does not hold its operands even once.";
+  if (largest->layers.empty()) {
+    return fmt::format(
+        "Memory ends between ×{} and ×{}, by the operands and the workspace of this layer alone.", fits,
+        fits * 2);
+  }
+  return fmt::format(
+      "Memory ends between ×{} and ×{} at the latest: there the operands and the workspace of {} alone fill "
+      "it, and a network keeps more than one layer's.",
+      fits, fits * 2, largest->layers.front());
+}
+
+// Returns ", with 40 MiB of operands and workspace in place of 4 MiB"; empty for a network, whose layers each
+// have their own.
 std::string memory_words(const ComparisonRecord& record, double work) {
-  const Operation* first = operation_of(record.comparisons.front().first.subject);
-  if (first == nullptr || !has_batch(*first)) return {};
-  return fmt::format(", with operands of {} in place of {}",
-                     bytes_text(with_larger_batch(*first, std::llround(work)).bytes()),
-                     bytes_text(first->bytes()));
+  const Comparison& first = record.comparisons.front();
+  if (!first.layers.empty() || !is_known_to_grow(first)) return {};
+  return fmt::format(", with {} of operands and workspace in place of {}",
+                     bytes_text(memory_of(first.first, std::llround(work))),
+                     bytes_text(memory_of(first.first, 1)));
 }
 
 std::vector<std::string> batch_answer(const ComparisonRecord& record) {

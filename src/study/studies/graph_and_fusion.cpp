@@ -7,6 +7,7 @@
 #include "device/can_run.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/chain.hpp"
+#include "operation/samples.hpp"
 #include "operation/words.hpp"
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"

@@ -6,6 +6,7 @@
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/chain.hpp"
+#include "operation/samples.hpp"
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
@@ -219,27 +220,16 @@ namespace {
 constexpr const char* kInOrder = "one after the other";
 constexpr const char* kWorkAlone = "without copies";
 
-// Copies are checked as f32, and a piece is a part of the batch.
+// Copies are checked as f32, and a piece is a part of the batch with its own part of the first output: a
+// gradient of weights is a sum over the batch.
 bool can_be_cut(const Operation& operation) {
-  Operation::Parameters parameters = operation.parameters();
-  const std::int64_t* batch = batch_of(parameters);
-  if (batch == nullptr || *batch % 2 != 0 || !can_be_step(operation)) return false;
-  const std::vector<Operand> operands = operation.operands();
+  if (!can_be_step(operation) || !parts_evenly(operation, 2)) return false;
+  const std::vector<Operand> operands = operation.operands(), half = piece_of(operation, 2).operands();
   const Operand* input = first_operand(operands, OperandRole::input);
   const Operand* output = first_operand(operands, OperandRole::output);
   return input != nullptr && output != nullptr && input == operands.data() && input->dtype == DataType::f32 &&
-         output->dtype == DataType::f32;
-}
-
-bool batch_parts_evenly(const Operation& operation, std::int64_t pieces) {
-  Operation::Parameters parameters = operation.parameters();
-  return *batch_of(parameters) % pieces == 0;
-}
-
-Operation piece_of(const Operation& operation, std::int64_t pieces) {
-  Operation::Parameters parameters = operation.parameters();
-  *batch_of(parameters) /= pieces;
-  return {parameters};
+         output->dtype == DataType::f32 && half.front().count < input->count &&
+         first_operand(half, OperandRole::output)->count < output->count;
 }
 
 Chain pipeline(const Operation& operation, std::int64_t pieces, std::int64_t streams) {
@@ -258,9 +248,8 @@ std::vector<Arm> overlap_arms(const StudyContext& context) {
   std::vector<Arm> arms = {chain_arm(kInOrder, Instrument::events,
                                      [](const Operation& operation) { return pipeline(operation, 1, 1); })};
   const auto add = [&](std::int64_t pieces, std::int64_t streams) {
-    const bool fits = std::ranges::all_of(context.operations, [pieces](const Operation& operation) {
-      return batch_parts_evenly(operation, pieces);
-    });
+    const bool fits = std::ranges::all_of(
+        context.operations, [pieces](const Operation& operation) { return parts_evenly(operation, pieces); });
     if (!fits) return;
     arms.push_back(
         chain_arm(fmt::format("{} pieces, {} streams", pieces, streams), Instrument::events,

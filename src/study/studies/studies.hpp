@@ -46,16 +46,3 @@ const Comparison* comparison_with(const ComparisonRecord& record, const std::str
 Nanoseconds added_time(const Comparison& comparison);
 
 }  // namespace jitterscope::study::studies
-
-// The batch of an operation: the number of samples that a launch takes.
-
-namespace jitterscope::study {
-
-/// Returns null if it is none of the parameters, as in an optimizer step.
-std::int64_t* batch_of(Operation::Parameters& parameters);
-
-bool has_batch(const Operation&);
-/// Returns an operation on this many times the samples; it must have a batch.
-Operation with_larger_batch(const Operation&, std::int64_t factor);
-
-}  // namespace jitterscope::study

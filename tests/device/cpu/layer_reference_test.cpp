@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
 #include "device/cpu/brute_force_layers.hpp"
 #include "device/cpu/reference.hpp"
+#include "operation/chain.hpp"
 #include "operation/random_operation.hpp"
 
 namespace jitterscope {
@@ -241,6 +243,86 @@ TEST(LayerReference, LargeLayersAreSampledSmallOnesCheckedWhole) {
   EXPECT_LT(std::ssize(reference_sample(large)), 4000);
   EXPECT_GE(std::ssize(reference_sample(large)), 256);
   for (const std::int64_t index : reference_sample(large, 1)) ASSERT_LT(index, 8 * 16 * 2048);
+}
+
+// A convolution's output in nchw; a region of it is what a faulty tile, channel or edge leaves wrong.
+struct Region {
+  std::int64_t n = 0, n_end = 1, k = 0, k_end = 1, p = 0, p_end = 1, q = 0, q_end = 1;
+};
+
+class LookedAt : public ::testing::Test {
+ protected:
+  bool is_found(const Region& region) const {
+    const auto [n, k, p, q] = kShape;
+    return std::ranges::any_of(sample_, [&](std::int64_t index) {
+      const std::int64_t column = index % q, row = index / q % p, channel = index / q / p % k,
+                         image = index / q / p / k;
+      return image >= region.n && image < region.n_end && channel >= region.k && channel < region.k_end &&
+             row >= region.p && row < region.p_end && column >= region.q && column < region.q_end;
+    });
+  }
+  static constexpr std::array<std::int64_t, 4> kShape = {64, 512, 28, 28};
+
+  const Operation conv_ = Operation::parse("conv2d:n=64,c=256,hw=28,k=512,rs=3,pad=1");
+  const std::vector<std::int64_t> sample_ = reference_sample(conv_);
+};
+
+TEST_F(LookedAt, AreTheCornersAndTheLastElementAlways) {
+  const std::int64_t total = conv_.operands().back().count;
+  ASSERT_LT(std::ssize(sample_), total / 1000);
+  EXPECT_THAT(sample_, ::testing::AllOf(::testing::Contains(0), ::testing::Contains(total - 1)));
+  for (const std::int64_t n : {0, 63}) {
+    for (const std::int64_t k : {0, 511}) {
+      for (const std::int64_t p : {0, 27}) {
+        for (const std::int64_t q : {0, 27}) {
+          EXPECT_TRUE(is_found({n, n + 1, k, k + 1, p, p + 1, q, q + 1}))
+              << n << ' ' << k << ' ' << p << ' ' << q;
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(sample_));
+  for (const char* text : {"matmul:m=3000,n=4000,k=500,batch=3", "linear:n=3000,in=5000,out=4001",
+                           "conv2d:n=64,c=64,hw=56,k=65,rs=3,direction=wgrad",
+                           "attention:batch=8,heads=16,queries=2048,dim=64"}) {
+    const Operation operation = Operation::parse(text);
+    const std::vector<std::int64_t> sample = reference_sample(operation);
+    EXPECT_EQ(sample.front(), 0) << text;
+    EXPECT_EQ(sample.back(), operation.operands()[first_output(operation)].count - 1) << text;
+  }
+}
+
+// Of 400 regions of each size, placed at random, at least as many are found as 1 - (1 - f)^m says, but for
+// what chance takes from 400 (three standard deviations).
+TEST_F(LookedAt, RegionsAreFoundWithTheProbabilityThatIsStated) {
+  const auto [n, k, p, q] = kShape;
+  testing::RandomOperation random(11);
+  const auto place = [&](std::int64_t extent, std::int64_t length) {
+    return random.number(extent - length + 1) - 1;
+  };
+  struct Size {
+    std::int64_t n, k, p, q;
+  };
+  for (const Size& size : {Size{1, 8, 7, 7}, Size{1, 16, 14, 14}, Size{1, 1, p, q}, Size{2, 64, 4, 4},
+                           Size{n, 1, 1, 1}, Size{n, k, 1, 1}, Size{1, k, p, 1}}) {
+    constexpr int kRegions = 400;
+    int found = 0;
+    for (int i = 0; i < kRegions; ++i) {
+      const std::int64_t image = place(n, size.n), channel = place(k, size.k), row = place(p, size.p),
+                         column = place(q, size.q);
+      found += is_found(
+          {image, image + size.n, channel, channel + size.k, row, row + size.p, column, column + size.q});
+    }
+    const double share =
+        static_cast<double>(size.n * size.k * size.p * size.q) / static_cast<double>(n * k * p * q);
+    const double stated = 1.0 - std::pow(1.0 - share, static_cast<double>(sample_.size()));
+    const double chance = 3.0 * std::sqrt(stated * (1.0 - stated) / kRegions);
+    EXPECT_GE(static_cast<double>(found) / kRegions, stated - chance)
+        << size.n << ' ' << size.k << ' ' << size.p << ' ' << size.q;
+  }
+  EXPECT_TRUE(is_found({0, n, 77, 78, 0, p, 0, q})) << "a whole channel";
+  EXPECT_TRUE(is_found({17, 18, 0, k, 0, p, 0, q})) << "a whole sample";
+  EXPECT_TRUE(is_found({0, n, 0, k, 0, p, 27, 28})) << "the last column of each image";
 }
 
 // The whole of the small one is computed at once, of the large one single elements. With equal rows, and
