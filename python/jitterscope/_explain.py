@@ -20,7 +20,7 @@ from ._program import program
 from ._result import Record
 from ._targets import only_case, target_of
 
-QUICK, FULL = 30.0, 180.0  # seconds
+QUICK, FULL = 32.0, 180.0  # seconds
 _MOST_OF_THE_TIME = 1 / 3  # for the fresh processes
 _FEWEST_PROCESSES, _RUN_SECONDS = 3, 1.0  # a run takes 0.6 to 2 s beside its imports
 
@@ -106,7 +106,7 @@ def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = Non
 
     device     "cuda:0", "cpu"; without it the GPU that PyTorch, CuPy or JAX uses now, else the CPU.
     factors    only these: "idle,cache" or a list of them; `jitterscope explain --help` names all.
-    max_time   seconds of the whole; 180, or 30 with `quick`.
+    max_time   seconds of the whole; 180, or 32 with `quick`.
     seed       of orders and idles.
     name       what tables call the function.
     progress   called with {"stage": …, "share": of the whole} while a function is explained.

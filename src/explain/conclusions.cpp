@@ -19,19 +19,28 @@ std::string capitalised(std::string text) {
   return text;
 }
 
-// Large changes are written as a factor, which reads better than percents.
-std::string change_words(double ratio) {
+std::string amount_text(double change) { return change_text(std::abs(change)).substr(1); }  // without a sign
+
+// Returns "a launch takes 8.3 % longer with 400 ms idle than with 10 ms idle". A large change is written as a
+// factor, which reads better than percents.
+std::string effect_words(const FactorResult& factor) {
   constexpr double kFactor = 3.0;
-  if (ratio >= kFactor) return fmt::format("{:.3g} times the time", ratio);
-  return fmt::format("{} in time", change_text(ratio - 1.0));
+  const DoseEffect& dose = factor.doses[factor.strongest];
+  const double ratio = dose.time.ratio;
+  if (ratio >= kFactor) {
+    return fmt::format("a launch takes {:.3g} times as long with {} as with {}", ratio, dose.dose,
+                       factor.usual);
+  }
+  return fmt::format("a launch takes {} {} with {} than with {}", amount_text(ratio - 1.0),
+                     ratio < 1.0 ? "less time" : "longer", dose.dose, factor.usual);
 }
 
 // Tells whether the clock moves with the time, which is then how the factor acts.
 std::string clock_words(const DoseEffect& dose) {
   if (!dose.clock) return {};
-  const bool moves = std::abs(dose.clock->ratio - 1.0) > kMaterial;
-  return moves ? fmt::format("; the clock moves by {}", change_text(dose.clock->ratio - 1.0))
-               : "; the clock stays";
+  const double change = dose.clock->ratio - 1.0;
+  if (std::abs(change) <= kMaterial) return "; the clock stays";
+  return fmt::format("; the clock is {} {}", amount_text(change), change < 0.0 ? "lower" : "higher");
 }
 
 std::string cause_sentence(const FactorResult& factor) {
@@ -41,9 +50,8 @@ std::string cause_sentence(const FactorResult& factor) {
   std::string held = factor.held_clock ? held_words(*factor.held_clock) : "";
   if (!held.empty()) held = "; " + held;
   const std::string rested = factor.at_low_duty ? "; " + low_duty_words(dose.time, *factor.at_low_duty) : "";
-  return fmt::format("{}: {} ({}, in place of {}){}{}{}{}. {}", capitalised(factor.cause),
-                     change_words(dose.time.ratio), dose.dose, factor.usual, clock_words(dose), held, rested,
-                     counted, factor.remedy);
+  return fmt::format("{}: {}{}{}{}{}. {}", capitalised(factor.cause), effect_words(factor), clock_words(dose),
+                     held, rested, counted, factor.remedy);
 }
 
 // True if no more blocks are asked for and the interval lies beyond ± 0.5 %: only the order of the doses is
@@ -56,10 +64,8 @@ bool moves_without_growing(const FactorResult& factor) {
 }
 
 std::string sentence_without_growth(const FactorResult& factor) {
-  const DoseEffect& dose = factor.doses[factor.strongest];
-  return fmt::format(
-      "{}: {} ({}, in place of {}), but not more with more of it, so that it is not called a cause.",
-      capitalised(factor.cause), change_words(dose.time.ratio), dose.dose, factor.usual);
+  return fmt::format("{}: {}, but more of it does not do more, so it is not called a cause.",
+                     capitalised(factor.cause), effect_words(factor));
 }
 
 std::string_view variation_words(Variation variation) {
@@ -80,26 +86,27 @@ std::string variation_sentence(const Observation& observation) {
   shares.pop_back();
   const VariationShare& largest = *std::ranges::max_element(shares, {}, &VariationShare::share);
   if (largest.share < rest) {
-    return fmt::format("Most of how plain loops vary ({}) has no cause that was seen with them.",
+    return fmt::format("Most of how plain loops vary ({}) goes with nothing that was seen beside them.",
                        percent_text(rest));
   }
-  return fmt::format("Of how plain loops vary, {} is {}, and {} stays unexplained.",
-                     percent_text(largest.share), variation_words(largest.variation), percent_text(rest));
+  return fmt::format("Plain loops vary mostly with {}: it accounts for {} of that, and {} is unexplained.",
+                     variation_words(largest.variation), percent_text(largest.share), percent_text(rest));
 }
 
 std::string spread_sentence(const RandomFactor& factor) {
   if (!factor.not_available.empty() || factor.low <= 0.0) return {};
-  return fmt::format("{} moves the time by {} (standard deviation; {} to {}): no single run shows it.",
-                     capitalised(factor.cause), percent_text(factor.deviation), percent_text(factor.low),
-                     percent_text(factor.high));
+  return fmt::format(
+      "{} moves the time by {} (standard deviation, 95 %: {} to {}), which no single run shows.",
+      capitalised(factor.cause), percent_text(factor.deviation), percent_text(factor.low),
+      percent_text(factor.high));
 }
 
-std::string names_of(const Explanation& explanation, FactorVerdict verdict) {
+std::string names_of(const Explanation& explanation, FactorVerdict verdict, std::string_view separator) {
   std::vector<std::string> names;
   for (const FactorResult& factor : explanation.factors) {
     if (factor.verdict == verdict) names.push_back(factor.id);
   }
-  return joined(names);
+  return joined(names, separator);
 }
 
 }  // namespace
@@ -128,16 +135,18 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
   sentences.push_back(variation_sentence(explanation.observation));
   for (const FactorResult& factor : explanation.factors) {
     if (factor.not_told_from.empty() || factor.verdict != FactorVerdict::cause) continue;
-    sentences.push_back(fmt::format("So short a study cannot tell apart what {} is made of: {}.", factor.id,
+    sentences.push_back(fmt::format("So short a study cannot tell by which of these {} acts: {}.", factor.id,
                                     joined(factor.not_told_from)));
   }
-  const std::string open = names_of(explanation, FactorVerdict::unresolved);
+  const std::string open = names_of(explanation, FactorVerdict::unresolved, ", ");
   if (!open.empty() && explanation.blocks > 0)
-    sentences.push_back(fmt::format("Neither shown nor cleared: {}.", open));
-  const std::string left_out = names_of(explanation, FactorVerdict::left_out);
+    sentences.push_back(
+        fmt::format("Neither shown to be a cause nor cleared: {}; more time would tell (--max-time).", open));
+  const std::string left_out = names_of(explanation, FactorVerdict::left_out, ",");
   if (!left_out.empty()) {
     sentences.push_back(fmt::format(
-        "Not tried, for want of time: {}; --factors takes their names, --max-time more time.", left_out));
+        "Not tried, for want of time: {}. `--factors {}` tries nothing else, and --max-time gives time for all.",
+        names_of(explanation, FactorVerdict::left_out, ", "), left_out));
   }
   std::erase(sentences, std::string());
   return sentences;

@@ -10,6 +10,7 @@
 #include "explain/explanation.hpp"
 #include "explain/factors.hpp"
 #include "explain/treated_loop.hpp"
+#include "explain/tried_factors.hpp"
 
 namespace jitterscope::explain {
 
@@ -21,6 +22,8 @@ struct ExperimentListeners {
 
 /// Number of dummy factors in each experiment: they do nothing, so they show its noise.
 inline constexpr std::size_t kDummies = 2;
+/// Number of plain loops in each block of pairs.
+inline constexpr std::size_t kPlainLoops = 2;
 
 struct ScreenedEffects {
   std::vector<RatioEstimate> factors;  ///< in the order of the given factors
@@ -49,56 +52,26 @@ struct PairedEffects {
     std::string reason;
   };
   std::vector<Failure> failures;
+  std::vector<std::size_t> left_out;  ///< factors for which there was no time after all; they have no doses
 };
 
-/// Returns a plain loop with this dose only.
-Treatment treatment_of(const Factor& factor, std::size_t dose);
-
-inline constexpr std::int64_t kFewestBlocks = 6;
-
-/// Returns a block's approximate host time with each factor's first and last dose; 0 for no factors.
-Nanoseconds shortest_block_time(const TreatedLoop& bench, const FactorList& factors);
-
-/// Runs blocks until the time is over, at least kFewestBlocks. A block has every dose of every factor, two
-/// plain loops and two dummies (plain loops, too), in random order, each after the same conditioning. If 10
-/// blocks with all doses would take too long, only the first and the last dose of each factor are used.
-PairedEffects confirm(TreatedLoop& bench, const FactorList& factors, Nanoseconds time_limit, Random& random,
-                      const ExperimentListeners& listeners);
+/// Runs blocks until the time is over, at least the plan's fewest. A block has the doses that the plan says,
+/// two plain loops that serve all of them, and two dummies (plain loops, too), in random order, each after
+/// the same conditioning. Where the fewest blocks would outlast the time, the plan may allow to leave factors
+/// out, those that take longest first.
+PairedEffects confirm(TreatedLoop& bench, const FactorList& factors, const PairsPlan& plan,
+                      Nanoseconds time_limit, Random& random, const ExperimentListeners& listeners);
 
 /// Estimates how far placements differ, from rounds after a move of the operands and rounds without one, in
 /// random order.
 RandomFactor vary_placement(TreatedLoop& bench, std::size_t placements, Random& random,
                             const std::function<bool()>& stop);
 
-// Chooses the factors that a study tries, their order, and those left out if time is short.
-
-class TriedFactors {
- public:
-  explicit TriedFactors(std::vector<Factor> factors);
-  TriedFactors(const TriedFactors&) = delete;  // the lists point into it
-  TriedFactors& operator=(const TriedFactors&) = delete;
-
-  const FactorList& first() const { return first_; }
-  const FactorList& last() const { return last_; }  ///< they leave the process changed for the others
-  const FactorList& left_out() const { return left_out_; }
-  const FactorList& not_available() const { return not_available_; }
-  bool set_caches() const;  ///< true if a factor to be tried does
-
-  /// Leaves out factors that have no time. First those that may be spared, until eight blocks fit, since six
-  /// leave most factors undecided; then any, until six fit. Factors asked for by name may take twice the
-  /// time.
-  void fit(const TreatedLoop& bench, Nanoseconds time, bool are_asked_for);
-
- private:
-  std::vector<Factor> factors_;
-  FactorList first_, last_, left_out_, not_available_;
-};
-
 // Conditioning before each round of an experiment removes what the round before has left.
 
 /// Rests, so that the average of the power falls, then works, so that the clock is awake.
 void condition(TreatedLoop& bench);
-/// Returns the approximate host time of condition().
-Nanoseconds conditioning_time(const TreatedLoop& bench);
+/// Returns the approximate host time of a round: condition(), a longer rest behind a load, and the loop.
+Nanoseconds round_time(const TreatedLoop& bench, const Treatment& treatment);
 
 }  // namespace jitterscope::explain

@@ -16,12 +16,12 @@ namespace jitterscope::explain {
 namespace {
 
 // Shares of the time limit; the pairs get what the first steps leave.
-constexpr double kObserving = 0.1, kPlacing = 0.1, kScreening = 0.25;
+constexpr double kObserving = 0.07, kPlacing = 0.04, kScreening = 0.25;
 // Reserved for blocks without any of several causes at once.
 constexpr double kTogether = 0.03;
 // Reserved for finding what held the clock, and for counters: 4 s for a product with three causes (H100).
 constexpr Nanoseconds kAfterPairs = seconds(3);
-constexpr double kMostAfterPairs = 0.1;
+constexpr double kMostAfterPairs = 0.07;
 constexpr double kResting = 0.02;  // with long rests between launches
 
 class Study {
@@ -54,9 +54,9 @@ class Study {
     const FactorList &first = factors_.first(), &last = factors_.last();
     for (const Factor* factor : first) found_.factors.push_back(result_of(*factor));
     for (const Factor* factor : last) found_.factors.push_back(result_of(*factor));
-    screen_factors(first);
-    const Nanoseconds time = shortest_block_time(bench_, first),
-                      time_of_last = shortest_block_time(bench_, last);
+    if (factors_.plan().has_all_doses) screen_factors(first);
+    const Nanoseconds time = block_time(bench_, first, factors_.plan()),
+                      time_of_last = block_time(bench_, last, factors_.plan());
     const double share = 1.0 - share_spent() - share_kept();
     if (!first.empty()) confirm_factors(first, share * (time / (time + time_of_last)));
     confirm_factors(last, 1.0 - share_spent() - share_kept());
@@ -103,7 +103,8 @@ class Study {
   void leave_out() {
     if (factors_.set_caches()) bench_.time_evictions();
     const double share = std::max(1.0 - share_spent() - share_kept(), 0.0);
-    factors_.fit(bench_, options_.time_limit * share, !options_.factors.empty());
+    factors_.fit(bench_, hints_of(bench_, found_.observation), options_.time_limit * share,
+                 options_.time_limit * kScreening, !options_.factors.empty());
   }
 
   Nanoseconds now() { return bench_.session().device().host_time(); }
@@ -139,8 +140,7 @@ class Study {
 
   void vary_at_random() {
     if (!options_.factors.empty() || is_interrupted()) return;
-    const Nanoseconds round = bench_.duration(Treatment()) + conditioning_time(bench_);
-    const double most = options_.time_limit * kPlacing / (round * 2.0);
+    const double most = options_.time_limit * kPlacing / (round_time(bench_, Treatment()) * 2.0);
     constexpr double kMost = 30;
     found_.random_factors.push_back(vary_placement(bench_, static_cast<std::size_t>(std::min(most, kMost)),
                                                    random_, [&] { return stops(); }));
@@ -153,7 +153,10 @@ class Study {
       if (options_.progress) options_.progress("the same in fresh processes", share_spent());
       take_process_times(options_.measure_in_processes(processes));
     }
-    if (options_.measure_on_each_gpu && !is_interrupted()) {
+    if (options_.measure_on_each_gpu &&
+        !has_time_for_processes(options_.gpus, options_.time_limit, bench_.launch_time())) {
+      found_.random_factors.push_back(gpu_without_time());
+    } else if (options_.measure_on_each_gpu && !is_interrupted()) {
       if (options_.progress) options_.progress("the same on each GPU", share_spent());
       found_.random_factors.push_back(vary_gpu(options_.measure_on_each_gpu()));
     }
@@ -192,8 +195,8 @@ class Study {
   void confirm_factors(const FactorList& factors, double share) {
     if (factors.empty() || is_interrupted()) return;
     const double spent = share_spent();
-    PairedEffects paired =
-        confirm(bench_, factors, options_.time_limit * share, random_, listeners(spent, share));
+    PairedEffects paired = confirm(bench_, factors, factors_.plan(), options_.time_limit * share, random_,
+                                   listeners(spent, share));
     for (PairedEffect& dose : paired.doses) {
       dose.factor += judged_.size();
       paired_.doses.push_back(std::move(dose));
@@ -202,6 +205,7 @@ class Study {
       failure.factor += judged_.size();
       paired_.failures.push_back(std::move(failure));
     }
+    for (const std::size_t factor : paired.left_out) paired_.left_out.push_back(factor + judged_.size());
     paired_.dummies.resize(kDummies);
     for (std::size_t i = 0; i < paired.dummies.size(); ++i) {
       std::vector<double>& all = paired_.dummies[i].log_times;
@@ -218,17 +222,19 @@ class Study {
     if (judged_.empty()) return;
     found_.blocks = paired_.blocks;
     const std::vector<std::size_t> doses = judge_factors(judged_, paired_, found_.factors);
+    for (const std::size_t factor : paired_.left_out)
+      found_.factors[factor].verdict = FactorVerdict::left_out;
     found_.plain = plain_level(paired_);
-    if (!is_interrupted()) {
-      found_.fastest = find_fastest_loop(bench_, judged_, found_.factors, options_.time_limit * kTogether,
-                                         random_, listeners(1.0, 0.0));
-    }
     const JudgedFactors known{bench_,
                               judged_,
                               doses,
                               found_.factors,
                               [this] { return is_interrupted(); },
                               [this] { return options_.time_limit - (now() - start_); }};
+    if (!is_interrupted()) {
+      found_.fastest =
+          find_fastest_loop(known, options_.time_limit * kTogether, random_, listeners(1.0, 0.0));
+    }
     find_what_held_the_clock(known);
     let_causes_rest(known, options_.time_limit * kResting, random_, listeners(share_spent(), 0.0));
     found_.without_counters = count_causes(known);

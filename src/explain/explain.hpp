@@ -23,6 +23,7 @@ struct ExplainOptions {
   std::function<std::vector<ProcessTime>(std::int64_t processes)> measure_in_processes = {};
   /// Measures it on each GPU of the machine, one process each. Empty: only one GPU, or not asked.
   std::function<std::vector<ProcessTime>()> measure_on_each_gpu = {};
+  std::int64_t gpus = 1;  ///< number of these GPUs
   /// Starts a process for factors that need one beside the loop. Empty: they are not tried.
   StartNeighbour start_neighbour = {};
   std::function<bool()> interrupted = {};

@@ -48,8 +48,7 @@ Factor with_work_beside(Factor factor, CompanionWork work, std::optional<Compani
 
 namespace jitterscope::explain {
 
-// Treatments are applied in this order: idle after load. If time is short, factors at the end are left out,
-// because power, caches and the shape of a loop are asked about most.
+// Treatments are applied in this order: idle after load.
 std::vector<Factor> all_factors(const FactorContext& context) {
   return {factors::load(context),
           factors::idle(context),
@@ -175,18 +174,19 @@ Factor load(const FactorContext& context) {
 // with: the power that eviction draws, which the clock shows.
 
 Factor cache(const FactorContext& context) {
-  Factor factor{.id = "cache",
-                .cause = "operands that are not in the cache",
-                .usual = "warm",
-                .doses = {{"cold", [](Treatment& treatment) { treatment.cache = CacheState::cold; }}},
-                .remedy = "Time in the cache state that the program has (--cache warm, cold or produced).",
-                .shows_in_counters = true};
+  Factor factor{
+      .id = "cache",
+      .cause = "operands that are not in the cache",
+      .usual = "warm operands",
+      .doses = {{"cold operands", [](Treatment& treatment) { treatment.cache = CacheState::cold; }}},
+      .remedy = "Time in the cache state that the program has (--cache warm, cold or produced).",
+      .shows_in_counters = true};
   if (!context.is_callable) {
     factor.doses.push_back(
-        {"produced", [](Treatment& treatment) { treatment.cache = CacheState::produced; }});
+        {"operands just written", [](Treatment& treatment) { treatment.cache = CacheState::produced; }});
   }
   factor.doses.push_back(
-      {"cold, lines modified", [](Treatment& treatment) { treatment.cache = CacheState::dirty; }});
+      {"cold, modified lines", [](Treatment& treatment) { treatment.cache = CacheState::dirty; }});
   return factor;
 }
 
@@ -196,7 +196,7 @@ Factor cache(const FactorContext& context) {
 Factor traffic(const FactorContext& context) {
   Factor factor{.id = "traffic",
                 .cause = "other kernels' data in the cache",
-                .usual = "nothing between launches",
+                .usual = "nothing copied between launches",
                 .doses_grow = true,
                 .remedy =
                     "Time the layer where it runs (--in-sequence), or let launches that share data "
@@ -205,7 +205,7 @@ Factor traffic(const FactorContext& context) {
   const auto size = static_cast<double>(context.device.last_level_cache.value());
   for (const double share : {0.25, 0.5, 1.0}) {
     const Bytes bytes(static_cast<std::int64_t>(share * size));
-    factor.doses.push_back({fmt::format("copy of {:g} caches", share),
+    factor.doses.push_back({fmt::format("{:g} cache{} copied", share, share == 1.0 ? "" : "s"),
                             [bytes](Treatment& treatment) { treatment.traffic = bytes; }});
   }
   if (!(size > 0.0)) factor.not_available = "the size of the last-level cache is not known";
@@ -219,9 +219,9 @@ Factor queue(const FactorContext& context) {
   Factor factor{
       .id = "queue",
       .cause = "how work is launched (a queue that runs empty)",
-      .usual = "launched one by one",
-      .doses = {{"as a graph", [](Treatment& treatment) { treatment.queue = QueueMode::graph; }},
-                {"in a held queue", [](Treatment& treatment) { treatment.queue = QueueMode::saturated; }}},
+      .usual = "launches one by one",
+      .doses = {{"a graph", [](Treatment& treatment) { treatment.queue = QueueMode::graph; }},
+                {"a held queue", [](Treatment& treatment) { treatment.queue = QueueMode::saturated; }}},
       .remedy =
           "Record short launches as a graph, or launch ahead; events around a launch into an "
           "empty queue read the host."};
@@ -241,12 +241,12 @@ Factor queue(const FactorContext& context) {
 Factor host_delay(const FactorContext& context) {
   Factor factor{.id = "host_delay",
                 .cause = "a slower host",
-                .usual = "launch calls as fast as they are",
+                .usual = "no delay",
                 .doses_grow = true,
                 .remedy = "The host is the limit: launch ahead, record a graph, or do less per launch."};
   for (const Nanoseconds time : {microseconds(2), microseconds(5), microseconds(20)}) {
-    factor.doses.push_back(
-        {duration_text(time) + " per call", [time](Treatment& treatment) { treatment.host_delay = time; }});
+    factor.doses.push_back({duration_text(time) + " more per call",
+                            [time](Treatment& treatment) { treatment.host_delay = time; }});
   }
   if (!context.device.capabilities.launches_return_early) {
     factor.not_available = "a launch returns when its work is done, so that a slower host shows at once";
@@ -261,13 +261,14 @@ Factor synchronization(const FactorContext& context) {
   Factor factor{
       .id = "synchronization",
       .cause = "a wait behind each launch",
-      .usual = "one behind the loop",
-      .doses = {{"wait behind each", [](Treatment& treatment) { treatment.wait = WaitBehindEach::usual; }},
-                {"poll behind each", [](Treatment& treatment) { treatment.wait = WaitBehindEach::polling; }}},
+      .usual = "one wait behind the loop",
+      .doses = {{"a wait behind each", [](Treatment& treatment) { treatment.wait = WaitBehindEach::usual; }},
+                {"polling behind each",
+                 [](Treatment& treatment) { treatment.wait = WaitBehindEach::polling; }}},
       .remedy = "Wait once behind many launches; where each must be waited for, spin rather than sleep."};
   if (context.device.capabilities.waits_can_sleep) {
     factor.doses.push_back(
-        {"sleep behind each", [](Treatment& treatment) { treatment.wait = WaitBehindEach::asleep; }});
+        {"a sleep behind each", [](Treatment& treatment) { treatment.wait = WaitBehindEach::asleep; }});
   }
   if (!context.device.capabilities.launches_return_early) {
     factor.not_available = "a launch returns when its work is done";
@@ -288,7 +289,7 @@ Factor launches(const FactorContext& context) {
   Factor factor{
       .id = "launches",
       .cause = "the number of launches in the loop",
-      .usual = is_known ? fmt::format("{} launches", usual) : "as many as last 5 ms",
+      .usual = is_known ? fmt::format("a loop of {}", usual) : "a loop of 5 ms",
       .remedy = "Time as many launches in a row as the program makes, or leave the first ones out."};
   const double step = is_known ? context.timer_grain / context.launch_time : 0.0;
   bool is_coarse = false;
@@ -300,7 +301,7 @@ Factor launches(const FactorContext& context) {
       continue;
     }
     factor.doses.push_back(
-        {fmt::format("loop of {}", count), [count](Treatment& treatment) { treatment.launches = count; }});
+        {fmt::format("a loop of {}", count), [count](Treatment& treatment) { treatment.launches = count; }});
   }
   if (is_coarse) {
     (factor.doses.empty() ? factor.not_available : factor.note) =
@@ -374,13 +375,12 @@ Factor host_scheduling(const FactorContext& context) {
   Factor factor{
       .id = "host_scheduling",
       .cause = "another thread on the core that launches",
-      .usual = "any core, no neighbour",
+      .usual = "any free core",
       .doses_grow = true,
-      .remedy = "Give the launching thread a core of its own (taskset), and keep other threads off it.",
-      .when_time_is_short = WhenShort::leave_out};
+      .remedy = "Give the launching thread a core of its own (taskset), and keep other threads off it."};
   for (const double share : {0.0, 0.25, 0.5, 1.0}) {
     const std::string text =
-        share == 0.0 ? "on one core" : fmt::format("shared core, {:.0f} % busy", share * 100.0);
+        share == 0.0 ? "one fixed core" : fmt::format("a core {:.0f} % busy", share * 100.0);
     factor.doses.push_back({text, [share](Treatment& treatment) { treatment.core_shared = share; }});
   }
   if (context.device.capabilities.is_simulated) factor.not_available = "a simulated host has no scheduler";
@@ -392,14 +392,14 @@ Factor host_scheduling(const FactorContext& context) {
 // queue runs empty; a pool costs only host time. Confused with: a wait after each launch, a slower host.
 
 Factor allocator(const FactorContext& context) {
-  Factor factor{
-      .id = "allocator",
-      .cause = "memory that is taken and given back around each launch",
-      .usual = "memory taken once, before the loop",
-      .doses = {{"from the driver", [](Treatment& treatment) { treatment.allocator = MemorySource::driver; }},
-                {"from a pool", [](Treatment& treatment) { treatment.allocator = MemorySource::pool; }}},
-      .remedy = "Allocate before the loop, or from a pool in stream order (cudaMallocAsync).",
-      .when_time_is_short = WhenShort::leave_out};
+  Factor factor{.id = "allocator",
+                .cause = "memory that is taken and given back around each launch",
+                .usual = "memory taken before the loop",
+                .doses = {{"memory from the driver",
+                           [](Treatment& treatment) { treatment.allocator = MemorySource::driver; }},
+                          {"memory from a pool",
+                           [](Treatment& treatment) { treatment.allocator = MemorySource::pool; }}},
+                .remedy = "Allocate before the loop, or from a pool in stream order (cudaMallocAsync)."};
   if (context.is_callable) {
     factor.not_available = "a function allocates what it needs itself";
   } else if (!context.device.capabilities.allocates_memory) {
@@ -419,10 +419,9 @@ Factor alignment(const FactorContext& context) {
   Factor factor{
       .id = "alignment",
       .cause = "how operands are aligned",
-      .usual = "operands where they usually begin",
+      .usual = "the usual start of operands",
       .remedy = "Keep views and slices at multiples of 256 bytes, or of what the last harmless dose had.",
-      .shows_in_counters = true,
-      .when_time_is_short = WhenShort::leave_out};
+      .shows_in_counters = true};
   if (!context.alignment) {
     factor.not_available = context.device.capabilities.is_simulated
                                ? "operands of a simulated GPU have no addresses"
@@ -431,7 +430,7 @@ Factor alignment(const FactorContext& context) {
   }
   for (const std::int64_t bytes : {256, 128, 64, 32, 16, 8, 4, 2}) {
     if (bytes % context.alignment->value() != 0) continue;
-    factor.doses.push_back({fmt::format("{} bytes further", bytes),
+    factor.doses.push_back({fmt::format("a start {} bytes further", bytes),
                             [bytes](Treatment& treatment) { treatment.offset = Bytes(bytes); }});
   }
   if (factor.doses.empty())
@@ -453,11 +452,11 @@ Factor row_stride(const FactorContext& context) {
       .id = "row_stride",
       .cause = "how far the rows of the matrices lie apart (leading dimensions)",
       .usual = "rows one behind the other",
-      .doses = {dose("8 elements between", {.padding = 8}), dose("64 elements between", {.padding = 64}),
-                dose("the next power of two apart", {.power_of_two = true})},
+      .doses = {dose("8 elements between rows", {.padding = 8}),
+                dose("64 elements between rows", {.padding = 64}),
+                dose("rows at powers of two", {.power_of_two = true})},
       .remedy = "Give views and slices the leading dimension of the fastest dose, or copy them before.",
-      .shows_in_counters = true,
-      .when_time_is_short = WhenShort::leave_out};
+      .shows_in_counters = true};
   if (context.has_row_strides) return factor;
   factor.not_available = context.device.capabilities.is_simulated
                              ? "operands of a simulated GPU have no addresses"
@@ -476,11 +475,10 @@ Factor row_stride(const FactorContext& context) {
 Factor heap(const FactorContext& context) {
   Factor factor{.id = "heap",
                 .cause = "a fragmented heap, of whose pieces the operands are made",
-                .usual = "each operand in one stretch of memory",
+                .usual = "one stretch for each operand",
                 .doses_grow = true,
                 .remedy = "Allocate what is large early and keep it, or take huge pages.",
-                .shows_in_counters = true,
-                .when_time_is_short = WhenShort::leave_out};
+                .shows_in_counters = true};
   for (const std::int64_t pages : {16, 4, 1}) {
     factor.doses.push_back(
         {pages == 1 ? std::string("single pages") : fmt::format("pieces of {} pages", pages),
@@ -507,11 +505,11 @@ Factor heap(const FactorContext& context) {
 Factor with_work_beside(Factor factor, CompanionWork work, std::optional<Companion> Treatment::*beside) {
   factor.doses_grow = true;
   factor.is_tried_last = true;
-  factor.when_time_is_short = WhenShort::leave_out;
   for (const double duty : {0.25, 0.5, 1.0}) {
-    factor.doses.push_back({fmt::format("for {:.0f} % of the time", duty * 100.0), [=](Treatment& treatment) {
-                              treatment.*beside = Companion{work, duty};
-                            }});
+    factor.doses.push_back(
+        {fmt::format("work {:.0f} % of the time", duty * 100.0), [=](Treatment& treatment) {
+           treatment.*beside = Companion{work, duty};
+         }});
   }
   return factor;
 }
@@ -564,7 +562,7 @@ namespace {
 
 // Sets what the three factors have in common; id, cause and remedy are each one's own.
 Factor neighbour(Factor factor, CompanionWork work, const FactorContext& context) {
-  factor.usual = "no other process at work on the device";
+  factor.usual = "no other process at work";
   factor = with_work_beside(std::move(factor), work, &Treatment::neighbour);
   if (context.device.capabilities.is_simulated) {
     factor.not_available = "a simulated GPU lives in one process, and no other can work on it";

@@ -34,9 +34,6 @@ struct Dose {
   std::function<void(Treatment&)> apply;
 };
 
-/// True if a study that has no time for all factors keeps this one.
-enum class WhenShort { keep, leave_out };
-
 struct Factor {
   std::string id = {};           ///< idle, load, cache…
   std::string cause = {};        ///< for a sentence: "an idle before the loop"
@@ -51,7 +48,6 @@ struct Factor {
   bool shows_in_counters = false;               ///< counters of one launch show it
   bool may_be_power = false;                    ///< power or something else: rests between launches tell
   bool is_tried_last = false;                   ///< it leaves the process changed for the others
-  WhenShort when_time_is_short = WhenShort::keep;
 };
 
 using FactorList = std::vector<const Factor*>;

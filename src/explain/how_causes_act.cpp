@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "explain/verdicts.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope::explain {
 namespace {
@@ -19,10 +21,22 @@ bool moves_clock(const FactorResult& factor) {
   return clock && std::abs(clock->ratio - 1.0) > kMaterial;
 }
 
-// Opening the profiler takes seconds on a GPU; a CPU has none, and a simulated one costs nothing.
-bool profiler_takes_seconds(TreatedLoop& bench) {
-  const DeviceCapabilities can = bench.session().device().describe().capabilities;
-  return !can.is_host && !can.is_simulated;
+// Opening the profiler and counting takes seconds on a GPU, 4 s for a product with three causes (H100); a CPU
+// has none, and a simulated one costs nothing.
+Nanoseconds time_of_profiler(const TreatedLoop& bench) {
+  const DeviceCapabilities& can = bench.device().capabilities;
+  return can.is_host || can.is_simulated ? Nanoseconds(0) : seconds(4);
+}
+
+// The loops follow each other without rests: the counters lag by some ten milliseconds.
+constexpr int kLoops = 3;
+
+// What is begun ends in time although its duration is known roughly.
+constexpr double kRoughly = 1.1;
+
+// Zeros take less power than normal values: where the clock is higher with a dose, it was held without.
+Treatment slower_of(const Treatment& treatment, double clock_ratio) {
+  return clock_ratio > 1.0 ? Treatment() : treatment;
 }
 
 }  // namespace
@@ -33,9 +47,11 @@ void find_what_held_the_clock(const JudgedFactors& judged) {
     if (factor.verdict != FactorVerdict::cause || !moves_clock(factor)) continue;
     const Treatment treatment = treatment_of(*judged.factors[i], judged.doses[i]);
     if (treatment.idle > Treatment().idle) continue;  // an idle lets the clock sleep; nothing holds it down
+    const double clock = factor.doses[factor.strongest].clock->ratio;
+    const Nanoseconds loop = judged.bench.duration(slower_of(treatment, clock));
+    if (loop * (kRoughly * (kLoops + 1)) > judged.time_left()) continue;
     try {
-      factor.held_clock =
-          find_held_clock(judged.bench, treatment, factor.doses[factor.strongest].clock->ratio);
+      factor.held_clock = find_held_clock(judged.bench, treatment, clock);
     } catch (const NeighbourLostError&) {  // its effect is already known
       continue;
     }
@@ -60,7 +76,8 @@ std::string count_causes(const JudgedFactors& judged) {
     FactorResult& factor = judged.results[i];
     if (!judged.factors[i]->shows_in_counters || factor.verdict != FactorVerdict::cause) continue;
     const Treatment treatment = treatment_of(*judged.factors[i], judged.doses[i]);
-    if (profiler_takes_seconds(judged.bench) && judged.time_left() < Nanoseconds(0))
+    const Nanoseconds needed = time_of_profiler(judged.bench);
+    if (!counting && needed > Nanoseconds(0) && judged.time_left() < needed)
       return "the time was over before they were read; --max-time gives more";
     try {
       if (!counting) counting.emplace(judged.bench);
@@ -74,8 +91,6 @@ std::string count_causes(const JudgedFactors& judged) {
 
 namespace {
 
-// The loops follow each other without rests: the counters lag by some ten milliseconds.
-constexpr int kLoops = 3;
 // The driver's counters move in steps of some milliseconds.
 constexpr double kHeld = 0.02;
 
@@ -85,7 +100,7 @@ bool holds(double share) { return share > kHeld; }
 
 std::optional<HeldClock> find_held_clock(TreatedLoop& bench, const Treatment& treatment, double clock_ratio) {
   const bool is_plain = clock_ratio > 1.0;
-  const Treatment slower = is_plain ? Treatment() : treatment;
+  const Treatment slower = slower_of(treatment, clock_ratio);
   Device& device = bench.session().device();
   bench.run(slower);  // the effects of earlier loops end with it
   const SensorReading before = device.read_sensors();
@@ -105,15 +120,15 @@ std::string held_words(const HeldClock& held) {
   const std::string_view when = held.is_plain ? "in the plain loop " : "",
                          time = held.is_plain ? "the time" : "that time";
   if (holds(held.by_power) && holds(held.by_heat)) {
-    return fmt::format("{}the power cap held the clock for {} of {}, and heat for {}", when,
+    return fmt::format("{}the power cap held the clock down for {} of {}, and heat for {}", when,
                        percent_text(held.by_power), time, percent_text(held.by_heat));
   }
   if (holds(held.by_power)) {
-    return fmt::format("{}the power cap held the clock for {} of {}, and heat did not", when,
+    return fmt::format("{}the power cap held the clock down for {} of {}, and heat did not", when,
                        percent_text(held.by_power), time);
   }
   if (holds(held.by_heat)) {
-    return fmt::format("{}heat held the clock for {} of {}, and the power cap did not", when,
+    return fmt::format("{}heat held the clock down for {} of {}, and the power cap did not", when,
                        percent_text(held.by_heat), time);
   }
   return {};
@@ -124,6 +139,7 @@ bool tells_power_from_heat(const HeldClock& held) { return holds(held.by_power) 
 namespace {
 
 constexpr std::int64_t kLaunches = 5;
+constexpr std::size_t kSettlingLoops = 6;
 
 Treatment with_rests(const TreatedLoop& bench, Treatment treatment) {
   const Nanoseconds work = bench.launch_time() * static_cast<double>(kLaunches);
@@ -132,10 +148,34 @@ Treatment with_rests(const TreatedLoop& bench, Treatment treatment) {
   return treatment;
 }
 
+// Behind a load the clock climbs for some tenths of a second, and the first pairs would show the climb. Runs
+// plain loops until the last three are level with the three before them. False if that takes longer than
+// `time_limit`, and longer than three times the fewest loops.
+bool settle(TreatedLoop& bench, const Treatment& plain, Nanoseconds time_limit,
+            const ExperimentListeners& listeners) {
+  constexpr std::size_t kWindow = 3, kMost = 3 * kSettlingLoops;
+  constexpr double kLevel = kMaterial / 2.0;
+  Device& device = bench.session().device();
+  const Nanoseconds start = device.host_time();
+  std::vector<double> levels;
+  while (levels.size() < kMost || device.host_time() - start < time_limit) {
+    if (listeners.stop()) return false;
+    const LoopReading reading = bench.run(plain);
+    levels.push_back(std::log(reading.clock ? reading.clock->value() : std::max(reading.time.value(), 1e-3)));
+    if (levels.size() < kSettlingLoops) continue;
+    const std::span<const double> last = std::span(levels).last(kWindow),
+                                  before = std::span(levels).last(2 * kWindow).first(kWindow);
+    if (std::abs(statistics::median(last) - statistics::median(before)) < kLevel) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Nanoseconds low_duty_time(const TreatedLoop& bench) {
-  return bench.duration(with_rests(bench, Treatment())) * (2.0 * static_cast<double>(kFewestBlocks));
+  constexpr auto kLoopsOfPairs = static_cast<std::size_t>(2 * kFewestBlocks);
+  return bench.duration(with_rests(bench, Treatment())) *
+         (kRoughly * static_cast<double>(kSettlingLoops + kLoopsOfPairs));
 }
 
 std::optional<RestedEffect> effect_at_low_duty(TreatedLoop& bench, const Treatment& treatment,
@@ -145,7 +185,7 @@ std::optional<RestedEffect> effect_at_low_duty(TreatedLoop& bench, const Treatme
   Device& device = bench.session().device();
   const Nanoseconds start = device.host_time();
   std::vector<double> log_times, log_clocks;
-  bench.run(plain);  // its rest removes the heat of earlier work
+  if (!settle(bench, plain, time_limit, listeners)) return std::nullopt;
   while (std::ssize(log_times) < kFewestBlocks || device.host_time() - start < time_limit) {
     if (listeners.stop()) break;
     listeners.progress("with long rests", (device.host_time() - start) / time_limit);
@@ -171,12 +211,13 @@ std::string low_duty_words(const RatioEstimate& effect, const RestedEffect& rest
   const bool is_whole = left * whole > 0.0 && std::abs(left) > kMostOfIt * std::abs(whole);
   // True if even then the clock moves against the time, by most of the effect.
   const bool by_clock = rested.clock && -std::log(rested.clock->ratio) / left > kMostOfIt;
-  return fmt::format("at a duty of {} it is {} ({} to {}){}", percent_text(kLowDuty),
-                     change_text(time.ratio - 1.0), change_text(time.low - 1.0), change_text(time.high - 1.0),
-                     is_gone     ? ": power makes it, and not the arithmetic"
-                     : !is_whole ? ": power makes a part of it"
-                     : by_clock  ? ", and the clock still moves: a limit of power that acts at once makes it"
-                                 : ": it is not power that makes it");
+  return fmt::format(
+      "with rests that leave {} of the time for work the change is {} ({} to {}){}", percent_text(kLowDuty),
+      change_text(time.ratio - 1.0), change_text(time.low - 1.0), change_text(time.high - 1.0),
+      is_gone     ? ": so power makes it, and not the arithmetic"
+      : !is_whole ? ": so power makes a part of it"
+      : by_clock  ? ", and the clock still moves: so a limit of power that acts at once makes it"
+                  : ": so it is not power that makes it");
 }
 
 namespace {
@@ -251,17 +292,16 @@ std::optional<TimeEstimate> plain_level(const PairedEffects& paired) {
                       std::ssize(paired.log_plain)};
 }
 
-std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const FactorList& factors,
-                                             const std::vector<FactorResult>& results, Nanoseconds time,
-                                             Random& random, const ExperimentListeners& listeners) {
+std::optional<FastestLoop> find_fastest_loop(const JudgedFactors& judged, Nanoseconds time, Random& random,
+                                             const ExperimentListeners& listeners) {
   FastestLoop found;
   std::vector<const Dose*> doses;
-  for (std::size_t i = 0; i < factors.size(); ++i) {
-    const DoseEffect* fastest = fastest_dose(results[i]);
+  for (std::size_t i = 0; i < judged.factors.size(); ++i) {
+    const DoseEffect* fastest = fastest_dose(judged.results[i]);
     if (fastest == nullptr) continue;
-    const auto dose = std::ranges::find(factors[i]->doses, fastest->dose, &Dose::text);
+    const auto dose = std::ranges::find(judged.factors[i]->doses, fastest->dose, &Dose::text);
     doses.push_back(&*dose);
-    found.parts.push_back({factors[i]->id, fastest->dose});
+    found.parts.push_back({judged.factors[i]->id, fastest->dose});
     found.time = fastest->time;
     found.blocks = fastest->blocks;
   }
@@ -269,12 +309,16 @@ std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const FactorLis
   const Factor together{.doses = {{"all at once", [&](Treatment& treatment) {
                                      for (const Dose* dose : doses) dose->apply(treatment);
                                    }}}};
+  const PairsPlan plan{.has_dummies = false};
+  const Nanoseconds needed =
+      block_time(judged.bench, {&together}, plan) * (kRoughly * static_cast<double>(plan.fewest_blocks()));
+  if (needed > judged.time_left()) return std::nullopt;
   const ExperimentListeners own{listeners.stop, [&](const std::string&, double share) {
                                   listeners.progress("what makes it faster, all at once", share);
                                 }};
   PairedEffects paired;
   try {
-    paired = confirm(bench, {&together}, time, random, own);
+    paired = confirm(judged.bench, {&together}, plan, time, random, own);
   } catch (const HoldTimeoutError&) {  // each cause alone fits a held queue
     return std::nullopt;
   }

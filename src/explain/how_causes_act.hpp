@@ -21,7 +21,8 @@ struct JudgedFactors {
   std::function<Nanoseconds()> time_left;
 };
 
-/// Asks the device whether power or heat held the clock down, since both lower it alike.
+/// Asks the device whether power or heat held the clock down, since both lower it alike, as far as there is
+/// time.
 void find_what_held_the_clock(const JudgedFactors& judged);
 
 /// Tests whether the causes act by power, as far as there is time.
@@ -40,7 +41,7 @@ std::string count_causes(const JudgedFactors& judged);
 /// what running a loop throws.
 std::optional<HeldClock> find_held_clock(TreatedLoop& bench, const Treatment& treatment, double clock_ratio);
 
-/// Returns "the power cap held the clock for 62 % of that time, and heat did not"; empty if neither did.
+/// Returns "the power cap held the clock down for 62 % of that time, and heat did not"; empty if neither did.
 std::string held_words(const HeldClock& held);
 
 /// True if exactly one of power cap and heat held the clock.
@@ -51,11 +52,12 @@ bool tells_power_from_heat(const HeldClock& held);
 /// Share of the time during which the device works then.
 inline constexpr double kLowDuty = 0.05;
 
-/// Returns the approximate host time of the fewest pairs.
+/// Returns the approximate host time of settling and of the fewest pairs.
 Nanoseconds low_duty_time(const TreatedLoop& bench);
 
 /// Returns the treated time over the plain one, both with these rests, in pairs until the time is over, at
-/// least kFewestBlocks. nullopt if interrupted before that.
+/// least kFewestBlocks. No pair is taken while the clock still climbs from what ran before. nullopt if it
+/// climbs until the time is over, or if interrupted.
 std::optional<RestedEffect> effect_at_low_duty(TreatedLoop& bench, const Treatment& treatment,
                                                Nanoseconds time_limit, Random& random,
                                                const ExperimentListeners& listeners);
@@ -85,11 +87,10 @@ std::string counter_words(const std::vector<CountedChange>& changes);
 /// Returns the time of the plain loops beside the doses; nullopt for fewer than two blocks.
 std::optional<TimeEstimate> plain_level(const PairedEffects& paired);
 
-/// Measures the loop without all causes, in pairs with the plain loop, for `time`. `results` are judged, in
-/// the order of the factors. nullopt if no cause makes the loop faster, or if they cannot be removed
-/// together. A single cause is not measured again.
-std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const FactorList& factors,
-                                             const std::vector<FactorResult>& results, Nanoseconds time,
-                                             Random& random, const ExperimentListeners& listeners);
+/// Measures the loop without all causes, in pairs with the plain loop, for `time`. nullopt if no cause makes
+/// the loop faster, if they cannot be removed together, or if there is no time left for the fewest pairs. A
+/// single cause is not measured again.
+std::optional<FastestLoop> find_fastest_loop(const JudgedFactors& judged, Nanoseconds time, Random& random,
+                                             const ExperimentListeners& listeners);
 
 }  // namespace jitterscope::explain

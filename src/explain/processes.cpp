@@ -50,25 +50,33 @@ std::vector<ProcessTime> times_of(const RunRecord& record) {
   return times;
 }
 
+bool has_time_for_processes(std::int64_t processes, Nanoseconds time_limit, Nanoseconds launch_time) {
+  constexpr double kLaunches = 12.0, kMostOfTheTime = 0.2;
+  constexpr Nanoseconds kOne = seconds(3);  // to start, open a GPU, calibrate and measure for 1.5 s (H200)
+  return (kOne + launch_time * kLaunches) * static_cast<double>(processes) <= time_limit * kMostOfTheTime;
+}
+
 std::int64_t processes_in(Nanoseconds time_limit, Nanoseconds launch_time) {
   constexpr std::int64_t kMost = 8;
-  constexpr double kLaunches = 12.0, kMostOfTheTime = 0.4;
-  const Nanoseconds fewest = (seconds(2) + launch_time * kLaunches) * static_cast<double>(kFewestProcesses);
-  if (fewest > time_limit * kMostOfTheTime) return 0;
+  if (!has_time_for_processes(kFewestProcesses, time_limit, launch_time)) return 0;
   return std::clamp<std::int64_t>(std::llround(time_limit / 3.0 / seconds(6)), kFewestProcesses, kMost);
 }
 
 namespace {
 
 RandomFactor the_process() { return {.id = "process", .cause = "the process"}; }
+RandomFactor the_gpu() { return {.id = "gpu", .cause = "the GPU, and the process on it"}; }
+
+RandomFactor without_time(RandomFactor factor, const char* processes) {
+  factor.not_available =
+      fmt::format("{} would take more than a fifth of the time: give more by --max-time", processes);
+  return factor;
+}
 
 }  // namespace
 
-RandomFactor process_without_time() {
-  RandomFactor factor = the_process();
-  factor.not_available = "three fresh processes take longer than the time allows";
-  return factor;
-}
+RandomFactor process_without_time() { return without_time(the_process(), "three fresh processes"); }
+RandomFactor gpu_without_time() { return without_time(the_gpu(), "a fresh process on each GPU"); }
 
 RandomFactor vary_process(const std::vector<ProcessTime>& times) {
   return spread_of(times, kFewestProcesses, the_process(), "too few fresh processes gave a time");
@@ -76,8 +84,7 @@ RandomFactor vary_process(const std::vector<ProcessTime>& times) {
 
 RandomFactor vary_gpu(const std::vector<ProcessTime>& times) {
   constexpr std::int64_t kFewestGpus = 2;
-  return spread_of(times, kFewestGpus, {.id = "gpu", .cause = "the GPU, and the process on it"},
-                   "no other GPU gave a time");
+  return spread_of(times, kFewestGpus, the_gpu(), "no other GPU gave a time");
 }
 
 void ProcessWatch::look() {

@@ -20,10 +20,13 @@ struct ProcessTime {
 /// Returns each operation's first condition in a process's record.
 std::vector<ProcessTime> times_of(const RunRecord& record);
 
-/// Returns as many as fit into a third of the time limit, 3 to 8; 0 if three take over 40 % of it.
+/// True if so many fresh processes, one after the other, take at most a fifth of the time limit.
+bool has_time_for_processes(std::int64_t processes, Nanoseconds time_limit, Nanoseconds launch_time);
+/// Returns as many as fit into a third of the time limit, 3 to 8; 0 if there is no time for three.
 std::int64_t processes_in(Nanoseconds time_limit, Nanoseconds launch_time);
-/// Returns the process as a factor that was not tried for want of time.
+/// Returns the process, and the GPU, as a factor that was not tried for want of time.
 RandomFactor process_without_time();
+RandomFactor gpu_without_time();
 RandomFactor vary_process(const std::vector<ProcessTime>& times);
 
 /// Takes one time per GPU, each from its own process.

@@ -101,6 +101,14 @@ void TreatedLoop::time_evictions() {
   eviction_time_ = session_.device().host_time() - began;
 }
 
+// A loop longer than the others is a load to the round after it (docs/method.md, Causes).
+bool TreatedLoop::heats(const Treatment& treatment) const {
+  constexpr Nanoseconds kShortLoop = milliseconds(50);
+  const bool is_longer = treatment.launches > usual_launches() &&
+                         launch_time_ * static_cast<double>(treatment.launches) > kShortLoop;
+  return is_longer || treatment.load > Nanoseconds(0);
+}
+
 Nanoseconds TreatedLoop::duration(const Treatment& treatment) const {
   const auto launches = static_cast<double>(treatment.launches > 0 ? treatment.launches : usual_launches());
   Nanoseconds between = treatment.host_delay + microseconds(treatment.wait == WaitBehindEach::none ? 5 : 10);
@@ -180,7 +188,6 @@ Workload& TreatedLoop::copy_of(Bytes traffic) {
 }
 
 void TreatedLoop::load(Nanoseconds duration, double duty) {
-  is_heated_ = true;
   Workload& product = large_product();
   Device& device = session_.device();
   const Nanoseconds end = device.host_time() + duration;
@@ -282,9 +289,9 @@ LoopReading TreatedLoop::run_own_reading(Workload& workload, const Treatment& tr
     const TimedWork work{session_.device(), session_.queue(), workload, treatment.cache};
     MeasureOptions options;
     if (!may_be_held()) options.queue = QueueMode::eager;
-    RoundShape shape =
-        shape_round(launch_time_, treatment.cache, Load::burst, options, session_.calibration());
-    shape.launches_wait = waits_;
+    const LaunchFacts facts{
+        .launch_time = launch_time_, .launch_cost = launch_cost_, .waits = waits_, .cache = treatment.cache};
+    const RoundShape shape = LocalDecisions().shape_rounds(facts, options, session_.calibration());
     runner = std::make_unique<RoundRunner>(work, shape, options, session_.calibration());
   }
   const Round round = runner->run_held_round(Nanoseconds(0), Nanoseconds(0));
@@ -323,6 +330,7 @@ LoopReading TreatedLoop::run(const Treatment& treatment) {
 LoopReading TreatedLoop::run_once(const Treatment& treatment) {
   Workload& workload = *prepared(treatment).workload;
   Queue& queue = session_.queue();
+  is_heated_ = is_heated_ || heats(treatment);
   if (treatment.load > Nanoseconds(0)) load(treatment.load, treatment.load_duty);
   if (treatment.idle > Nanoseconds(0)) session_.device().idle(treatment.idle);
   const std::int64_t launches = treatment.launches > 0 ? treatment.launches : usual_launches();
@@ -333,11 +341,6 @@ LoopReading TreatedLoop::run_once(const Treatment& treatment) {
   if (treatment.core_shared.value_or(0.0) > 0.0) busy_thread.emplace(*treatment.core_shared);
   std::optional<NeighbourAtWork> beside;
   if (treatment.neighbour) beside.emplace(neighbour(), *treatment.neighbour);
-  // A loop longer than the others is a load to the round after it (docs/method.md, Causes).
-  constexpr Nanoseconds kShortLoop = milliseconds(50);
-  const bool is_longer =
-      launches > usual_launches() && launch_time_ * static_cast<double>(launches) > kShortLoop;
-  is_heated_ = is_heated_ || is_longer;
   if (treatment.is_own_reading) return run_own_reading(workload, treatment);
   if (launches > kConditioningLaunches) {
     // If calls may differ, a random number of further launches keeps loops out of step with work that recurs.

@@ -55,8 +55,16 @@ class TreatedLoop {
   /// and there is room.
   FirstWork find_first_work();
   const TrialSubject& subject() const { return subject_; }
-  /// Approximate time of one launch.
+  const DeviceDescription& device() const { return description_; }
+  /// Approximate time of one launch, and the host's time for its call.
   Nanoseconds launch_time() const { return launch_time_; }
+  Nanoseconds launch_cost() const { return launch_cost_; }
+  /// True if the treatment needs the operation prepared in another way.
+  static bool needs_preparation(const Treatment& treatment) {
+    return variant_of(treatment) != variant_of(Treatment());
+  }
+  /// True if the loop, or a load before it, heats the device for the rounds that follow.
+  bool heats(const Treatment& treatment) const;
   /// True if a heavy load ran since the last call.
   bool take_heated() { return std::exchange(is_heated_, false); }
   std::int64_t usual_launches() const { return explain::usual_launches(launch_time_); }

@@ -53,11 +53,11 @@ RoundShape LocalDecisions::shape_rounds(const LaunchFacts& facts, const MeasureO
                                         const Calibration& calibration) {
   // Limits how long a round's queue is held: a function that loads a kernel late lost ten seconds with each
   // round.
-  constexpr Nanoseconds kLeastPatience = seconds(1), kMostPatience = seconds(10);
+  constexpr Nanoseconds kMostPatience = seconds(10);
   RoundShape shape = shape_round(facts.launch_time, facts.cache, facts.load, options, calibration);
   shape.launches_wait = facts.waits;
   const auto launches = static_cast<double>(shape.values * shape.group + shape.conditioning_launches);
-  shape.patience = std::clamp(facts.launch_cost * (4.0 * launches), kLeastPatience, kMostPatience);
+  shape.patience = std::clamp(facts.launch_cost * (4.0 * launches), shape.patience, kMostPatience);
   if (facts.time_in_a_row) group_launches(shape, *facts.time_in_a_row, options, calibration);
   if (facts.eviction) limit_evictions(shape, *facts.eviction, options);
   return shape;

@@ -23,9 +23,8 @@ struct RoundShape {
   std::int64_t conditioning_launches = 2;
   bool launches_wait = false;  ///< a launch waits for its queue (FirstCall), so no held queue can take it
   bool host_is_timed = false;  ///< readings include the host's time
-  /// Time after which a held queue is released by itself, longer than the host needs to fill it. Zero: the
-  /// queue's usual limit.
-  Nanoseconds patience = {};
+  /// Time after which a held queue is released by itself, longer than the host needs to fill it; above zero.
+  Nanoseconds patience = seconds(1);
 };
 
 /// Chooses instrument and lengths: rounds of 5 ms or 40 launches (sustained: 200), slopes for launches under

@@ -155,10 +155,11 @@ std::string failures_section(const ComparisonRecord& record, const std::vector<s
 
 std::string spread_sentence(const ComparisonRecord& record) {
   const Comparison& comparison = record.comparisons.front();
-  const std::string between = comparison.between > 0.0 ? fmt::format("beyond that processes differ by {}",
-                                                                     percent_text(comparison.between))
-                                                       : "processes differ by no more than that";
-  return fmt::format("A process knows its own ratio to {}, and {} (standard deviations).",
+  const std::string between =
+      comparison.between > 0.0
+          ? fmt::format("and the ratios of processes differ by another {}", percent_text(comparison.between))
+          : "and the ratios of processes differ by no more than that";
+  return fmt::format("Rounds within a process leave its ratio uncertain by {}, {} (standard deviations).",
                      percent_text(comparison.within), between);
 }
 
@@ -193,8 +194,8 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
   const auto has_processes = [](const Comparison& each) { return each.processes > 1 && each.within > 0.0; };
   if (page.details && std::ranges::any_of(record.comparisons, has_processes)) {
     sentences.emplace_back(
-        "within a process: how well one knows its own ratio; between processes: by how much they differ beyond "
-        "that (standard deviations).");
+        "within a process: how uncertain its rounds leave its ratio; between processes: by how much more their "
+        "ratios differ (standard deviations).");
   }
   const auto is_counted = [](const Comparison& each) { return each.first.counters.has_value(); };
   if (page.details && std::ranges::any_of(record.comparisons, is_counted)) {
@@ -520,8 +521,9 @@ std::string lines_of_cause(const std::vector<SharedDifference>& cause, std::size
   std::size_t others = 0;
   for (std::size_t i = kShown; i < cause.size(); ++i)
     others += std::max<std::size_t>(1, cause[i].difference->of.size());
-  return text +
-         wrapped(fmt::format("- {}: {} more", one_line(cause.front().difference->name), others), width, 2);
+  const std::string more =
+      counted(static_cast<std::int64_t>(others), compared > 1 ? "more operation" : "more value");
+  return text + wrapped(fmt::format("- {}: different in {}", one_line(cause.front().difference->name), more), width, 2);
 }
 
 // Different work explains a time better than any circumstance.

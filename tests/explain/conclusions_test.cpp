@@ -32,13 +32,18 @@ Explanation with(const FactorResult& factor) {
 TEST(Conclusions, ACauseHasItsEffectItsDoseAndARemedy) {
   EXPECT_THAT(
       conclusions_of(with(idle(1.083))),
-      ElementsAre("An idle before the loop: +8.3 % in time (400 ms idle, in place of 10 ms idle). Keep "
-                  "the device busy."));
-  EXPECT_THAT(conclusions_of(with(idle(4.2))).front(), HasSubstr("4.2 times the time"));
+      ElementsAre(
+          "An idle before the loop: a launch takes 8.3 % longer with 400 ms idle than with 10 ms idle. "
+          "Keep the device busy."));
+  EXPECT_THAT(conclusions_of(with(idle(4.2))).front(),
+              HasSubstr("a launch takes 4.2 times as long with 400 ms idle as with 10 ms idle."));
+  EXPECT_THAT(conclusions_of(with(idle(0.919))).front(),
+              HasSubstr("takes 8.1 % less time with 400 ms idle than"));
 }
 
 TEST(Conclusions, TheClockTellsHowAFactorActs) {
-  EXPECT_THAT(conclusions_of(with(idle(1.08, 0.92))).front(), HasSubstr("; the clock moves by -8.0 %"));
+  EXPECT_THAT(conclusions_of(with(idle(1.08, 0.92))).front(), HasSubstr("; the clock is 8.0 % lower"));
+  EXPECT_THAT(conclusions_of(with(idle(0.92, 1.083))).front(), HasSubstr("; the clock is 8.3 % higher"));
   EXPECT_THAT(conclusions_of(with(idle(1.08, 1.001))).front(), HasSubstr("; the clock stays"));
   EXPECT_THAT(conclusions_of(with(idle(1.08))).front(), Not(HasSubstr("the clock")));
 }
@@ -48,11 +53,12 @@ TEST(Conclusions, TheDeviceSaysWhatHeldItsClock) {
   factor.held_clock = HeldClock{.by_power = 0.62, .by_heat = 0.0};
   EXPECT_THAT(
       conclusions_of(with(factor)).front(),
-      HasSubstr("moves by -8.0 %; the power cap held the clock for 62 % of that time, and heat did not."));
+      HasSubstr("8.0 % lower; the power cap held the clock down for 62 % of that time, and heat did not."));
   factor.held_clock->is_plain = true;
   EXPECT_THAT(conclusions_of(with(factor)).front(), HasSubstr("in the plain loop the power cap held"));
   factor.held_clock = HeldClock{.by_power = 0.0, .by_heat = 0.3};
-  EXPECT_THAT(conclusions_of(with(factor)).front(), HasSubstr("heat held the clock for 30 % of that time"));
+  EXPECT_THAT(conclusions_of(with(factor)).front(),
+              HasSubstr("heat held the clock down for 30 % of that time"));
   factor.held_clock = HeldClock{.by_power = 0.0, .by_heat = 0.0};
   EXPECT_THAT(conclusions_of(with(factor)).front(), Not(HasSubstr("held")));
 }
@@ -60,16 +66,29 @@ TEST(Conclusions, TheDeviceSaysWhatHeldItsClock) {
 TEST(Conclusions, NothingShownIsSaid) {
   FactorResult factor = idle(1.001);
   factor.verdict = FactorVerdict::unresolved;
-  EXPECT_THAT(conclusions_of(with(factor)),
-              ElementsAre(HasSubstr("Nothing that was switched"), "Neither shown nor cleared: idle."));
+  EXPECT_THAT(
+      conclusions_of(with(factor)),
+      ElementsAre(HasSubstr("Nothing that was switched"),
+                  "Neither shown to be a cause nor cleared: idle; more time would tell (--max-time)."));
   EXPECT_THAT(conclusions_of(Explanation()), testing::IsEmpty());
+}
+
+TEST(Conclusions, WhatWasNotTriedHasTheFlagThatTriesIt) {
+  Explanation explanation = with(idle(1.1));
+  for (const char* id : {"heap", "row_stride"})
+    explanation.factors.push_back({.id = id, .verdict = FactorVerdict::left_out});
+  EXPECT_EQ(
+      conclusions_of(explanation).back(),
+      "Not tried, for want of time: heap, row_stride. `--factors heap,row_stride` tries nothing else, and "
+      "--max-time gives time for all.");
 }
 
 TEST(Conclusions, WhatCannotBeToldApartIsNamedTogether) {
   FactorResult factor = idle(1.1);
   factor.id = "load";
   factor.not_told_from = {"power", "temperature"};
-  EXPECT_THAT(conclusions_of(with(factor)).back(), HasSubstr("what load is made of: power, temperature"));
+  EXPECT_THAT(conclusions_of(with(factor)).back(),
+              HasSubstr("by which of these load acts: power, temperature"));
 }
 
 TEST(Conclusions, RestsTellPowerFromTheRest) {
@@ -84,7 +103,9 @@ TEST(Conclusions, RestsTellPowerFromTheRest) {
   EXPECT_THAT(said({{0.9, 0.89, 0.91}, {{1.1, 1.09, 1.11}}}),
               HasSubstr("a limit of power that acts at once"));
   EXPECT_THAT(said({{0.95, 0.94, 0.96}, {}}), HasSubstr("power makes a part of it"));
-  EXPECT_THAT(said({{0.95, 0.94, 0.96}, {}}), HasSubstr("at a duty of 5 % it is -5.0 % (-6.0 % to -4.0 %)"));
+  EXPECT_THAT(
+      said({{0.95, 0.94, 0.96}, {}}),
+      HasSubstr("with rests that leave 5 % of the time for work the change is -5.0 % (-6.0 % to -4.0 %)"));
 }
 
 TEST(Conclusions, SpreadsAndVariationHaveTheirShares) {
@@ -96,9 +117,10 @@ TEST(Conclusions, SpreadsAndVariationHaveTheirShares) {
                                     {.variation = Variation::clock, .share = 0.7},
                                     {.variation = Variation::loop, .share = 0.0},
                                     {.variation = Variation::rest, .share = 0.2}};
-  EXPECT_THAT(conclusions_of(explanation),
-              ElementsAre(HasSubstr("An idle"), HasSubstr("The process moves the time by 0.3 %"),
-                          HasSubstr("70 % is the clock, and 20 % stays unexplained")));
+  EXPECT_THAT(
+      conclusions_of(explanation),
+      ElementsAre(HasSubstr("An idle"), HasSubstr("The process moves the time by 0.3 %"),
+                  HasSubstr("with the clock: it accounts for 70 % of that, and 20 % is unexplained")));
   explanation.observation.shares.back().share = 0.9;
   EXPECT_THAT(conclusions_of(explanation).back(), HasSubstr("Most of how plain loops vary (90 %)"));
 }

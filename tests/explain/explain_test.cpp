@@ -181,7 +181,8 @@ TEST(Explain, AStrangerWhoComesAndGoesIsNamed) {
 }
 
 TEST(Explain, GpusOfOneMachineDifferByASpread) {
-  ExplainOptions options = quick();
+  ExplainOptions options{.time_limit = seconds(60)};
+  options.gpus = 2;
   options.measure_on_each_gpu = [] {
     std::vector<ProcessTime> times(2);
     times[0].time.median = microseconds(100);
@@ -195,6 +196,10 @@ TEST(Explain, GpusOfOneMachineDifferByASpread) {
   EXPECT_NEAR(gpu->deviation, std::log(1.03) / std::sqrt(2.0), 1e-9);
   EXPECT_LT(gpu->low, gpu->deviation);
   EXPECT_GT(gpu->high, 10.0 * gpu->deviation);  // of two GPUs little is known
+  options.gpus = 8;
+  const Explanation without =
+      study(physics::find_preset("quiet"), Operation(Spin{.amount = 10'000}), options);
+  EXPECT_THAT(without.random_factors.back().not_available, HasSubstr("a fresh process on each GPU"));
 }
 
 TEST(Explain, SharesOfTheVariationAddUp) {
@@ -318,7 +323,7 @@ TEST(Explain, AnInterruptionKeepsWhatIsKnown) {
 }
 
 TEST(Explain, ProcessesGiveTheirSpread) {
-  ExplainOptions options = quick();
+  ExplainOptions options{.time_limit = seconds(60)};
   options.measure_in_processes = [](std::int64_t processes) {
     std::vector<ProcessTime> times;
     for (std::int64_t i = 0; i < processes; ++i) {
@@ -336,6 +341,9 @@ TEST(Explain, ProcessesGiveTheirSpread) {
   options.measure_in_processes = [](std::int64_t) { return std::vector<ProcessTime>(1); };
   const Explanation lost = study(physics::find_preset("quiet"), convolution(), options);
   EXPECT_THAT(lost.random_factors.back().not_available, HasSubstr("too few"));
+  options.time_limit = seconds(30);
+  const Explanation brief = study(physics::find_preset("quiet"), convolution(), options);
+  EXPECT_THAT(brief.random_factors.back().not_available, HasSubstr("more than a fifth of the time"));
 }
 
 TEST(Explain, AnUnknownFactorIsRefused) {

@@ -66,7 +66,7 @@ TEST(Factors, ShortLoopsNeedATimerThatIsFineEnough) {
   context.timer_grain = microseconds(1);
   EXPECT_EQ(factor("launches", context).doses.size(), 1u);  // the longer one
   context.launch_time = milliseconds(10);
-  EXPECT_EQ(factor("launches", context).usual, "10 launches");
+  EXPECT_EQ(factor("launches", context).usual, "a loop of 10");
 }
 
 TEST(Factors, DosesThatGrowDoSo) {

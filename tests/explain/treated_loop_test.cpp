@@ -142,7 +142,7 @@ TEST_F(TreatedLoops, ANeighbourThatIsLostCostsItselfOnly) {
   const Factor neighbour = one("neighbour", {.neighbour = Companion{CompanionWork::kernels, 1.0}}),
                cold = one("cold", {.cache = CacheState::cold});
   Random random(1);
-  const PairedEffects found = confirm(loop, {&neighbour, &cold}, milliseconds(1), random,
+  const PairedEffects found = confirm(loop, {&neighbour, &cold}, {}, milliseconds(1), random,
                                       {[] { return false; }, [](const std::string&, double) {}});
   EXPECT_EQ(found.blocks, kFewestBlocks);
   ASSERT_EQ(found.doses.size(), 2u);

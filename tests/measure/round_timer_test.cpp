@@ -190,5 +190,29 @@ TEST(EagerRound, HoldsAllLaunchesWhereTheGrainIsCoarse) {
   EXPECT_GE(runner.run_held_round(milliseconds(20), Nanoseconds(0)).launches_per_value, 18);
 }
 
+struct WaitsForItsQueue final : Workload {
+  void run(NativeQueue queue) override {
+    launch_kernel(queue);
+    wait_for_queue(queue);
+  }
+};
+
+// A shape that nobody gave a patience has one, which a lost round doubles.
+TEST(HeldRound, ThatIsLostDoublesThePatience) {
+  Script script;
+  script.can_limit_hold = true;
+  Bench bench(script);
+  WaitsForItsQueue workload;
+  const MeasureOptions options;
+  const RoundShape shape =
+      shape_round(microseconds(100), CacheState::warm, Load::burst, options, Calibration());
+  RoundRunner runner({bench.device, *bench.queue, workload, CacheState::warm}, shape, options, Calibration());
+  for (const double patience : {1.0, 2.0, 4.0, 8.0, 10.0, 10.0}) {
+    const Nanoseconds began = bench.device.host_time();
+    EXPECT_THROW(runner.run_held_round(Nanoseconds(0), Nanoseconds(0)), HoldTimeoutError);
+    EXPECT_NEAR(to_seconds(bench.device.host_time() - began), patience, 0.1);
+  }
+}
+
 }  // namespace
 }  // namespace jitterscope::scripted

@@ -303,7 +303,7 @@ std::string first_work_section(const explain::FirstWork& work, std::size_t width
   } else {
     add("libraries, a plan, memory and its contents", work.preparation);
   }
-  add("the first launch beyond a later one", work.launch - work.later_launch);
+  add("the first launch, more than a later one,", work.launch - work.later_launch);
   if (parts.empty()) return {};
   std::string text = fmt::format("Paid once, by the host: {}.", joined(parts));
   if (!work.launch_in_processes.empty()) {
@@ -320,8 +320,8 @@ std::string first_work_section(const explain::FirstWork& work, std::size_t width
 std::string observation_section(const Observation& observation, std::size_t width) {
   if (observation.loops.empty()) return {};
   std::string text = fmt::format(
-      "Seen in {}: {} between events around a launch ({} for 90 % of launches), {} (standard "
-      "deviation) within a loop, {} between loops.",
+      "Seen in {}: events around a launch read {} ({} for 90 % of launches); they differ by {} within a loop, and "
+      "loops by {} (standard deviations).",
       counted(std::ssize(observation.loops), "plain loop"), time_text(observation.median),
       time_range_text(observation.p5, observation.p95), percent_text(observation.within_loops),
       percent_text(observation.between_loops));
@@ -330,7 +330,7 @@ std::string observation_section(const Observation& observation, std::size_t widt
     for (const Mode& mode : observation.modes) {
       modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
     }
-    text += fmt::format(" Levels: {}; {} on average.", joined(modes), time_text(observation.mean));
+    text += fmt::format(" They have levels: {}; {} on average.", joined(modes), time_text(observation.mean));
   }
   if (observation.recurrence) {
     text += fmt::format(" Slow calls recur: {}.", recurrence_text(*observation.recurrence));
@@ -374,9 +374,10 @@ std::string factors_table(const Explanation& explanation, const Page& page) {
   for (const explain::DummyEffect& dummy : explanation.dummies) {
     columns.add("dummy", "nothing", dummy.paired, std::nullopt, dummy.screened, "noise");
   }
-  return fitted_table(
-      {columns.factor, columns.dose, columns.time, columns.clock, columns.screened, columns.verdict},
-      page.width);
+  std::vector<TableColumn> shown = {columns.factor, columns.dose, columns.time, columns.clock};
+  if (explanation.screening_rounds > 0) shown.push_back(columns.screened);
+  shown.push_back(columns.verdict);
+  return fitted_table(shown, page.width);
 }
 
 std::string random_factors_section(const Explanation& explanation, std::size_t width) {
@@ -384,12 +385,12 @@ std::string random_factors_section(const Explanation& explanation, std::size_t w
   for (const RandomFactor& factor : explanation.random_factors) {
     const std::string spread =
         factor.not_available.empty()
-            ? fmt::format("{} (standard deviation; 95 %: {} to {}), {} seen", percent_text(factor.deviation),
+            ? fmt::format("{} (standard deviation, 95 %: {} to {}), {} seen", percent_text(factor.deviation),
                           percent_text(factor.low), percent_text(factor.high), factor.levels)
             : "not known, " + factor.not_available;
     text += wrapped(fmt::format("- {}: {}", factor.cause, spread), width, 2);
   }
-  return text.empty() ? text : "Beyond what rounds differ by, the time differs with\n\n" + text;
+  return text.empty() ? text : "The time also differs with\n\n" + text;
 }
 
 std::string_view variation_words(Variation variation) {
@@ -433,15 +434,21 @@ std::string open_section(const Explanation& explanation, std::size_t width) {
 std::string meaning_section(const ExplainRecord& record, const Page& page) {
   std::vector<std::string> sentences = record.notes;
   if (page.details && record.study) {
+    const std::int64_t rounds = record.study->screening_rounds;
+    const std::string screening =
+        rounds == 0
+            ? ""
+            : fmt::format(
+                  "among all others: strongest dose against none in {}, the mean over the other factors' levels. ",
+                  counted(rounds, "round"));
     sentences.push_back(fmt::format(
-        "time: with the dose against the plain loop, in pairs within blocks, ± half of the 95 % interval. among "
-        "all others: strongest dose against none in {}, the mean over the other factors' levels. cause: shown "
-        "beside all other effects (Holm), above {} and growing with its dose; cleared: within ± {}.",
-        counted(record.study->screening_rounds, "round"), percent_text(explain::kMaterial),
-        percent_text(explain::kMaterial)));
+        "time: with the dose against the plain loop, in pairs within blocks, ± half of the 95 % interval. {}cause: "
+        "shown beside all other effects (Holm), above {} and growing with its dose; cleared: within ± {}.",
+        screening, percent_text(explain::kMaterial), percent_text(explain::kMaterial)));
   }
   if (record.study && !record.study->without_counters.empty()) {
-    sentences.push_back("Causes without hardware counters: " + record.study->without_counters + '.');
+    sentences.push_back("The hardware counters of causes were not read: " + record.study->without_counters +
+                        '.');
   }
   if (record.interrupted) sentences.emplace_back("Interrupted: this is what was known by then.");
   std::string text;
