@@ -1,4 +1,4 @@
-"""How long GPU work takes, and why that time varies.
+"""Measures how long GPU work takes, and why that time varies.
 
     import jitterscope as js
     time = js.measure(lambda: model(x))

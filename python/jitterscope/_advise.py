@@ -108,7 +108,7 @@ def advise_work(work: Work, device: Device, *, title: str, goal: str, margin: fl
             raise UsageError(f"allow: there is no study {sorted(unknown)[0]!r} of a model")
         untried += [{"study": name, "reason": "not allowed"} for name in sorted({each.study for each in left} - allowed)]
         left = [each for each in left if each.study in allowed]
-    notes = ["Measured in this process alone: the intervals hold what it would find again."]
+    notes = ["Measured in this process alone, so the intervals hold for this process."]
     request = {"title": title, "goal": goal, "margin": margin, "tolerance": tolerance, "untried": untried, "notes": notes}
     steps = _Steps(device, request, options_json(queue="eager", precision=margin / 2, time_limit=time_limit))
     first = work.build([])
@@ -177,8 +177,8 @@ def advise(subject: Any, *inputs: Any, goal: str = "latency", margin: float = 0.
     torch.compile, a CUDA graph and, for the goal "throughput", larger batches.
 
     goal         "latency"; "throughput": the time for each sample; "memory": bytes at the peak, where that costs no time.
-    margin       a gain must be shown to be larger: 0.01 is 1 %.
-    tolerance    the largest relative error of a result that is taken, against the model as it is.
+    margin       smallest gain that counts: 0.01 is 1 %.
+    tolerance    largest relative error that a result may have that is taken, against the model as it is.
     allow        only remedies of these studies: precision, layout, fusion, graph, batch.
     time_limit   seconds for each remedy in each step.
 
@@ -189,7 +189,7 @@ def advise(subject: Any, *inputs: Any, goal: str = "latency", margin: float = 0.
                  "allow": None if allow is None else list(allow), "device": device, **options}
         return Record(call("advise", [subject, *map(str, inputs)], flags))
     if options:
-        raise UsageError(f"advise of a model takes no {sorted(options)[0]!r}: that is a flag of the command line's")
+        raise UsageError(f"advise of a model does not take {sorted(options)[0]!r}: that is a flag of the command line's")
     if goal not in ("latency", "throughput", "memory"):
         raise UsageError(f"goal: latency, throughput or memory, and not {goal!r}")
     torch = module("torch")

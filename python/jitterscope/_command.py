@@ -15,9 +15,10 @@ from ._errors import MissingError, UsageError, exit_code_of, raise_for
 from ._program import environment, program
 from ._result import Record, Time
 from ._targets import target_of
+from ._text import change_text
 from ._times import Times, result_of
 
-# Of a program that did its work: a check that was asked for failed, or the precision was not reached.
+# Of a program that did its work: a requested check failed, or the precision was not reached.
 _WITH_RECORD = {0, 1, 4, 5}
 # Set by a worker: a file that it loads, and that compares as it is loaded, would start workers without end.
 in_worker = False
@@ -68,7 +69,7 @@ def call(command: str, targets: list[str], options: dict[str, Any]) -> dict[str,
     """The record that a command writes. Its live line goes to this program's standard error."""
     for name in ("json", "csv", "csv_launches", "continue", "dry_run", "top", "findings", "details"):
         if name in options:
-            raise UsageError(f"{command}: {name} is no option here; the result has all of it: record, text(), save()")
+            raise UsageError(f"{command}: {name} is not an option here; the result has everything: record, text(), save()")
     for target in targets:
         if not isinstance(target, (str, os.PathLike)):
             raise UsageError(f"{command} takes text or paths, as 'matmul:m=512,n=512,k=512', and not {type(target).__name__}; a "
@@ -106,7 +107,7 @@ class Comparison(Record):
 
     @property
     def ratio(self) -> float:
-        """Time of the second over the first's, of the first condition: 1.1 is 10 % slower. Of networks that of all calls;
+        """Time of the second over the first's, of the first condition: 1.1 is +10 %. Of networks that of all calls;
         UsageError of several operations that make no whole, and where one has layers that the other lacks."""
         return float(self._first()["time_ratio"]["ratio"])
 
@@ -130,7 +131,8 @@ class Comparison(Record):
             low, high = self.interval
         except UsageError:
             return f"<Comparison of {names}>"
-        return f"<Comparison of {names}: ratio {self.ratio:.3g} ({low:.3g} – {high:.3g}), {self.verdict}>"
+        return (f"<Comparison of {names}: {self.verdict}, {change_text(self.ratio)} "
+                f"({change_text(low)} to {change_text(high)})>")
 
     def _first(self) -> dict[str, Any]:
         """The total of networks, or the only comparison."""
@@ -141,7 +143,7 @@ class Comparison(Record):
         left_out = [each for each in self.record.get("left_out", []) if each["alternative"] in (0, 1)]
         if left_out:
             raise UsageError(f"there is no ratio of the whole: {left_out[0]['layers']} of {left_out[0]['of']} layers of "
-                             f"{self.record['alternatives'][left_out[0]['alternative']]} have no partner; "
+                             f"{self.record['alternatives'][left_out[0]['alternative']]} have no counterpart; "
                              "record['totals'] has those in common")
         failures = [each["failure"] for each in compared if each["alternative"] == 1 and each.get("failure")]
         if failures:
@@ -152,7 +154,7 @@ class Comparison(Record):
         beside = [each for each in compared if each["alternative"] == 1
                   and all(each["first"]["conditions"][key] == first[key] for key in ("cache", "load"))]
         if len(beside) > 1:
-            raise UsageError(f"these are {len(beside)} operations, and nothing that adds up: take one, as "
+            raise UsageError(f"these are {len(beside)} operations whose times do not add up: take one, as "
                              "record['comparisons'][0]['time_ratio']")
         return compared[0]
 

@@ -120,13 +120,13 @@ def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = Non
         return Record(_command.call("explain", [str(each) for each in targets], asked))
     function = functions[0]
     if isinstance(function, Benchmark):
-        raise UsageError("explain takes what is timed, as `explain(attention(n=512))`, and not a benchmark")
+        raise UsageError("explain takes a function to time, as `explain(attention(n=512))`, and not a benchmark")
     if not callable(function):
         raise UsageError(f"explain takes something to call, as lambda: f(x), or text, and not {type(function).__name__}")
     if len(targets) != 1:
-        raise UsageError("explain takes one function; which of several is faster says js.compare")
+        raise UsageError("explain takes one function; use js.compare to find which of several is faster")
     if options:
-        raise UsageError(f"explain: {', '.join(options)} is no option for a function")
+        raise UsageError(f"explain: {', '.join(options)} is not an option for a function")
     check_name(name)
     check_progress(progress)
     time_limit = (QUICK if quick else FULL) if max_time is None else max_time

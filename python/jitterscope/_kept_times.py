@@ -49,7 +49,7 @@ def read_kept_times(path: pathlib.Path) -> Kept:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"{path} is no JSON; {anew}") from None
+        raise UsageError(f"{path} is not JSON; {anew}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise UsageError(f"{path} holds no benchmarks; {anew}")
     if document.get("version") != VERSION:

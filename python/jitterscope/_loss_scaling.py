@@ -24,6 +24,7 @@ import warnings
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from ._errors import MissingError, UsageError
+from ._text import change_text
 
 FIRST_SCALE, GROWTH_INTERVAL = 2.0**16, 2000  # torch.amp.GradScaler's
 LOOKED_AT = 10  # gradients are compared with float32's in one step of so many
@@ -102,21 +103,21 @@ class LossScaling(NamedTuple):
         """Sentences, the most important first."""
         trained = [arm for arm in self.arms if math.isfinite(arm.loss)]
         if not trained:
-            return ["No scale trains: each one's loss is not finite in the end. Try bfloat16, which needs none."]
+            return ["No scale works: with each one the loss is not finite in the end. Try bfloat16, which needs none."]
         best = min(trained, key=lambda arm: (arm.skipped + arm.overflow > 0 and arm.name != "dynamic", arm.underflow))
         none = next((arm for arm in self.arms if arm.name == "none"), None)
         sentences = []
         if none and math.isfinite(none.loss) and none.underflow - best.underflow < 0.001:
-            sentences.append("No scale is needed: without one no more of the gradients is lost than with the best.")
+            sentences.append("No scale is needed: without one, no more gradients are lost than with the best.")
         else:
             lost = f", {_percent(none.underflow)} without a scale" if none else ""
             sentences.append(f"{best.name} loses least: {_percent(best.underflow)} of the gradients underflow{lost}.")
-        difference = best.loss / self.float32_loss - 1 if self.float32_loss else math.nan
+        ratio = best.loss / self.float32_loss if self.float32_loss else math.nan
         sentences.append(f"Its loss after {self.steps} steps is {best.loss:.4g}, in float32 {self.float32_loss:.4g} "
-                         f"({difference:+.1%}).")
+                         f"({change_text(ratio)}).")
         for arm in self.arms:
             if not math.isfinite(arm.loss):
-                sentences.append(f"{arm.name} ends with a loss that is not finite: do not train so.")
+                sentences.append(f"{arm.name} ends with a loss that is not finite: do not train with it.")
             elif arm.skipped > self.steps // 2:
                 sentences.append(f"{arm.name} skips {arm.skipped} of {self.steps} steps: it is too large.")
         return sentences
@@ -174,7 +175,7 @@ class _Half:
     def way(self) -> str:
         if self.has_autocast:
             return "autocast to float16"
-        return "computed in float32, gradients rounded to float16 behind each layer"
+        return "computed in float32, gradients rounded to float16 after each layer"
 
     def context(self, is_on: bool) -> Any:
         if not (is_on and self.has_autocast):
@@ -320,7 +321,7 @@ def loss_scaling(model: Any = None, loss: Optional[Callable[[Any, int], Any]] = 
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:
-        raise MissingError("js.loss_scaling trains in PyTorch, and PyTorch is not there: pip install torch") from error
+        raise MissingError("js.loss_scaling trains in PyTorch, but PyTorch is missing: pip install torch") from error
     if (model is None) != (loss is None):
         raise UsageError("js.loss_scaling takes a model together with its loss: loss_scaling(model, loss)")
     tell = progress or (lambda line: None)

@@ -130,7 +130,7 @@ class _Calls:
         # By PyTorch itself: its allocator and its generators must know that they are recorded.
         torch = sys.modules["torch"]
         if not hasattr(torch.cuda.CUDAGraph, "raw_cuda_graph"):
-            raise UsageError("this PyTorch does not hand out what it records; a newer one does")
+            raise UsageError("this PyTorch does not give access to its recordings; install a newer one")
         capture = torch.cuda.CUDAGraph(keep_graph=True)
         latest = _latest_capture.get(self.ordinal or 0)
         capture.capture_begin(pool=None if latest is None else latest.pool(), capture_error_mode="thread_local")
@@ -221,7 +221,7 @@ def record_of_callables(functions: list[tuple[str, Callable[[], Any]]], device: 
             _raise_what_happened(status, interruption, all_calls, listener_errors)
             found: dict[str, Any] = json.loads(text)
             found.setdefault("notes", []).extend(
-                f"{name} returns arrays of JAX, which are waited for: its time holds the host's work."
+                f"{name} returns arrays of JAX, which are waited for, so the time includes the host's work."
                 for (name, _), calls in zip(functions, all_calls) if calls.returned.wait is not None)
             return found
         finally:

@@ -103,7 +103,7 @@ class Record:
     def text(self, *, details: bool = False, top: Optional[int] = None, findings: Optional[str] = None,
              width: Optional[int] = None) -> str:
         """The command line's table; the same words as its flags --details, --top and --findings."""
-        columns = max(60, min(200, width or shutil.get_terminal_size().columns))
+        columns = max(60, width or min(200, shutil.get_terminal_size().columns))
         text = show(json.dumps(self.record), details=details, top=top, findings=findings, width=columns)
         if len(self.record.get("results", [])) == 1:
             text = text.replace(" of #1:", ":")

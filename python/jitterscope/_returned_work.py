@@ -24,12 +24,12 @@ class _Kind(NamedTuple):
 
 
 def _waited_for(how: str) -> str:
-    return (f"wait for it within what is timed, as `lambda: f(){how}` does, or return nothing where the start alone is to be "
+    return (f"wait for it in the timed function, as `lambda: f(){how}` does, or return nothing where the start alone is to be "
             "timed")
 
 
-_AWAITED = "run it within what is timed, as `lambda: loop.run_until_complete(f())` does with `loop = asyncio.new_event_loop()`"
-_USED_UP = "use it up within what is timed, as `lambda: list(f())` does"
+_AWAITED = "run it in the timed function, as `lambda: loop.run_until_complete(f())` does with `loop = asyncio.new_event_loop()`"
+_USED_UP = "use it up in the timed function, as `lambda: list(f())` does"
 # Modules are named as a program imports them: none is imported here.
 _KINDS = (
     _Kind("concurrent.futures", "Future", lambda each: bool(each.done()), _waited_for(".result()")),
@@ -70,7 +70,7 @@ def _unfinished(returned: Any) -> Optional[_Unfinished]:
         return None if is_begun else _Unfinished("a generator", _USED_UP)
     if isinstance(returned, types.AsyncGeneratorType):
         return None if returned.ag_frame is None else _Unfinished(
-            "an asynchronous generator", "use it up within what is timed, by `async for` in a coroutine that "
+            "an asynchronous generator", "use it up in the timed function, by `async for` in a coroutine that "
             "`loop.run_until_complete` runs")
     if isinstance(returned, collections.abc.Coroutine):
         is_done = isinstance(returned, types.CoroutineType) and returned.cr_frame is None

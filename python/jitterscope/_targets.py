@@ -42,7 +42,7 @@ def _load(place: str) -> Any:
     if path.is_file():
         return _load_file(path)
     if place.endswith(".py") or "/" in place:
-        raise UsageError(f"{place}: there is no such file; check the path and the folder you are in")
+        raise UsageError(f"{place}: this file does not exist; check the path and the folder you are in")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

@@ -1,4 +1,4 @@
-"""Times as tables write them."""
+"""Times and their changes as tables write them."""
 
 from __future__ import annotations
 
@@ -17,3 +17,15 @@ def interval_text(interval: tuple[float, float]) -> str:
     """Both ends; a dash where there is none, below six rounds."""
     low, high = interval
     return f"{time_text(low)} – {time_text(high)}" if math.isfinite(low) and math.isfinite(high) else "–"
+
+
+def change_text(ratio: float) -> str:
+    """A difference, as the command line says it: "-26.7 %", from a factor of two on "14.4 times" or "1/14.4"."""
+    if not math.isfinite(ratio):
+        return "–"
+    factor = max(ratio, 1 / ratio) if ratio > 0 else 1.0
+    if factor >= 2:
+        digits = f"{factor:.3g}" if factor < 1000 else f"{factor:.0f}"
+        return f"{digits} times" if ratio > 1 else f"1/{digits}"
+    change = ratio - 1
+    return f"{change * 100:+.{2 if abs(change) < 0.01 else 1}f} %"

@@ -42,8 +42,8 @@ class Times(Record):
     def notes(self) -> list[str]:
         """Sentences about how they were measured, and about what was asked for and is not there."""
         part = timed_part(self.record)
-        advice = [f"{self.where_to_work['advice']}."] if self.where_to_work else []
-        return (advice + super().notes + ([f"{part[1]}: the total is theirs."] if part else [])
+        where = self.where_to_work
+        return (([f"{where['advice']}."] if where else []) + super().notes + ([f"{part[1]}: the total is theirs."] if part else [])
                 + refusals(self.record["results"]))
 
     @property
@@ -68,7 +68,7 @@ class Times(Record):
         failures = [each["failure"] for each in self.record["results"] if each.get("failure")]
         if not self._times:
             raise UsageError(f"there is no time: {failures[0] if failures else 'nothing was measured'}")
-        raise UsageError(f"these are {len(self._times)} times, and nothing that adds up: take one, as times[0].median or "
+        raise UsageError(f"these are {len(self._times)} times that do not add up: take one, as times[0].median or "
                          f"times[{self._times[0].name!r}].median")
 
     @property

@@ -8,8 +8,8 @@ from typing import Any, Callable, Optional, Sequence
 from ._advise import Built, Remedy
 from ._device import Device
 
-_CONVERSION = "The model's own type is gone; training in float16 needs torch.amp.GradScaler."
-_GRAPH = "Shapes and addresses are those of the capture, and its memory stays taken."
+_CONVERSION = "The model's original weights are gone; training in float16 needs torch.amp.GradScaler."
+_GRAPH = "Shapes and addresses are fixed by the capture, and its memory stays in use."
 
 
 def _types(torch: Any) -> dict[str, Any]:

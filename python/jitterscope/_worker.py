@@ -34,7 +34,7 @@ def _read_plan(text: str) -> dict[str, Any]:
     try:
         plan: dict[str, Any] = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"plan: this is no JSON ({error})") from error
+        raise UsageError(f"plan: this is not JSON ({error})") from error
     if not isinstance(plan, dict) or plan.get("format") != PLAN_FORMAT:
         raise UsageError("plan: `jitterscope run python:FILE` makes plans")
     if plan.get("version") != PLAN_VERSION:
@@ -49,7 +49,7 @@ def _side_by_side(group: list[dict[str, Any]]) -> list[tuple[list[Case], dict[st
     found = [cases(target) for target in targets]
     if len({len(each) for each in found}) > 1:
         counts = ", ".join(f"{target} has {len(each)}" for target, each in zip(targets, found))
-        raise UsageError(f"what is compared has unlike numbers of cases: {counts}")
+        raise UsageError(f"the compared functions have different numbers of cases: {counts}")
     # Cases of the same name would read the same in a comparison.
     return [(list(alternatives), group[0]["options"]) for alternatives in zip(*found)]
 

@@ -24,7 +24,7 @@ from ._options import CACHES, LOADS, words
 from ._pytest_processes import AskedSession, FoundByTest, asked_session, found_in_fresh_processes
 from ._report import write_report
 from ._result import Time
-from ._text import interval_text, time_text
+from ._text import change_text, interval_text, time_text
 from ._verdict import FEWEST, Found, Looks, Verdict
 
 FOLDER = ".jitterscope"
@@ -66,7 +66,7 @@ def _writable(option: str, path: pathlib.Path) -> pathlib.Path:
 
 def _processes(text: str) -> int:
     if not text.isdecimal() or not FEWEST <= int(text) <= _MOST_PROCESSES:
-        raise UsageError(f"--gpu-benchmark-processes {text}: {FEWEST} to {_MOST_PROCESSES}; fewer decide nothing")
+        raise UsageError(f"--gpu-benchmark-processes {text}: {FEWEST} to {_MOST_PROCESSES}; fewer cannot decide anything")
     return int(text)
 
 
@@ -76,7 +76,7 @@ def _remark(verdict: Optional[Verdict]) -> str:
     change = abs(verdict.machine - 1)
     if verdict.word != "undecided" or change < _MARGIN / 2:
         return verdict.word
-    return f"{verdict.word}: the machine itself is {change:.0%} {'slower' if verdict.machine > 1 else 'faster'}"
+    return f"{verdict.word}: the machine itself is {'slower' if verdict.machine > 1 else 'faster'}, {change_text(verdict.machine)}"
 
 
 class Benchmarks:
@@ -126,7 +126,7 @@ class Benchmarks:
             again = [test for test, looks in self.looks.items() if looks.wants_more]
             if not again or self.failures:
                 return
-            tell(f"{self.processes} more, for what seems to have changed: {', '.join(again)}")
+            tell(f"{self.processes} more processes for tests that seem to have changed: {', '.join(again)}")
             counts = {test: len(self.found[test]) for test in again}
             self._ask(config, sorted(set(map(test_of, again))))
             for test in again:
@@ -144,8 +144,8 @@ class Benchmarks:
         time = measure(function, device=device, **conditions)
         line = self._add(test, time)
         if self.limit is not None and line.remark == "slower" and line.verdict is not None:
-            low, high = line.verdict.low - 1, line.verdict.high - 1
-            pytest.fail(f"{test}: slower than the {time_text(line.before or math.nan)} kept, by {low:.1%} to {high:.1%} in "
+            low, high = change_text(line.verdict.low), change_text(line.verdict.high)
+            pytest.fail(f"{test}: slower than the {time_text(line.before or math.nan)} kept, {low} to {high} in "
                         f"{len(self.found[test])} fresh processes, and {self.limit * 100:.3g} % is the limit", pytrace=False)
         return time
 
@@ -251,9 +251,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help=f"keep all times in {FOLDER}/NAME.json; those of tests that are not run stay in it")
     group.addoption("--gpu-benchmark-compare", metavar="NAME", help="compare with the times kept under this name")
     group.addoption("--gpu-benchmark-fail", metavar="slower:PERCENT",
-                    help="a test fails whose time is shown to be slower by more, as slower:2%%")
+                    help="fail a test that is shown to be slower by more than this, as slower:2%%")
     group.addoption("--gpu-benchmark-processes", metavar="N", default=str(_PROCESSES),
-                    help=f"fresh processes that a time which is kept or compared is measured in (default: {_PROCESSES})")
+                    help=f"number of fresh processes that measure a time to keep or compare (default: {_PROCESSES})")
     group.addoption("--gpu-benchmark-report", metavar="FILE.html", help="write a page with plots of all times")
 
 
@@ -291,19 +291,19 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     benchmarks.ask_fresh_processes(config, tests, tell)
 
 
-def _ratio_cell(line: Line) -> str:
+def _change_cell(line: Line) -> str:
     if line.before is None or line.verdict is None:
         return ""
     if not math.isfinite(line.verdict.low):
-        return f"about {line.verdict.ratio:.3g}"
-    return f"{line.verdict.low:.3f}–{line.verdict.high:.3f}"
+        return f"about {change_text(line.verdict.ratio)}"
+    return f"{change_text(line.verdict.low)} to {change_text(line.verdict.high)}"
 
 
 def _table(lines: list[Line]) -> list[str]:
-    rows = [["test", "time", "95 % interval", "against", "ratio", ""]]
+    rows = [["test", "time", "95 % interval", "against", "change", ""]]
     for line in lines:
         rows.append([line.test, time_text(line.time.median), interval_text(line.time.interval),
-                     time_text(line.before) if line.before else "", _ratio_cell(line), line.remark])
+                     time_text(line.before) if line.before else "", _change_cell(line), line.remark])
     used = [i for i in range(len(rows[0])) if any(row[i] for row in rows[1:])]
     widths = {i: max(len(row[i]) for row in rows) for i in used}
     return ["  ".join(row[i].ljust(widths[i]) for i in used).rstrip() for row in rows]

@@ -88,7 +88,7 @@ class Functions(unittest.TestCase):
             return work
 
         for arguments, options, words in [
-                ((work, work), {}, "one function"), ((work,), {"only": "x"}, "only is no option"),
+                ((work, work), {}, "one function"), ((work,), {"only": "x"}, "only is not an option"),
                 ((sweep,), {}, "not a benchmark"), ((3,), {}, "not int"), ((work,), {"max_time": 0.1}, "1 to 3600"),
                 ((work,), {"max_time": "1m"}, "max_time: 1 to 3600 seconds, not '1m'"), ((work,), {"factors": 5}, "factors: names"),
                 ((work,), {"factors": "cahce"}, "did you mean 'cache'"), ((work,), {"device": "virtual:h200"}, "simulated")]:

@@ -14,6 +14,7 @@ import unittest
 
 import jitterscope as js
 from jitterscope._options import options_json
+from jitterscope._text import change_text
 from jitterscope._words import page_in_python
 
 # Six rounds of a clock that has to be woken for each take a second; a quiet machine needs a fifth of it.
@@ -121,8 +122,14 @@ class Words(unittest.TestCase):
                                                                           "one clock: reference_clock (1410 MHz)."),
                                  ("hold it by --lock-clocks.", "hold it by `--lock-clocks` of the command line."),
                                  ("`jitterscope run X --json FILE` has it", "`jitterscope run X --json FILE` has it"),
+                                 ("rate (COLUMNS=120 shows all).", "rate (text(width=120) shows all)."),
                                  ("| a --b |", "| a --b |")]:
             self.assertEqual(page_in_python(flags, 80), arguments)
+
+    def test_a_difference_is_said_as_the_command_line_says_it(self):
+        for ratio, said in [(0.733, "-26.7 %"), (1.0052, "+0.52 %"), (14.4, "14.4 times"), (1 / 14.4, "1/14.4"), (5000, "5000 times"),
+                            (1.99, "+99.0 %"), (0.51, "-49.0 %"), (float("nan"), "–")]:
+            self.assertEqual(change_text(ratio), said)
 
     def test_what_was_asked_for_and_is_not_there_is_noted(self):
         time = measure(name="mine", kernels=True, counters=True)

@@ -116,7 +116,7 @@ class PyTorch(unittest.TestCase):
         reason = ctypes.create_string_buffer(512)
         calls = self.calls(lambda: self.log.append("call"))
         self.assertEqual(calls.record(0, ctypes.pointer(ctypes.c_void_p()), ctypes.addressof(reason), 0), 1)
-        self.assertIn(b"a newer one does", reason.value)
+        self.assertIn(b"install a newer one", reason.value)
         self.assertEqual(self.log, [])
 
     def test_recordings_share_a_pool_of_memory(self):

@@ -140,7 +140,7 @@ class Unruly(unittest.TestCase):
         with stand_in_for_jax() as array:
             time = js.measure(lambda: {"out": array(0.02)}, name="step", **QUICK)
         self.assertGreater(time.median, 0.02)
-        self.assertEqual(time.notes, ["step returns arrays of JAX, which are waited for: its time holds the host's work."])
+        self.assertEqual(time.notes, ["step returns arrays of JAX, which are waited for, so the time includes the host's work."])
 
     def test_one_that_returns_nothing_at_first_and_such_arrays_later(self):
         calls = itertools.count()

@@ -132,10 +132,27 @@ std::string percent_text(double fraction) {
   return with_digits(fraction * 100, 2) + " %";
 }
 
-std::string change_text(double ratio) {
-  if (!std::isfinite(ratio)) return std::string(kAbsent);
-  const double percent = ratio * 100.0;
-  return fmt::format("{:+.{}f} %", percent, std::abs(percent) < 1.0 ? 2 : 1);
+namespace {
+
+std::string factor_text(double factor) {
+  constexpr double kThreeDigits = 1000.0;
+  return factor < kThreeDigits ? fmt::format("{:.3g}", factor) : fmt::format("{:.0f}", factor);
+}
+
+}  // namespace
+
+std::string change_text(double change) {
+  if (!std::isfinite(change)) return std::string(kAbsent);
+  const double ratio = 1.0 + change;
+  if (ratio >= kSaidAsFactor) return factor_text(ratio) + " times";
+  if (ratio > 0.0 && ratio <= 1.0 / kSaidAsFactor) return "1/" + factor_text(1.0 / ratio);
+  return fmt::format("{:+.{}f} %", change * 100.0, std::abs(change) < 0.01 ? 2 : 1);
+}
+
+std::string time_change_text(double change) {
+  const std::string text = change_text(change);
+  if (text.ends_with(" times")) return text + " as long";
+  return text.starts_with("1/") ? text + " of the time" : text;
 }
 
 namespace {
@@ -255,8 +272,8 @@ std::string count_problem(std::string_view text, Counted counted) {
                          prefix.text);
     }
     if (find_prefix(digits->rest, counted)) break;  // well written, but too large or not whole
-    if (prefix.text.ends_with('i')) return fmt::format("is no number; write {}{}", number, prefix.text);
-    return fmt::format("is no number; write {0}{1} (powers of 1000) or {0}{2}i (powers of 1024)", number,
+    if (prefix.text.ends_with('i')) return fmt::format("is not a number; write {}{}", number, prefix.text);
+    return fmt::format("is not a number; write {0}{1} (powers of 1000) or {0}{2}i (powers of 1024)", number,
                        prefix.text, static_cast<char>(std::toupper(prefix.text.front())));
   }
   return generic_problem();

@@ -36,8 +36,14 @@ std::string power_text(Watts power);
 std::string bytes_text(Bytes bytes);
 /// "0.1 %": two digits.
 std::string percent_text(double fraction);
-/// Shows a ratio as a signed change: 0.141 is "+14.1 %"; below one percent with two decimals, "+0.52 %".
-std::string change_text(double ratio);
+
+/// From this factor on in either direction, a difference is said as a factor: a percentage says little there.
+inline constexpr double kSaidAsFactor = 2.0;
+/// Says a difference everywhere in the same way, by the later value over the earlier one, less 1: 0.141 is
+/// "+14.1 %", -0.0052 is "-0.52 %", 13.4 is "14.4 times", -0.93 is "1/14.3".
+std::string change_text(double change);
+/// The same for times in a sentence: "+14.1 %", "14.4 times as long", "1/14.3 of the time".
+std::string time_change_text(double change);
 
 // Numbers as people type them: 64k, 1.5M, 64Ki, 1GiB, 1e6, 500ms.
 

@@ -68,8 +68,9 @@ std::string unknown_option(const CLI::App& app, const CLI::App& command, const s
   }
   if (belongs_to_target(name)) {
     return fmt::format(
-        "{} has no option {}: it is a part of what is timed, as in resnet50:batch=32,dtype=f16", of,
-        in_quotes(typed));
+        "{} has no option {}: write it after a colon as part of the operation or network, as in "
+        "resnet50:batch=32,dtype=f16",
+        of, in_quotes(typed));
   }
   std::vector<std::string> known = option_names(command);
   const std::vector<std::string> everywhere = option_names(app);
@@ -85,7 +86,7 @@ std::string too_much(const CLI::App& command, const std::string& typed) {
     return fmt::format("{} does not take {}: a device is given by --device {}", full_name(command),
                        in_quotes(typed), typed);
   }
-  return fmt::format("{} does not take {} as well; an example is {}", full_name(command), in_quotes(typed),
+  return fmt::format("{} does not take {} as well; for example {}", full_name(command), in_quotes(typed),
                      example_of(command));
 }
 
@@ -128,7 +129,7 @@ std::string without_command(const CLI::App& app, const std::vector<std::string>&
   if (word == "-v" || word == "-V") return "there is no option '" + word + "'; write jitterscope --version";
   if (word.starts_with('-')) {
     return fmt::format(
-        "{} stands where a command is wanted ({}); options follow it, as in jitterscope run "
+        "{} is not a command; write a command first ({}) and its options after it, as in jitterscope run "
         "resnet18 --device cpu",
         in_quotes(word), all);
   }
@@ -150,17 +151,17 @@ std::string without_command(const CLI::App& app, const std::vector<std::string>&
 
 std::string missing_target(const CLI::App& command) {
   if (const std::vector<std::string> verbs = command_names(command); !verbs.empty()) {
-    return fmt::format("{}: one of these is wanted: {}; an example is {}", command.get_name(), joined(verbs),
+    return fmt::format("{} needs one of these: {}; for example {}", command.get_name(), joined(verbs),
                        example_of(command));
   }
   const auto takes_several = command.get_options([](const CLI::Option* option) {
     return option->get_expected_max() > 1 && option->count() > 0 && !option->get_positional();
   });
-  const std::string missing = fmt::format("{}: nothing is named that it works on", full_name(command));
-  if (takes_several.empty()) return fmt::format("{}; an example is {}", missing, example_of(command));
+  const std::string missing = fmt::format("{} needs something to work on", full_name(command));
+  if (takes_several.empty()) return fmt::format("{}; for example {}", missing, example_of(command));
   return fmt::format(
-      "{}: all words behind {} are taken as its values; name the operation or model first, as in {}", missing,
-      takes_several.front()->get_name(), example_of(command));
+      "{}, since {} takes all words after it as its values; write the operation or model first, as in {}",
+      missing, takes_several.front()->get_name(), example_of(command));
 }
 
 // Explains missing values, or too many of them.
@@ -172,10 +173,9 @@ std::string wrong_number_of_values(const CLI::App& app, const std::string& text)
   if (option == nullptr) return text;
   const int most = option->get_items_expected_max(), wanted = option->get_items_expected_min();
   if (text.find("At Most") != std::string::npos) {
-    return fmt::format("{}: more than {} behind it ({})", name, counted(most, "value"),
-                       option->get_description());
+    return fmt::format("{} takes at most {} ({})", name, counted(most, "value"), option->get_description());
   }
-  return fmt::format("{}: {} missing behind it ({})", name,
+  return fmt::format("{}: {} missing ({})", name,
                      wanted == 1 ? "a value is" : fmt::format("one of {} values is", wanted),
                      option->get_description());
 }
@@ -218,7 +218,7 @@ std::string explained(const CLI::App& app, const CLI::ParseError& error,
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_number_of_values(app, text);
   // CLI11 says "Could not convert: --seed = x" if a number was expected.
   constexpr std::string_view kConversion = "Could not convert: ";
-  if (text.starts_with(kConversion)) return text.substr(kConversion.size()) + ": a number is wanted there";
+  if (text.starts_with(kConversion)) return text.substr(kConversion.size()) + ": write a number";
   return text;
 }
 
@@ -333,7 +333,7 @@ std::optional<std::vector<std::string>> asked_counters(const std::string& flag) 
   for (std::string name; std::getline(list, name, ',');) names.push_back(name);
   for (const std::string& name : names) {
     if (!name.empty()) continue;
-    throw UsageError("--counters: a name is empty; write NAME,NAME as jitterscope list counters shows them");
+    throw UsageError("--counters: a name is empty; write NAME,NAME, as jitterscope list counters shows them");
   }
   return names;
 }

@@ -32,7 +32,8 @@ std::vector<PairedLayers> pair_in_order(const std::vector<ComparedAlternative>& 
   for (const ComparedAlternative& alternative : alternatives) {
     const std::size_t own = alternative.work.model.layers.size();
     if (own == count) continue;
-    throw UsageError(fmt::format("{} is {} and {} is {}: compare as many of each", alternatives.front().label,
+    throw UsageError(fmt::format("{} is {} and {} is {}; compare the same number on both sides",
+                                 alternatives.front().label,
                                  count == 1 ? "one operation" : fmt::format("{} operations", count),
                                  alternative.label, own == 1 ? "one" : std::to_string(own)));
   }
@@ -121,7 +122,7 @@ void note_what_is_left(const std::vector<ComparedAlternative>& alternatives,
     }
     if (left > 0) work.left_out.push_back({i, left, of});
     if (unpaired.empty()) continue;
-    work.notes.push_back(fmt::format("{} of {} layers of {} have no partner and are left out: {}.",
+    work.notes.push_back(fmt::format("{} of {} layers of {} are not on the other side and are left out: {}.",
                                      unpaired.size(), of, alternative.label, unpaired.some()));
   }
 }
@@ -133,7 +134,8 @@ ComparedWork pair_alternatives(const std::vector<ComparedAlternative>& alternati
   const auto is_model = [](const ComparedAlternative& alternative) { return alternative.work.is_model; };
   const bool all_models = std::ranges::all_of(alternatives, is_model);
   if (!all_models && std::ranges::any_of(alternatives, is_model)) {
-    throw UsageError("a network and a single operation have no layer in common; compare two of a kind");
+    throw UsageError(
+        "a network and a single operation have no layer in common; compare two networks or two operations");
   }
   const std::vector<PairedLayers> pairs =
       all_models ? pair_by_name(alternatives) : pair_in_order(alternatives);
@@ -160,8 +162,9 @@ ComparedWork pair_alternatives(const std::vector<ComparedAlternative>& alternati
   }
   if (work.plan.groups.empty()) throw UsageError(problem);
   if (impossible > 0) {
-    work.notes.push_back(fmt::format("{} of {} cannot run here on all sides and are left out; the first: {}",
-                                     impossible, pairs.size(), problem));
+    work.notes.push_back(
+        fmt::format("{} of {} are left out because they cannot run here on all sides; the first: {}",
+                    impossible, pairs.size(), problem));
   }
   if (all_models) note_what_is_left(alternatives, paired, compared, work);
   return work;
@@ -285,7 +288,7 @@ std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const In
     for (const std::string& note : process.notes) add_once(record.notes, note);
     for (const RunEntry& entry : process.entries) {
       const auto& shortfall = entry.result.without_counters;
-      if (shortfall) add_once(record.notes, "What memory moves is not counted: " + shortfall->reason);
+      if (shortfall) add_once(record.notes, "DRAM traffic was not counted: " + shortfall->reason);
     }
   }
   record.lost_processes = std::move(found.lost);

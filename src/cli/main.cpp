@@ -43,7 +43,7 @@ int run(int argc, char** argv) {
   const bool is_guardian = argc == 4 && std::string_view(argv[1]) == cuda::kGuardianArgument;
   if (is_guardian) return cuda::run_clock_guardian(argv[2], std::atoi(argv[3]));
 
-  CLI::App app("How long GPU work takes, and why that time varies.", "jitterscope");
+  CLI::App app("Measures how long GPU work takes, and why that time varies.", "jitterscope");
   app.set_version_flag("--version", "jitterscope " + std::string(version()));
   app.require_subcommand(1);
   app.footer("Start with:\n  jitterscope run resnet18\n  jitterscope doctor");

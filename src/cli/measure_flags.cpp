@@ -36,10 +36,9 @@ void require(bool condition, const std::string& message) {
 std::function<std::string(std::string)> duration_in(const std::string& flag, Nanoseconds unit) {
   return [flag, unit](const std::string& text) {
     if (const auto duration = read_duration(text, unit)) return fmt::format("{}", *duration / unit);
-    throw UsageError(
-        fmt::format("{}: '{}' is no duration; write a number alone or with ms, s or m behind it, "
-                    "as 2s or 500ms",
-                    flag, text));
+    throw UsageError(fmt::format(
+        "{}: '{}' is not a duration; write a number, alone or followed by ms, s or m, as 2s or 500ms", flag,
+        text));
   };
 }
 
@@ -60,42 +59,46 @@ void MeasureFlags::add_to(CLI::App& command) {
       command
           .add_option(
               "--load", loads,
-              "burst (short rounds with idle between), sustained (without pause until time and clock settle); "
-              "default: burst")
+              "load: burst (short rounds with idle between them) or sustained (no pause until time and "
+              "clock settle); default: burst")
           ->delimiter(',');
   show_if(load, help.has_load);
   command
-      .add_option("--queue", queue,
-                  "saturated (held until all is in it), eager (as a program launches), graph")
+      .add_option(
+          "--queue", queue,
+          "how launches reach the device: saturated (the queue is held until all are in it), eager (as a "
+          "program launches) or graph")
       ->capture_default_str();
-  command.add_option("--instrument", instrument, "auto, events, graph, cupti or host")->capture_default_str();
-  command.add_option("--data", data, "what operands hold: normal, uniform, zeros, ones, sparse")
+  command.add_option("--instrument", instrument, "how a time is read: auto, events, graph, cupti or host")
+      ->capture_default_str();
+  command.add_option("--data", data, "values of the operands: normal, uniform, zeros, ones or sparse")
       ->capture_default_str();
   CLI::Option* own_precision =
       command
           .add_option("--precision", precision_percent,
-                      "stop at this half-width of the 95 % interval, in percent, as 0.5 or 0.5%; exit code 4 "
-                      "where it was given and not reached")
+                      "stop when half of the 95 % interval is at most this percentage of the time, as 0.5 or "
+                      "0.5%; exit code 4 if it is given and not reached")
           ->transform(without_percent_sign)
           ->capture_default_str();
-  CLI::Option* own_time_limit = command
-                                    .add_option("--time-limit", time_limit_seconds,
-                                                "for the bursts of one operation, as 2, 2s, 500ms or 1m")
-                                    ->transform(duration_in("--time-limit", seconds(1)))
-                                    ->type_name("TIME")
-                                    ->capture_default_str();
+  CLI::Option* own_time_limit =
+      command
+          .add_option("--time-limit", time_limit_seconds,
+                      "longest time for the bursts of one operation, as 2, 2s, 500ms or 1m")
+          ->transform(duration_in("--time-limit", seconds(1)))
+          ->type_name("TIME")
+          ->capture_default_str();
   if (*help.precision != '\0') own_precision->default_str(help.precision);
   if (*help.time_limit != '\0') own_time_limit->default_str(help.time_limit);
   precision_option = own_precision;
   time_limit_option = own_time_limit;
   CLI::Option* sustained = command
                                .add_option("--sustained-time-limit", sustained_time_limit_seconds,
-                                           "for each sustained measurement, as 10, 10s or 1m")
+                                           "longest time for each sustained measurement, as 10, 10s or 1m")
                                ->transform(duration_in("--sustained-time-limit", seconds(1)))
                                ->type_name("TIME")
                                ->capture_default_str();
   show_if(sustained, help.has_sustained_time_limit);
-  command.add_option("--min-rounds", minimum_rounds, "rounds before the precision is looked at")
+  command.add_option("--min-rounds", minimum_rounds, "measure at least this many rounds")
       ->capture_default_str();
   command
       .add_option("--idle", idle_milliseconds,
@@ -108,19 +111,19 @@ void MeasureFlags::add_to(CLI::App& command) {
   command.add_option("--conditioning", conditioning_launches, "untimed launches at the start of a round")
       ->capture_default_str();
   command.add_option("--launches-per-round", launches_per_round,
-                     "timed launches in a round (default: 5 ms or 40)");
-  command.add_flag("--no-warm-up", no_warm_up, "sustained: do not wait for the steady state");
-  command.add_option("--seed", seed, "of the random idles and orders, and of a simulated device")
+                     "timed launches in a round (default: as many as take 5 ms, at most 40)");
+  command.add_flag("--no-warm-up", no_warm_up, "do not wait for the steady state of a sustained load");
+  command.add_option("--seed", seed, "seed of the random idles and orders, and of a simulated device")
       ->capture_default_str();
   command
       .add_option(
           "--reference-clock", reference_clock_megahertz,
-          "also give each time at this SM clock, from how it follows the clock of the rounds, so that "
-          "runs at unlike clocks compare (default: the run's own median clock)")
+          "also estimate each time at this SM clock, to compare runs at different clocks (default: the "
+          "run's own median clock)")
       ->type_name("MHZ");
   CLI::Option* lock = command.add_option(
       "--lock-clocks", lock_clocks,
-      "hold the SM clock at MHZ, base or max while measuring (needs the right; restored on every way out)");
+      "lock the SM clock at MHZ, base or max while measuring (needs root; the clock is always restored)");
   show_if(lock, help.has_lock_clocks);
 }
 
@@ -134,15 +137,15 @@ MeasureOptions MeasureFlags::options() const {
   if (instrument != "auto") options.instrument = read_word("--instrument", instrument, kInstruments);
   options.data = read_word("--data", data, kData);
   require(precision_percent > 0 && precision_percent < 100,
-          "--precision: a percentage above 0 and below 100");
-  require(time_limit_seconds > 0, "--time-limit: more than 0 seconds");
-  require(sustained_time_limit_seconds > 0, "--sustained-time-limit: more than 0 seconds");
-  require(minimum_rounds >= 1, "--min-rounds: at least 1");
-  require(conditioning_launches >= 0 && conditioning_launches <= 100, "--conditioning: 0 to 100");
+          "--precision must be a percentage above 0 and below 100");
+  require(time_limit_seconds > 0, "--time-limit must be more than 0 seconds");
+  require(sustained_time_limit_seconds > 0, "--sustained-time-limit must be more than 0 seconds");
+  require(minimum_rounds >= 1, "--min-rounds must be at least 1");
+  require(conditioning_launches >= 0 && conditioning_launches <= 100, "--conditioning must be from 0 to 100");
   // More would not fit a GPU's queue (1,024 entries), and the held queue would never be released.
-  require(launches_per_round >= 0 && launches_per_round <= 200, "--launches-per-round: 1 to 200");
+  require(launches_per_round >= 0 && launches_per_round <= 200, "--launches-per-round must be from 1 to 200");
   require(idle_milliseconds[0] >= 0 && idle_milliseconds[0] <= idle_milliseconds[1],
-          "--idle: the shortest comes first, as in --idle 10,70");
+          "--idle: write the shortest first, as in --idle 10,70");
   options.precision = precision_percent / 100;
   options.time_limit = seconds(time_limit_seconds);
   options.sustained_time_limit = seconds(sustained_time_limit_seconds);
@@ -150,7 +153,7 @@ MeasureOptions MeasureFlags::options() const {
   // Larger values are hertz given by mistake; clocks of CPUs and GPUs lie within these limits.
   require(reference_clock_megahertz == 0 ||
               (reference_clock_megahertz >= 1 && reference_clock_megahertz <= 20'000),
-          "--reference-clock: a clock in MHz from 1 to 20000, as 1410");
+          "--reference-clock must be in MHz, from 1 to 20000, as 1410");
   if (reference_clock_megahertz > 0) options.reference_clock = megahertz(reference_clock_megahertz);
   options.shortest_idle = milliseconds(idle_milliseconds[0]);
   options.longest_idle = milliseconds(idle_milliseconds[1]);
@@ -184,7 +187,7 @@ double read_percentage(const std::string& flag, std::string text) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), percent);
   const bool is_number = problem == std::errc() && end == text.data() + text.size();
   if (!is_number || !(percent > 0.0) || percent >= 100.0) {
-    throw UsageError(fmt::format("{}: '{}' is no percentage between 0 and 100, as 1% or 0.5", flag, text));
+    throw UsageError(fmt::format("{}: '{}' is not a percentage between 0 and 100, as 1% or 0.5", flag, text));
   }
   return percent / 100.0;
 }

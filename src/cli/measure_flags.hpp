@@ -16,8 +16,8 @@
 namespace jitterscope::cli {
 
 inline constexpr const char* kDeviceHelp =
-    "auto, cpu, cuda or gpu (the first), cuda:N, or a simulated GPU: virtual, virtual:PRESET or "
-    "virtual:FILE.toml, with ,without=MECHANISM+… to switch causes of variation off";
+    "device to measure on: auto, cpu, cuda or gpu (the first GPU), cuda:N, or a simulated GPU (virtual, "
+    "virtual:PRESET or virtual:FILE.toml; add ,without=MECHANISM+… to switch causes of variation off)";
 
 /// For CLI::Option::transform: makes a duration a number of `unit`s, and a count its digits. Throws
 /// UsageError with the flag's name.

@@ -25,7 +25,7 @@ std::optional<std::size_t> parse_top(const std::string& text) {
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number == 0 || number > kMost) {
-    throw UsageError(fmt::format("--top {}: a number of operations, or all", text));
+    throw UsageError(fmt::format("--top {}: write a number of operations, or all", text));
   }
   return number;
 }
@@ -42,14 +42,16 @@ FindingsShown parse_findings(const std::string& word) {
 }  // namespace
 
 void PageFlags::add_to(CLI::App& command) {
-  command.add_option("--top", top,
-                     "show so many operations, the slowest first, or all (default: 10 of a model, all of "
-                     "others)");
-  command.add_option("--findings", findings,
-                     "none, top (the three with the largest effect, in a line each) or all, with evidence "
-                     "and remedies (default: top)");
-  command.add_flag("--details", details,
-                   "show all that is known of each operation, all findings, and what the words mean");
+  command.add_option(
+      "--top", top,
+      "show this many operations, the slowest first, or all (default: 10 of a model, else all)");
+  command.add_option(
+      "--findings", findings,
+      "findings to show: none, top (the three with the largest effect, a line each) or all, with "
+      "evidence and remedies (default: top)");
+  command.add_flag(
+      "--details", details,
+      "show everything known about each operation, all findings, and an explanation of the words");
 }
 
 ShownPage PageFlags::shown() const {
@@ -62,8 +64,7 @@ ShownPage PageFlags::shown() const {
 void ReportFlags::add_to(CLI::App& command) {
   const CLI::Validator is_named([](const std::string& path) { return path.empty() ? "name a file" : ""; },
                                 "");
-  command
-      .add_option("--html", html, "write a page with plots to PATH: one file, to be opened without a network")
+  command.add_option("--html", html, "write a page with plots to PATH: a single file that needs no network")
       ->check(is_named);
   command.add_option("--plot", plot, "write the main plot to PATH.png or PATH.svg (needs vl-convert-python)")
       ->check(is_named);
@@ -73,7 +74,7 @@ ReportFiles::ReportFiles(const ReportFlags& flags) : plot_name_(flags.plot) {
   if (!flags.html.empty()) {
     if (flags.html == "-") {
       throw UsageError(
-          "--html: name a file; to standard output goes what 'jitterscope report RECORD -o -' writes");
+          "--html needs a file; 'jitterscope report RECORD -o -' writes a page to standard output");
     }
     vega_ = vega_library();
     html_.emplace(flags.html);
@@ -118,8 +119,8 @@ void HistoryFlags::add_to(CLI::App& command) {
   command
       .add_option(
           "--history", folder,
-          "folder of the records (default: the nearest .jitterscope/ from here upwards, else a new one "
-          "here)")
+          "folder of the records (default: the nearest .jitterscope/ in this folder or above it, else a "
+          "new one here)")
       ->type_name("DIR");
 }
 

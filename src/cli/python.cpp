@@ -46,7 +46,7 @@ void refuse_other_flags(const RunFlags& flags) {
   for (const auto& [is_given, flag] : others) {
     if (!is_given) continue;
     throw UsageError(
-        fmt::format("{}: is for operations and models; what a function of Python works on is its own", flag));
+        fmt::format("{} is for operations and models; a function of Python brings its own data", flag));
   }
 }
 
@@ -65,12 +65,13 @@ bool are_python(const std::vector<std::string>& targets) {
   if (count == 0) return false;
   if (std::ranges::find(targets, kPythonPrefix) != targets.end()) {
     throw UsageError(
-        "'python:' names no file: write python:bench.py for its benchmarks, or python:bench.py:attention for one function");
+        "'python:' names no file: write python:bench.py for its benchmarks, or python:bench.py:attention "
+        "for one function");
   }
   if (count == std::ssize(targets)) return true;
   const auto other = std::ranges::find_if_not(targets, is_python);
   throw UsageError(fmt::format(
-      "{}: is no function of Python and cannot be timed beside one; name python:FILE:FUNCTION alone",
+      "{}: is not a Python function and cannot be timed beside one; name python:FILE:FUNCTION alone",
       in_quotes(*other)));
 }
 
@@ -179,7 +180,7 @@ std::string ask_python(const std::string& name, const std::string& question, con
   if (outcome.exit_code == 0) return std::move(outcome.output);
   require_python(outcome);
   if (is_interrupted()) throw InterruptedError();
-  throw FailedError(fmt::format("the process of Python ended with {}: {}",
+  throw FailedError(fmt::format("the Python process ended with {}: {}",
                                 outcome.signal != 0 ? fmt::format("signal {}", outcome.signal)
                                                     : fmt::format("exit code {}", outcome.exit_code),
                                 last_line(outcome.errors)));

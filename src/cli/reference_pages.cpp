@@ -85,8 +85,9 @@ Blocks command_blocks(const CommandDescription& command, int level, const std::s
 Document commands_page(const CommandDescription& tool) {
   Document page{
       "Commands and flags",
-      {Paragraph{"`jitterscope COMMAND --help` prints the same in a terminal. A flag's value follows "
-                 "it as `--seed 2` or `--seed=2`; values in a list have commas between them."}}};
+      {Paragraph{
+          "`jitterscope COMMAND --help` prints the same in a terminal. Write a flag's value as `--seed "
+          "2` or `--seed=2`, and separate values in a list by commas."}}};
   for (const CommandDescription& command : tool.commands) append(page.blocks, command_blocks(command, 2));
   append(page.blocks, {Heading{2, "With every command"}, option_table(tool)});
   return page;
@@ -112,15 +113,15 @@ constexpr const char* kSweeps =
 Document operations_page(const CommandDescription&) {
   Document page{
       "Operations",
-      {Paragraph{"What is timed is written as `KIND:name=value,name=value`. A parameter with a default "
-                 "may be left out."},
+      {Paragraph{
+           "Write an operation as `KIND:name=value,name=value`. A parameter with a default may be left out."},
        Paragraph{kSweeps}}};
   for (const OperationHelp& help : operation_help()) append(page.blocks, operation_blocks(help));
   return page;
 }
 
 ReferenceTable network_table() {
-  ReferenceTable table{{"network", "what it is, as long as no option says otherwise", "options"}, {}};
+  ReferenceTable table{{"network", "default size and types", "options"}, {}};
   for (const ModelDescription& model : named_models()) {
     std::string options;
     for (const ParameterHelp& option : model.options) options += (options.empty() ? "" : ", ") + option.name;
@@ -167,7 +168,7 @@ Document presets_page(const CommandDescription&) {
   }
   page.blocks.insert(
       page.blocks.end(),
-      {Heading{2, "Causes that can be switched off"},
+      {Heading{2, "Causes to switch off"},
        Paragraph{fmt::format("`virtual:PRESET,without=CAUSE+CAUSE` is the same GPU without them: {}.",
                              fmt::join(virtual_gpu::mechanism_names(), ", "))}});
   return page;
@@ -176,14 +177,16 @@ Document presets_page(const CommandDescription&) {
 ReferenceTable exit_code_table() {
   constexpr std::pair<ExitCode, const char*> kMeanings[] = {
       {ExitCode::done, "done"},
-      {ExitCode::check_failed, "a check that was asked for failed"},
-      {ExitCode::usage, "what was asked cannot be understood or cannot exist"},
-      {ExitCode::missing, "a device or a library is not there"},
+      {ExitCode::check_failed, "a requested check failed"},
+      {ExitCode::usage, "the command line is wrong, or asks for something impossible"},
+      {ExitCode::missing, "a device or a library is missing"},
       {ExitCode::imprecise,
-       "measured, but not to the precision that --precision asked for, or never steady where it asked"},
+       "measured, but the precision of --precision was not reached, or no steady state was reached "
+       "although --precision was given"},
       {ExitCode::failed,
-       "the operation failed while it ran, a part of a file is missing or damaged, or what was printed could not be written"},
-      {ExitCode::interrupted, "interrupted (Ctrl-C); what was measured so far is printed"}};
+       "the operation failed while it ran, part of a file is missing or damaged, or the output could not "
+       "be written"},
+      {ExitCode::interrupted, "interrupted (Ctrl-C); the results so far are printed"}};
   ReferenceTable table{{"code", "meaning"}, {}};
   for (const auto& [code, meaning] : kMeanings)
     table.rows.push_back({std::to_string(static_cast<int>(code)), meaning});
@@ -210,11 +213,9 @@ ReferenceTable operation_table() {
 }
 
 ReferenceTable environment_table() {
-  return {
-      {"variable", "meaning"},
-      {{"JITTERSCOPE_MODELS",
-        "folders, with colons between them, whose model files NAME.json are known by name"},
-       {"JITTERSCOPE_PRESETS", "folders, with colons between them, whose files NAME.toml are virtual:NAME"}}};
+  return {{"variable", "meaning"},
+          {{"JITTERSCOPE_MODELS", "folders, separated by colons, with model files NAME.json to run by name"},
+           {"JITTERSCOPE_PRESETS", "folders, separated by colons, with presets NAME.toml for virtual:NAME"}}};
 }
 
 }  // namespace

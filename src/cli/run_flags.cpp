@@ -20,7 +20,7 @@ std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& co
   for (const std::int64_t count : counts) {
     if (count < 1 || count > kMostIterations) {
       throw UsageError(
-          fmt::format("--iterations: counts from 1 to {}, as in 1,10,100,1000", kMostIterations));
+          fmt::format("--iterations must be counts from 1 to {}, as in 1,10,100,1000", kMostIterations));
     }
   }
   return counts;
@@ -30,8 +30,8 @@ std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& co
 void require_burst(const MeasureOptions& options) {
   if (std::ranges::find(options.loads, Load::burst) != options.loads.end()) return;
   throw UsageError(
-      "--in-sequence: a network runs in sequence in short passes with idle between, not under sustained "
-      "load; say --load burst, or --load burst,sustained to have its layers alone under both");
+      "--in-sequence runs a network in short passes with idle between them, never under sustained load; "
+      "write --load burst, or --load burst,sustained to time its layers alone under both");
 }
 
 }  // namespace
@@ -49,29 +49,30 @@ void check_combinations(const RunFlags& flags) {
   }
   if (!flags.save.empty() && (flags.in_sequence || !flags.unfinished.empty())) {
     throw UsageError(fmt::format(
-        "--save with {}: a baseline is measured whole, each operation alone, by fresh processes; leave one of "
-        "them out",
+        "--save does not go with {}: a baseline is measured as a whole, each operation alone, by fresh "
+        "processes; leave one of them out",
         flags.in_sequence ? "--in-sequence" : "--continue"));
   }
   if (process_count(flags) > 1 && !flags.unfinished.empty()) {
     throw UsageError(
-        "--continue with --processes: processes that were interrupted are measured anew; leave one of them out");
+        "--continue does not go with --processes: interrupted processes are measured again from the "
+        "start; leave one of them out");
   }
   if (process_count(flags) > 1 && flags.in_sequence) {
     throw UsageError(
-        "--processes with --in-sequence: calls in sequence are timed by this process alone; leave one of them "
-        "out");
+        "--processes does not go with --in-sequence: only this process times calls in sequence; leave "
+        "one of them out");
   }
   if (!flags.fresh_data) return;
   if (flags.in_sequence) {
     throw UsageError(
-        "--fresh-data with --in-sequence: in a network each call reads what another one wrote; leave one of "
-        "them out");
+        "--fresh-data does not go with --in-sequence: in a network each call reads what another one "
+        "wrote; leave one of them out");
   }
   if (flags.measure.queue == "graph" || flags.measure.instrument == "graph") {
     throw UsageError(
-        "--fresh-data with graph: a recording launches on the same operands each time; choose another "
-        "--queue or --instrument");
+        "--fresh-data does not go with graph: a recording launches on the same operands each time; "
+        "choose another --queue or --instrument");
   }
 }
 

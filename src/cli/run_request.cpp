@@ -109,7 +109,7 @@ TimeRange sequence_time(const RunRequest& request) {
 std::string extras(const RunRequest& request) {
   std::string text;
   if (!request.options.iterations.empty()) {
-    text += fmt::format(" First loops of {} launches (each taken as {} at most).",
+    text += fmt::format(" First come loops of {} launches (each assumed to take at most {}).",
                         fmt::join(request.options.iterations, ", "), duration_text(kLoopLaunch));
   }
   if (request.options.fresh_data) text += " Each launch on fresh operands.";
@@ -152,7 +152,7 @@ std::string duration_sentence(const TimeRange& time, const DeviceDescription& de
 std::string plan_text(const RunRequest& request, const DeviceDescription& device, std::size_t width) {
   const WorkList& work = request.work;
   const MeasureOptions& options = request.options;
-  std::string text = wrapped(fmt::format("{} on {} ({}), each in: cache {}; load {}; queue {}; data {}.",
+  std::string text = wrapped(fmt::format("{} on {} ({}), each under: cache {}; load {}; queue {}; data {}.",
                                          counted(std::ssize(work.model.layers), "operation"), device.id,
                                          device.name, words(options.caches), words(options.loads),
                                          to_string(options.queue), to_string(options.data)),
@@ -199,9 +199,7 @@ void take(const Plan& plan, std::vector<RunRecord> processes, RunRecord& record)
 
 void note_processes(std::size_t count, const std::vector<std::string>& lost, RunRecord& record) {
   if (count > 1) {
-    record.notes.push_back(fmt::format(
-        "Each time is the mean over {} fresh processes, and its interval holds what the next ones read.",
-        count));
+    record.notes.push_back(fmt::format("Each time and its interval are over {} fresh processes.", count));
   }
   for (const std::string& reason : lost) record.notes.push_back("Lost: " + reason + '.');
 }
@@ -222,7 +220,7 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
   const std::size_t done = found.records.size();
   if (done > 0) take(plan, std::move(found.records), record);
   if (done == 1 && processes > 1)
-    record.notes.emplace_back("One process gave a record: the times are its own.");
+    record.notes.emplace_back("Only one process gave a record, so the times are from it alone.");
   note_processes(done, found.lost, record);
   record.interrupted = record.interrupted || found.interrupted;
 }

@@ -100,8 +100,7 @@ class Settings {
     if (section == nullptr) {
       fail_at(
           file_, node.source(),
-          fmt::format("{} stands outside of a section; write it under the command that it is for, as [run]",
-                      in_quotes(name)));
+          fmt::format("{} is outside of a section; write it under its command, as [run]", in_quotes(name)));
     }
     if (std::find(commands.begin(), commands.end(), name) == commands.end()) {
       fail_at(file_, node.source(),
@@ -140,15 +139,16 @@ class Settings {
     const bool is_flag = option.get_items_expected_max() == 0;
     if (is_flag != node.is_boolean()) {
       fail_at(file_, node.source(),
-              is_flag ? in_quotes(key) + " is true or false, without quotes"
-                      : in_quotes(key) + " wants a number or a text in quotes");
+              is_flag ? in_quotes(key) + " must be true or false, without quotes"
+                      : in_quotes(key) + " must be a number or a text in quotes");
     }
     if (is_flag) return *node.value<bool>() ? std::vector<std::string>{"true"} : std::vector<std::string>();
     std::vector<std::string> values;
     const toml::array* list = node.as_array();
     const auto add = [&](const toml::node& each) {
       const std::optional<std::string> value = typed(each);
-      if (!value) fail_at(file_, each.source(), in_quotes(key) + " wants a number, a text or a list of them");
+      if (!value)
+        fail_at(file_, each.source(), in_quotes(key) + " must be a number, a text or a list of them");
       values.push_back(*value);
     };
     if (list == nullptr) add(node);
@@ -176,10 +176,10 @@ class Settings {
 }  // namespace
 
 void add_settings(CLI::App& app, Invocation& invocation) {
-  CLI::Option* option =
-      app.add_option("--settings",
-                     "TOML file with sections as [run] and keys as flags, which lead; '' for none (default: "
-                     "$JITTERSCOPE_SETTINGS, .jitterscope.toml, ~/.config/jitterscope/settings.toml)");
+  CLI::Option* option = app.add_option(
+      "--settings",
+      "TOML file with defaults for flags: a section for each command, as [run], with flags as keys; '' "
+      "for none (default: $JITTERSCOPE_SETTINGS, .jitterscope.toml, ~/.config/jitterscope/settings.toml)");
   option->type_name("FILE");
   option->expected(1);
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) command->fallthrough();

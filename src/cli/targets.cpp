@@ -83,9 +83,10 @@ void refuse_spaces(const std::vector<std::string>& targets) {
       if (together.back() != ':' && together.back() != ',') together += ',';
       together += targets[k];
     }
+    std::erase_if(together, [](char letter) { return letter == ' ' || letter == '\t'; });
     while (together.back() == ',') together.pop_back();
     throw UsageError(
-        fmt::format("{} stands alone: write what is to be timed in one piece without spaces, as in {}",
+        fmt::format("{} is separated by a space: write an operation in one piece, without spaces, as in {}",
                     in_quotes(targets[i]), printable(together, 200)));
   }
 }
@@ -95,7 +96,7 @@ void refuse_bare_kernel(const std::string& target) {
   const bool is_source = file.ends_with(".cu") && (file == target || target[file.size()] == ':');
   if (!is_source) return;
   throw UsageError(
-      fmt::format("{} is a CUDA source and no model: name its kernel and how it is launched, as "
+      fmt::format("{} is a CUDA source, not a model: name its kernel and how to launch it, as "
                   "cuda:{}:KERNEL,grid=4096,block=256,n=1Mi,x=f32[n],y=out:f32[n]",
                   in_quotes(target), printable(file, 100)));
 }
@@ -164,8 +165,7 @@ std::string take_as_pytorch(WorkList& work, const DeviceDescription& device) {
     any = true;
   }
   if (!any) return {};
-  return "Convolutions of f32 are taken in tf32, as PyTorch runs them unless torch.backends.cudnn.allow_tf32 is "
-         "False.";
+  return "f32 convolutions run in tf32, as in PyTorch unless torch.backends.cudnn.allow_tf32 is False.";
 }
 
 std::string note_on_f32(const WorkList& work, const DeviceDescription& device) {
@@ -191,13 +191,11 @@ void refuse_impossible(const WorkList& work, const DeviceDescription& device) {
   if (impossible == 0) return;
   if (impossible == work.model.layers.size()) {
     throw UsageError(impossible == 1 ? first
-                                     : fmt::format("none of the {} operations can run here; the first is {}",
+                                     : fmt::format("none of the {} operations can run here; the first: {}",
                                                    impossible, first));
   }
-  fmt::print(
-      stderr,
-      "jitterscope: {} of {} operations cannot run here, and only the others are timed; the first is {}\n",
-      impossible, work.model.layers.size(), first);
+  fmt::print(stderr, "jitterscope: {} of {} operations cannot run here and are left out; the first is {}\n",
+             impossible, work.model.layers.size(), first);
 }
 
 void keep_layers(WorkList& work, const std::vector<bool>& keep) {
@@ -257,12 +255,15 @@ const OperationHelp* find_operation(std::string_view kind) {
   return nullptr;
 }
 
-// Returns `batch=2` for `(batch=2)`, `, batch=2` and `batch=2,`.
+// Returns `batch=2` for `(batch=2)`, `, batch=2` and `batch=2,`, and no spaces, which the messages say not to
+// write.
 std::string without_brackets(std::string_view text) {
   constexpr std::string_view kAround = " \t,;:()[]";
   const std::size_t first = text.find_first_not_of(kAround);
   if (first == std::string_view::npos) return "…";
-  return std::string(text.substr(first, text.find_last_not_of(kAround) - first + 1));
+  std::string inner(text.substr(first, text.find_last_not_of(kAround) - first + 1));
+  std::erase_if(inner, [](char letter) { return letter == ' ' || letter == '\t'; });
+  return inner;
 }
 
 // Refuses a known name without a colon after it: resnet50,batch=32 and conv2d(n=1,c=3).
@@ -272,7 +273,7 @@ void refuse_other_separator(const std::string& text, const std::string& name) {
   if ((help == nullptr && !is_model) || text.size() == name.size()) return;
   const std::string rest = without_brackets(std::string_view(text).substr(name.size()));
   throw UsageError(fmt::format(
-      "{}: what belongs to {} follows behind a colon and without spaces, as in {}", in_quotes(text), name,
+      "{}: write the options of {} after a colon and without spaces, as in {}", in_quotes(text), name,
       help == nullptr || rest.find('=') != std::string::npos ? name + ":" + rest : help->example));
 }
 
@@ -280,24 +281,22 @@ void refuse_other_separator(const std::string& text, const std::string& name) {
   const std::string name = text.substr(0, text.find_first_of(":,;( ["));
   if (name.find('=') != std::string::npos) {
     throw UsageError(
-        fmt::format("{} stands alone: an option follows its model or operation behind a colon, as in "
-                    "resnet18:{}",
+        fmt::format("{} is an option without a model or operation: write it after a colon, as in resnet18:{}",
                     in_quotes(text), without_brackets(text)));
   }
   if (name == "python") {
-    throw UsageError(
-        fmt::format("{}: functions of Python are for run, compare, explain and gate, none beside other work; "
-                    "advise for a module is js.advise(model, batch) in Python",
-                    in_quotes(text)));
+    throw UsageError(fmt::format(
+        "{}: only run, compare, explain and gate take functions of Python, and not together with other "
+        "work; for advice on a module use js.advise(model, batch) in Python",
+        in_quotes(text)));
   }
   refuse_other_separator(text, name);
   if (const OperationHelp* help = find_operation(name)) {
     throw UsageError(
-        fmt::format("{} is an operation without its parameters: write them behind a colon, as in {}",
+        fmt::format("{} is an operation without its parameters: write them after a colon, as in {}",
                     in_quotes(text), help->example));
   }
-  const std::string problem =
-      fmt::format("{} is neither a model, nor an operation, nor a file", in_quotes(name));
+  const std::string problem = fmt::format("{} is not a model, an operation or a file", in_quotes(name));
   const std::vector<std::string> models = known_models();
   std::vector<std::string> known = others;
   known.insert(known.end(), models.begin(), models.end());
@@ -333,7 +332,7 @@ void fail_nothing_chosen(const std::string& only, const std::vector<std::string>
   std::ranges::replace(either, ',', '|');
   const std::string hint =
       either == only ? std::string() : fmt::format("; for one or the other write {}", in_quotes(either));
-  throw UsageError(fmt::format("--only: {} is in no layer's name and in no operation{}; layers are {} …",
+  throw UsageError(fmt::format("--only: no layer's name or operation contains {}{}; layers are {} …",
                                in_quotes(only), hint, joined(some)));
 }
 
@@ -343,7 +342,7 @@ Model read_model_target(const std::string& text, const std::vector<std::string>&
   const bool is_file = exists(target.name), is_model = std::ranges::count(models, target.name) > 0;
   if (!is_file && !is_model) {
     if (looks_like_path(target.name)) {
-      throw UsageError(target.name + ": there is no such file; check the path and the folder you are in");
+      throw UsageError(target.name + ": this file does not exist; check the path and the folder you are in");
     }
     fail_unknown(text, others);
   }
@@ -416,14 +415,14 @@ void refuse_missing_files(const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
     const bool is_named_as_file = target.ends_with(".json") || target.ends_with(".json.gz");
     if (!is_named_as_file || is_file(target)) continue;
-    throw UsageError(target + ": there is no such file; check the path and the folder you are in");
+    throw UsageError(target + ": this file does not exist; check the path and the folder you are in");
   }
 }
 
 void refuse_file_as_operation(const std::string& target) {
   if (!is_file(target)) return;
   throw UsageError(fmt::format(
-      "{} is a file, and one operation is wanted, as matmul:m=512,n=512,k=512; `jitterscope run` takes files",
+      "{} is a file; write one operation, as matmul:m=512,n=512,k=512 (`jitterscope run` takes files)",
       target));
 }
 
@@ -433,7 +432,7 @@ bool are_records(const std::vector<std::string>& targets) {
   const auto other = std::ranges::find_if_not(targets, is_file);
   if (other == targets.end()) return true;
   throw UsageError(fmt::format(
-      "{} is a record, and {} is no file: a record is compared with a record, which `jitterscope run "
+      "{} is a record and {} is not a file: compare a record with another record, which `jitterscope run "
       "… --json FILE` writes",
       *record, *other));
 }

@@ -45,7 +45,8 @@ AnyRecord read_record(std::string_view text, const std::string& name_for_message
     if (type.command == command) return type.read(document, name_for_messages);
   }
   throw UsageError(fmt::format(
-      "{}: `jitterscope {}` wrote this, a command that this version does not have; take the one that wrote it",
+      "{}: `jitterscope {}` wrote this, but this version has no such command; use the version that wrote "
+      "it",
       name_for_messages, command));
 }
 
@@ -58,7 +59,7 @@ std::vector<Plot> plots_of(const AnyRecord& record) {
 }
 
 const Plot& main_plot(std::span<const Plot> plots) {
-  if (plots.empty()) throw UsageError("this record has nothing to draw: nothing in it was measured");
+  if (plots.empty()) throw UsageError("this record has nothing to draw, because nothing was measured");
   return plots.front();
 }
 

@@ -379,13 +379,13 @@ class RecordComparer {
       names_left.add(left_of(entry.layers, others, left));
     }
     if (operations > 0) {
-      record_.notes.push_back(fmt::format("{} of the {} operations of {} have no partner in {}.", operations,
+      record_.notes.push_back(fmt::format("{} of the {} operations of {} are not in {}.", operations,
                                           own.entries.size(), record_named(alternative), other));
     }
     if (layers == 0) return;
     const bool is_beside_one = alternative == 0 && has_several_;
     record_.left_out.push_back({alternative, layers, of, is_beside_one ? alternative_ : 0});
-    record_.notes.push_back(fmt::format("{} of {} layers of {} have no partner in {}: {}.", layers, of,
+    record_.notes.push_back(fmt::format("{} of {} layers of {} are not in {}: {}.", layers, of,
                                         record_named(alternative), other, names_left.some()));
   }
 

@@ -3,7 +3,72 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
+#include "base/quantity_text.hpp"
+
 namespace jitterscope {
+namespace {
+
+bool is_factor(const RatioEstimate& ratio) {
+  return ratio.ratio >= kSaidAsFactor || (ratio.ratio > 0.0 && ratio.ratio <= 1.0 / kSaidAsFactor);
+}
+
+double half_width(const RatioEstimate& ratio) { return (ratio.high - ratio.low) / 2.0; }
+
+std::string percent_of(double ratio, int decimals) {
+  return fmt::format("{:+.{}f}", (ratio - 1.0) * 100.0, decimals);
+}
+
+int decimals_of_percent(double half) { return half < 0.0005 ? 3 : half < 0.02 ? 2 : 1; }
+
+// Writes ends of an interval as the number of times, or as the parts of one, that the ratio itself is said
+// in.
+std::string factor_of(double ratio, const RatioEstimate& whole) {
+  const bool is_part = whole.ratio < 1.0;
+  const double factor = is_part ? 1.0 / whole.ratio : whole.ratio;
+  const double half = half_width(whole) / whole.ratio * factor;
+  const int decimals = half < 0.005 ? 3 : half < 0.05 ? 2 : half < 5.0 ? 1 : 0;
+  return is_part ? fmt::format("1/{:.{}f}", 1.0 / ratio, decimals) : fmt::format("{:.{}f}", ratio, decimals);
+}
+
+std::string range_of(const RatioEstimate& ratio) {
+  // An interval that reaches below 0 comes from too few processes: no part of one can be said of it.
+  if (ratio.low <= 0.0 || ratio.high >= kSaidAsFactor)
+    return fmt::format("{:.1f} to {:.1f} times", std::max(0.0, ratio.low), ratio.high);
+  if (is_factor(ratio)) return factor_of(ratio.low, ratio) + " to " + factor_of(ratio.high, ratio);
+  const int decimals = decimals_of_percent(half_width(ratio));
+  return fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals));
+}
+
+}  // namespace
+
+std::string change_of(const RatioEstimate& ratio) {
+  // The interval comes from logarithms and is symmetric only if narrow: "-22 ± 20 %" for -40 to +1 % would
+  // wrongly exclude 0.
+  constexpr double kLopsided = 0.1;
+  const double half = half_width(ratio);
+  if (half > kLopsided * ratio.ratio) return range_of(ratio);
+  if (is_factor(ratio)) {
+    constexpr double kLeast = 1e-5;  // a few processes may agree by chance to more than any timer tells apart
+    return fmt::format("{}{} ± {}", factor_of(ratio.ratio, ratio), ratio.ratio > 1.0 ? " times" : "",
+                       percent_text(std::max(kLeast, half / ratio.ratio)));
+  }
+  const int decimals = decimals_of_percent(half);
+  return fmt::format("{} ± {:.{}f} %", percent_of(ratio.ratio, decimals), half * 100.0, decimals);
+}
+
+std::string change_with_interval(const RatioEstimate& ratio) {
+  if (is_factor(ratio) && ratio.low > 0.0) {
+    return fmt::format("{} {} ({} to {})", factor_of(ratio.ratio, ratio),
+                       ratio.ratio > 1.0 ? "times as long" : "of the time", factor_of(ratio.low, ratio),
+                       factor_of(ratio.high, ratio));
+  }
+  if (ratio.low <= 0.0) return range_of(ratio) + " as long";
+  const int decimals = decimals_of_percent(half_width(ratio));
+  return fmt::format("{} % ({} to {} %)", percent_of(ratio.ratio, decimals), percent_of(ratio.low, decimals),
+                     percent_of(ratio.high, decimals));
+}
 
 bool is_wrong(const Comparison& comparison) {
   const auto failed = [](const ComparedSide& side) {

@@ -155,6 +155,12 @@ struct ComparisonRecord {
 
 /// True if files were compared: neither trials side by side nor a gate's baseline.
 inline bool is_of_files(const ComparisonRecord& record) { return !record.measured.empty(); }
+/// Says a difference in a cell, as change_text does: "-2.21 ± 0.16 %", "14.4 times ± 1.1 %", "1/14.4 ± 1.1
+/// %"; both ends if the interval is lopsided.
+std::string change_of(const RatioEstimate& ratio);
+/// Says a difference of times in a sentence: "-2.21 % (-2.37 to -2.05 %)", "14.4 times as long (14.2
+/// to 14.6)", "1/14.4 of the time (1/14.6 to 1/14.2)".
+std::string change_with_interval(const RatioEstimate& ratio);
 
 /// True if verification of a side failed.
 bool is_wrong(const Comparison& comparison);

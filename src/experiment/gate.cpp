@@ -70,7 +70,7 @@ void compare_as_gate(const RunRecord& baseline, const RunRecord& now, Comparison
       missing.first.rounds.clear();  // there is nothing to show beside them
       missing.first.launches.clear();
       missing.second.subject = entry.result.subject;
-      missing.failure = "it was not measured now: what was run does not have it any more";
+      missing.failure = "it was not measured now: the work no longer contains it";
       record.comparisons.push_back(std::move(missing));
     }
   }

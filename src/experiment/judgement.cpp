@@ -211,7 +211,7 @@ std::string unlike_work_sentence(const std::string& first_label, const Operation
                                  const std::string& second_label, const Operation& second) {
   const std::string difference = unlike_work(first, second);
   if (difference.empty()) return {};
-  return fmt::format("{} and {} are unlike work: {}.", first_label, second_label, difference);
+  return fmt::format("{} and {} do different work: {}.", first_label, second_label, difference);
 }
 
 void UnlikeWork::add(const std::string& name, const Operation& first, const Operation& second,
@@ -225,7 +225,7 @@ void UnlikeWork::add(const std::string& name, const Operation& first, const Oper
 
 std::string UnlikeWork::sentence(const std::string& first_label, const std::string& second_label) const {
   if (unlike_ == 0) return {};
-  return fmt::format("{} of {} layers are unlike work in {} and {}, as {}.", unlike_, all_, first_label,
+  return fmt::format("{} of {} layers do different work in {} and {}, as {}.", unlike_, all_, first_label,
                      second_label, joined(examples_, "; "));
 }
 

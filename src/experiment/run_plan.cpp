@@ -236,8 +236,7 @@ std::size_t trials_in(const Plan& plan) {
 }
 
 const MeasureOptions& shared_options(const Plan& plan) {
-  if (trials_in(plan) == 0)
-    throw UsageError("there is nothing to time: no operation is left of what was asked");
+  if (trials_in(plan) == 0) throw UsageError("there is nothing to time: no operation is left");
   return plan.groups.front().front().options;
 }
 

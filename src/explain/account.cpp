@@ -95,7 +95,8 @@ std::optional<AccountedPart> clock_part(const Sides& sides, bool is_same_device)
   if (fitted) {
     part.ratio = extrapolated(*fitted);
     part.source =
-        "how the time follows the clock, by a fit over the rounds of each record, carried on to the other's clock";
+        "how the time follows the clock, by a fit over the rounds of each record, carried on to the "
+        "other's clock";
   } else {
     part.ratio =
         RatioEstimate{std::sqrt(clock_ratio), std::min(1.0, clock_ratio), std::max(1.0, clock_ratio)};
@@ -654,7 +655,7 @@ std::string known_words(const Part& part) {
 
 std::string account_sentence(const Account& account) {
   std::string text =
-      fmt::format("{}, {}: {} in time ({})", name_of(account), conditions_text(account.first_conditions),
+      fmt::format("{}, {}: time {} ({})", name_of(account), conditions_text(account.first_conditions),
                   change_words(account.time), range_words(account.time));
   std::vector<std::string> known, unknown;
   for (const AccountedPart& part : account.parts) {

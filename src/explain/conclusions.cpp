@@ -21,14 +21,14 @@ std::string capitalised(std::string text) {
 
 std::string amount_text(double change) { return change_text(std::abs(change)).substr(1); }  // without a sign
 
-// Returns "a launch takes 8.3 % longer with 400 ms idle than with 10 ms idle". A large change is written as a
-// factor, which reads better than percents.
+// Returns "a launch takes 8.3 % longer with 400 ms idle than with 10 ms idle"; from a factor of two on "4.2
+// times as long … as", as everywhere.
 std::string effect_words(const FactorResult& factor) {
-  constexpr double kFactor = 3.0;
+  constexpr double kFactor = 2.0;
   const DoseEffect& dose = factor.doses[factor.strongest];
   const double ratio = dose.time.ratio;
-  if (ratio >= kFactor) {
-    return fmt::format("a launch takes {:.3g} times as long with {} as with {}", ratio, dose.dose,
+  if (ratio >= kFactor || ratio <= 1.0 / kFactor) {
+    return fmt::format("a launch takes {} with {} as with {}", time_change_text(ratio - 1.0), dose.dose,
                        factor.usual);
   }
   return fmt::format("a launch takes {} {} with {} than with {}", amount_text(ratio - 1.0),

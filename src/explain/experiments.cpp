@@ -234,7 +234,7 @@ class PairedExperiment {
   }
 
   // Dummies do not serve as plain loops: times are skewed, and a dose less the mean of four loops is more so,
-  // of which a trimmed mean is off. With four, 76 to 92 % of the intervals held the effect in proofs, not 95
+  // of which a trimmed mean is off. With four, 76 to 91 % of the intervals held the effect in proofs, not 95
   // %.
   void keep(const std::vector<LoopReading>& readings) {
     const auto is_read = [](const LoopReading& reading) { return reading.time > Nanoseconds(0); };

@@ -123,13 +123,13 @@ std::vector<Candidate> capped_in_bursts(const Result& result, const FindingConte
     if (power.rounds < kShareOfRounds) continue;
     Finding finding;
     finding.id = "power_cap";
-    finding.headline = fmt::format("even in bursts the power cap holds the {} at {}",
+    finding.headline = fmt::format("even in bursts the power cap limits the {} to {}",
                                    clock_word(context.on_gpu), clock_text(burst.clock->median));
     finding.sentence =
-        fmt::format("Even in bursts {} holds the {} down: {} in {} of the rounds.", cap_text(context.device),
+        fmt::format("Even in bursts {} limits the {}: {} in {} of the rounds.", cap_text(context.device),
                     clock_word(context.on_gpu), clock_text(burst.clock->median), percent_text(power.rounds));
     finding.remedy =
-        "Put more idle between rounds or fewer launches in each, or compare by the times at one clock "
+        "Use more idle between rounds or fewer launches in each, or compare times at one clock "
         "(--reference-clock).";
     finding.sentence += reference_clock_text(burst);
     finding.evidence = {
@@ -232,14 +232,13 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
     finding.id = "clock_below_maximum";
     finding.headline = fmt::format("bursts ran at {}, the maximum is {}", clock_text(burst.clock->median),
                                    clock_text(maximum));
-    finding.sentence = fmt::format(
-        "A burst is not maximum clock: it ran at {}, {} of the {} that the device states, and another "
-        "run may meet another clock.",
-        clock_text(burst.clock->median), percent_text(share), clock_text(maximum));
+    finding.sentence =
+        fmt::format("Bursts ran at {}, {} of the maximum of {}; another run may have another clock.",
+                    clock_text(burst.clock->median), percent_text(share), clock_text(maximum));
     finding.sentence += reference_clock_text(burst);
     finding.remedy =
-        "Quote the clock beside the time, and compare with other runs at equal clock (--reference-clock) or by "
-        "cycles.";
+        "Quote the clock with the time, and compare with other runs at equal clock (--reference-clock) "
+        "or by cycles.";
     finding.evidence = {evidence("burst_clock", burst.clock->median), evidence("maximum_clock", maximum),
                         evidence_ratio("clock_share", share)};
     const double follows = burst.at_reference_clock ? burst.at_reference_clock->clock_share : 1.0;
@@ -289,11 +288,12 @@ std::optional<IdleEffect> follows_idle(const Measurement& measurement) {
 Finding first_launch_finding(double excess, const Measurement& measurement) {
   Finding finding;
   finding.id = "idle_ramp";
-  finding.headline = fmt::format("the first launch of a round takes {} longer", percent_text(excess));
+  finding.headline = fmt::format("the first launch of a round is slower: {}", time_change_text(excess));
   finding.sentence = fmt::format(
-      "The first launch of a round takes {} longer than those of its second half: after the idle between "
-      "rounds the device is still settling.",
-      percent_text(excess));
+      "The first launch of a round is slower than those of its second half ({}): after the idle between "
+      "rounds the "
+      "device is still settling.",
+      time_change_text(excess));
   finding.remedy = "Use more conditioning launches or a shorter idle between rounds.";
   finding.evidence = {evidence_ratio("first_launch_excess", excess),
                       evidence("time", measurement.time.median)};
@@ -304,10 +304,10 @@ Finding idle_finding(const IdleEffect& effect, const Measurement& measurement,
                      const FindingContext& context) {
   Finding finding;
   finding.id = "idle_ramp";
-  finding.headline =
-      effect.of_clock ? fmt::format("after a longer idle the {} is lower: {}", clock_word(context.on_gpu),
-                                    change_text(effect.change))
-                      : fmt::format("after a longer idle a round is slower: {}", change_text(effect.change));
+  finding.headline = effect.of_clock ? fmt::format("after a longer idle the {} is lower: {}",
+                                                   clock_word(context.on_gpu), change_text(effect.change))
+                                     : fmt::format("after a longer idle a round is slower: {}",
+                                                   time_change_text(effect.change));
   finding.sentence =
       effect.of_clock
           ? fmt::format(
@@ -316,7 +316,7 @@ Finding idle_finding(const IdleEffect& effect, const Measurement& measurement,
           : fmt::format("A round is slower after a longer idle: {} from the shortest to the longest.",
                         change_text(effect.change));
   finding.remedy =
-      "Use a shorter idle between rounds or more conditioning launches, or compare by the times at one clock "
+      "Use a shorter idle between rounds or more conditioning launches, or compare times at one clock "
       "(--reference-clock).";
   finding.sentence += reference_clock_text(measurement);
   finding.evidence = {evidence_ratio(effect.of_clock ? "clock_change" : "time_change", effect.change)};
@@ -327,10 +327,10 @@ Finding sleep_finding(const SleepingClock& clock, const Measurement& measurement
                       const FindingContext& context) {
   Finding finding;
   finding.id = "idle_ramp";
-  finding.headline = fmt::format("the {} sleeps while idle, and was woken for {}", clock_word(context.on_gpu),
-                                 duration_text(clock.woken_for));
+  finding.headline = fmt::format("the {} sleeps while idle, so launches woke it for {}",
+                                 clock_word(context.on_gpu), duration_text(clock.woken_for));
   finding.sentence = fmt::format(
-      "Behind an idle the {} is asleep: {} of launches woke it before each block, and none of them is in the time.",
+      "After an idle the {} is asleep: {} of launches woke it before each block. They are not in the time.",
       clock_word(context.on_gpu), duration_text(clock.woken_for));
   finding.evidence = {evidence("woken_for", clock.woken_for)};
   if (clock.time_asleep) {
@@ -342,8 +342,7 @@ Finding sleep_finding(const SleepingClock& clock, const Measurement& measurement
     }
     finding.evidence.push_back(evidence("time_asleep", *clock.time_asleep));
   }
-  finding.remedy =
-      "For the time of a single call behind a pause look at the first of --iterations 1; else none is needed.";
+  finding.remedy = "For the time of a single call after a pause use --iterations 1; otherwise do nothing.";
   return finding;
 }
 
@@ -378,19 +377,20 @@ std::vector<Finding> find_drift(const Result& result, const FindingContext& cont
     if (!change) continue;
     Finding finding;
     finding.id = "drift";
-    finding.headline = fmt::format("the time moved by {} in the course of the rounds", change_text(*change));
-    finding.sentence = fmt::format("The time moved by {} from the first to the last third of the rounds ({})",
-                                   change_text(*change), conditions_text(measurement.conditions));
+    finding.headline = fmt::format("the time changed in the course of the rounds: {}", change_text(*change));
+    finding.sentence =
+        fmt::format("The time changed by {} from the first to the last third of the rounds ({})",
+                    change_text(*change), conditions_text(measurement.conditions));
     finding.evidence = {evidence_ratio("time_change", *change), evidence("time", measurement.time.median)};
     if (const auto clocks = round_clocks(measurement.rounds)) {
       const double clock_change = change_over_record(*clocks);
       finding.sentence +=
-          fmt::format("; the {} moved by {}", clock_word(context.on_gpu), change_text(clock_change));
+          fmt::format("; the {} changed by {}", clock_word(context.on_gpu), change_text(clock_change));
       finding.evidence.push_back(evidence_ratio("clock_change", clock_change));
     }
     finding.sentence += ".";
     finding.remedy =
-        "Measure for longer, until the level holds, or compare only by alternating the two things.";
+        "Measure for longer, until the time is stable, or compare only by alternating both sides.";
     finding.places = places_of(outer_thirds(measurement), measurement, result);
     candidates.push_back({std::abs(*change), measurement.conditions, finding});
   }
@@ -407,8 +407,7 @@ std::string what_it_did(Steadiness::Verdict verdict) {
     case Steadiness::Verdict::warming_up: return "was still getting faster";
     case Steadiness::Verdict::slowing_down: return "was still getting slower";
     case Steadiness::Verdict::never_steady: return "kept changing level";
-    case Steadiness::Verdict::not_shown:
-      return "did not change that one could see, but a change is not ruled out";
+    case Steadiness::Verdict::not_shown: return "showed no change, but a change cannot be ruled out";
   }
   return "";
 }
@@ -441,11 +440,10 @@ std::string what_happened(const Measurement& measurement) {
 
 std::string remedy_of(Steadiness::Verdict verdict) {
   if (verdict == Steadiness::Verdict::never_steady) {
-    return "Do not quote one number: quote the range, or look for what else uses the machine, then measure "
+    return "Quote the range instead of one number, or look for other work on the machine and measure "
            "with a longer --sustained-time-limit.";
   }
-  return "Give it a longer --sustained-time-limit; until it settles, quote this time as a bound and not as "
-         "the sustained time.";
+  return "Use a longer --sustained-time-limit; until the time settles, quote it as a bound.";
 }
 
 // Returns no rounds if no change is seen.
@@ -542,14 +540,15 @@ Finding describe(const LoadProbe& probe, const Measurement& burst, double change
                   clocks_text(probe, burst, clock_word(context.on_gpu)));
   Finding finding;
   finding.id = "sustained_differs";
-  finding.headline = fmt::format("{} without pause: ask for --load sustained", change_text(change));
+  finding.headline = time_change_text(change) + " without pause";
   if (probe.power && context.device.power_limit && capped) {
     finding.headline +=
-        fmt::format(" ({:.0f} of {})", probe.power->value(), power_text(*context.device.power_limit));
+        fmt::format(", at {:.0f} of {}", probe.power->value(), power_text(*context.device.power_limit));
   }
+  finding.headline += ": measure it with --load sustained";
   finding.sentence = capped ? fmt::format("Without pause {}; {}.", power, times)
-                            : fmt::format("Without pause it takes another time: {}.", times);
-  finding.remedy = "For work without pause measure that too: --load burst,sustained.";
+                            : fmt::format("Without pause the time differs: {}.", times);
+  finding.remedy = "For work without pauses measure that, too: --load burst,sustained.";
   finding.effect = std::abs(change);
   finding.evidence = {evidence("burst_time", burst.time.median), evidence("time", probe.time),
                       evidence_ratio("time_change", change), evidence("watched", probe.watched)};

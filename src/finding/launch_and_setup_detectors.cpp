@@ -31,8 +31,8 @@ std::vector<Finding> find_launch_bound(const Result& result, const FindingContex
     finding.headline =
         fmt::format("the host needs {} to launch {} of work", time_text(result.launch_cost), time_text(time));
     finding.sentence = fmt::format(
-        "Launching takes the host {}, {:.2f} times the {} that the GPU works ({}): in a program that "
-        "launches eagerly the GPU waits.",
+        "One launch takes the host {}, {:.2f} times the {} that the GPU works ({}): in a program that "
+        "launches eagerly, the GPU waits.",
         time_text(result.launch_cost), factor, time_text(time), conditions_text(measurement.conditions));
     finding.remedy = "Replay it from a CUDA graph, or do more per launch: a larger batch, fused operations.";
     finding.evidence = {evidence("launch_cost", result.launch_cost), evidence("time", time),
@@ -52,14 +52,14 @@ std::vector<Finding> find_waits_for_gpu(const Result& result, const FindingConte
   const Nanoseconds time = result.measurements.front().time.median;
   Finding finding;
   finding.id = "waits_for_gpu";
-  finding.headline = "each launch waits for the GPU: the host's work is in these times";
+  finding.headline = "each launch waits for the GPU, so the host's work is in these times";
   finding.sentence = fmt::format(
-      "A launch waits for the GPU before it returns, or fills its queue (the call takes {}), so its queue could not be "
-      "held and was not saturated: the host's work within a launch is in its time of {}.",
+      "A launch waits for the GPU before it returns, or fills its queue (the call takes {}), so the "
+      "queue could not be held: the host's work is in the time of {}.",
       time_text(result.launch_cost), time_text(time));
   finding.remedy =
-      "Quote it as what a program sees; --kernels shows what the GPU itself works at, and --instrument cupti "
-      "times from the first kernel to the last.";
+      "Quote it as the time that a program sees; --kernels shows the GPU's own work, and --instrument "
+      "cupti times from the first kernel to the last.";
   finding.evidence = {evidence("launch_cost", result.launch_cost), evidence("time", time)};
   return {finding};
 }
@@ -75,10 +75,10 @@ std::vector<Finding> find_lost_rounds(const Result& result, const FindingContext
   finding.id = "lost_rounds";
   finding.headline = fmt::format("{} of {} rounds were lost", lost, lost + kept);
   finding.sentence = fmt::format(
-      "{} of {} rounds are not in the times: a launch did not return while the queue was held, as one does that "
-      "loads a kernel, compiles, tunes or allocates, or the host was stopped.",
+      "{} of {} rounds are not in the times: a launch did not return while the queue was held (it loaded "
+      "a kernel, compiled, tuned or allocated), or the host was stopped.",
       lost, lost + kept);
-  finding.remedy = "Call the function more often before it is measured, so that nothing is left to load.";
+  finding.remedy = "Call the function more often before measuring, so that everything is loaded.";
   finding.evidence = {{"lost", lost}, {"rounds", kept}};
   return {finding};
 }
@@ -95,10 +95,11 @@ std::vector<Finding> find_pageable(const Result& result, const FindingContext& c
   finding.id = "pageable";
   finding.headline = "pageable memory: the host's copying is in these times";
   finding.sentence =
-      "The driver copies pageable memory through its own buffers and waits for the queue meanwhile, so these "
+      "The driver copies pageable memory through its own buffers and waits for the queue, so these "
       "launches could not be held: the host's work is in their times.";
   finding.remedy =
-      "Page-lock the memory (memory=pinned; in PyTorch pin_memory=True), or quote it as what it is.";
+      "Page-lock the memory (memory=pinned; in PyTorch pin_memory=True), or quote the time as one of "
+      "pageable memory.";
   finding.evidence = {evidence("time", result.measurements.front().time.median)};
   return {finding};
 }
@@ -165,7 +166,7 @@ class FirstLaunch {
     const Nanoseconds more = run_.first_launch_call - result.launch_cost;
     if (!on_gpu_ || more < later_ * kNoticed || more > excess_ * (1.0 + kRoughly)) return;
     explained_ += more;
-    causes_.push_back(fmt::format("its launch call keeps the host for {}, and meanwhile the GPU waits",
+    causes_.push_back(fmt::format("its launch call takes the host {}, while the GPU waits",
                                   time_text(run_.first_launch_call)));
   }
 
@@ -211,7 +212,7 @@ std::string cap_sentence(const Loops& loops, bool slower) {
   };
   const double power = share(loops.longest.throttled_power), heat = share(loops.longest.throttled_thermal);
   if (std::max(power, heat) < kNoticed) return {};
-  return fmt::format("{} holds the clock down for {} of the longest loop.",
+  return fmt::format("{} limits the clock for {} of the longest loop.",
                      power >= heat ? "The power cap" : "Heat", percent_text(std::max(power, heat)));
 }
 
@@ -221,17 +222,9 @@ std::string host_sentence(const Result& result, const Loops& loops, bool on_gpu)
   if (!on_gpu || !time || result.launch_cost <= *time) return {};
   if (later_time(loops.longest) < *time * (1.0 + kNoticed)) return {};
   return fmt::format(
-      "A launch call takes the host {}, more than the {} that the GPU works: the queue runs empty, and the "
-      "events around a launch hold a part of the wait.",
+      "A launch call takes the host {}, more than the {} that the GPU works: the queue runs empty, and "
+      "the events around a launch include part of the wait.",
       time_text(result.launch_cost), time_text(*time));
-}
-
-// Returns a percentage, or a factor if the percentage would read as -100 %.
-std::string ratio_text(double longest_by_shortest) {
-  constexpr double kTimes = 3.0;
-  if (longest_by_shortest * kTimes > 1.0) return change_text(longest_by_shortest - 1.0);
-  return fmt::format("{:.{}f} times less", 1.0 / longest_by_shortest,
-                     longest_by_shortest * 100.0 > 1.0 ? 1 : 0);
 }
 
 double change_of(const Loops& loops) { return loops.longest.mean / loops.shortest.mean - 1.0; }
@@ -239,16 +232,17 @@ double change_of(const Loops& loops) { return loops.longest.mean / loops.shortes
 std::string dependence(const Loops& loops) {
   if (loops.shortest.count == loops.longest.count) {
     return fmt::format(
-        "A loop of {} took {} for each launch; a second count would show whether it depends on that.",
+        "A loop of {} took {} for each launch; a second count would show whether the time depends on the "
+        "count.",
         loops.longest.count, time_text(loops.longest.mean));
   }
   const std::string both =
       fmt::format("{} in a loop of {}, {} in one of {}", time_text(loops.shortest.mean), loops.shortest.count,
                   time_text(loops.longest.mean), loops.longest.count);
   if (std::abs(change_of(loops)) < kNoticed)
-    return "The mean of a launch hardly depends on their number: " + both + ".";
-  return fmt::format("The mean of a launch depends on their number: {} ({}).", both,
-                     ratio_text(1.0 + change_of(loops)));
+    return "The mean time hardly depends on the number of launches: " + both + ".";
+  return fmt::format("The mean time depends on the number of launches: {} ({}).", both,
+                     change_text(change_of(loops)));
 }
 
 // Returns sentences that say why, or that the reason is not known.
@@ -271,16 +265,16 @@ std::vector<std::string> reasons(const Result& result, const Loops& loops, bool 
   if (std::abs(change) >= kNoticed) {
     add(clock_sentence(loops, change > 0, on_gpu));
     add(cap_sentence(loops, change > 0));
-    if (why.empty()) add("What was measured does not say why.");
+    if (why.empty()) add("The measurements do not show why.");
   }
   add(host_sentence(result, loops, on_gpu));
   return why;
 }
 
 std::string remedy(const Result& result) {
-  std::string times = "the times above, which leave out first launches and name their conditions";
+  std::string times = "the times above, which exclude first launches and state their conditions";
   if (result.measurements.empty()) times = "a time in stated conditions, without first launches";
-  return "Quote the number of launches with a loop's mean, or quote " + times + ".";
+  return "Quote a loop's mean only with its number of launches, or quote " + times + ".";
 }
 
 }  // namespace
@@ -321,8 +315,7 @@ std::vector<Finding> find_engine_ignored(const Result& result, const FindingCont
   finding.sentence =
       fmt::format("The engine {} was asked for; {} on {} ran {} instead.", engine, result.provider,
                   context.device.name, result.algorithm.empty() ? "what it chose" : result.algorithm);
-  finding.remedy =
-      "Engines are cuDNN's and cuBLASLt's: run it on the GPU and with the libraries of the record.";
+  finding.remedy = "Run it on the GPU and with the library versions of the record.";
   finding.evidence = {{"asked_for", engine}, {"ran", result.algorithm}};
   return {finding};
 }
@@ -335,7 +328,7 @@ std::vector<Finding> find_only_moved(const Result& result, const FindingContext&
   if (!is_found || result.measurements.empty()) return {};
   Finding finding;
   finding.id = kOnlyMovedFinding;
-  finding.headline = "simulated: the kernel's buffers are moved once, its arithmetic is not looked at";
+  finding.headline = "simulated: the time is for moving the kernel's buffers once, without its arithmetic";
   finding.sentence = kOnlyMoved;
   finding.remedy = "Measure it on a GPU: --device cuda.";
   finding.evidence = {evidence("time", result.measurements.front().time.median)};
@@ -355,7 +348,8 @@ std::vector<Finding> find_zeros(const Result& result, const FindingContext& cont
   finding.id = "zeros";
   finding.headline = fmt::format("operands of {} draw less power than real data", data);
   finding.sentence = fmt::format(
-      "The operands are all {}: they draw less power than real data, so times and clocks are flattered{}.",
+      "The operands are all {}, which draw less power than real data, so clocks are higher and times "
+      "shorter{}.",
       data,
       context.on_gpu ? " wherever the power cap is near (a matrix product ran 12 % faster on zeros)" : "");
   finding.remedy =
@@ -442,16 +436,15 @@ std::vector<Finding> find_device_taken(const Result& result, const FindingContex
     Finding finding;
     finding.id = "other_process";
     finding.headline =
-        fmt::format("something else took the device within rounds: {} of {} slopes are below zero",
+        fmt::format("something else used the device during rounds: {} of {} slopes are below zero",
                     found.negative, found.slopes);
     finding.sentence = fmt::format(
-        "{} of {} slopes between two recordings are below zero, down to {} ({}): something else took the device "
-        "while the shorter recording ran, and where it did while the longer one ran, a slope is too long.{} The "
-        "median is of all of them; percentiles and modes are without those below zero.",
+        "{} of {} slopes between two recordings are below zero, down to {} ({}): something else used the "
+        "device during the shorter recording. During the longer one it makes a slope too long.{} The "
+        "median includes all slopes; percentiles and modes exclude those below zero.",
         found.negative, found.slopes, time_text(found.lowest), conditions_text(measurement.conditions),
         rounds_text(found.negative_rounds));
-    finding.remedy =
-        "Measure when the device is free; until then take no number but the median, and that as an upper bound.";
+    finding.remedy = "Measure when the device is free; until then use only the median, as an upper bound.";
     finding.evidence = {
         evidence_count("negative_slopes", found.negative), evidence_count("slopes", found.slopes),
         evidence_count("negative_rounds", found.negative_rounds), evidence("lowest", found.lowest)};
@@ -471,7 +464,7 @@ std::vector<Finding> find_other_process(const FindingContext& context) {
       "{} other {} {} use of {}: {}.", processes.size(), processes.size() == 1 ? "process" : "processes",
       processes.size() == 1 ? "makes" : "make", context.device.id, joined(processes));
   finding.remedy =
-      "Measure when they are done or on another device; until then take all times as upper bounds.";
+      "Measure when they are done, or on another device; until then take all times as upper bounds.";
   finding.evidence = {evidence_count("processes", static_cast<std::int64_t>(processes.size())),
                       {"process_list", joined(processes)}};
   return {finding};
@@ -507,7 +500,7 @@ std::vector<Finding> find_cold_not_proven(const FindingContext& context) {
   const CacheProof& proof = *context.cache_proof;
   Finding finding;
   finding.id = "cold_not_proven";
-  finding.headline = "no proof that eviction evicts: cold is a lower bound";
+  finding.headline = "eviction is not proven to empty the cache: cold is a lower bound";
   finding.sentence = fmt::format(
       "Cold is not proven: a probe reads in {} after eviction, in {} when never touched and in {} when "
       "cached.",

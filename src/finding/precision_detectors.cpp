@@ -59,15 +59,15 @@ struct Cause {
 
 Cause from_components(const Measurement& measurement, const Components& parts, std::string_view clock) {
   if (parts.cycles && *parts.cycles < 0.5 * parts.between) {
-    return {"clock",
-            fmt::format("the {} moves between rounds (times scatter by {}, cycles by {})", clock,
-                        percent_text(parts.between), percent_text(*parts.cycles)),
-            "Compare by cycles or by the times at one clock (--reference-clock), or hold the clock with "
-            "--lock-clocks."};
+    return {
+        "clock",
+        fmt::format("the {} differs between rounds (times scatter by {}, cycles by {})", clock,
+                    percent_text(parts.between), percent_text(*parts.cycles)),
+        "Compare cycles or times at one clock (--reference-clock), or lock the clock with --lock-clocks."};
   }
   if (measurement.modes.size() > 1) {
     return {"modes", fmt::format("the times have {} modes", measurement.modes.size()),
-            "Quote the modes with their weights; more rounds do not bring them together."};
+            "Quote the modes with their weights; more rounds do not merge them."};
   }
   if (parts.grain > measurement.precision_asked && parts.grain > parts.between) {
     return {"grain", fmt::format("one step of the timer is {} of the time", percent_text(parts.grain)),
@@ -90,9 +90,9 @@ Cause from_components(const Measurement& measurement, const Components& parts, s
 Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
   if (!std::isfinite(measurement.time.precision())) {
     return {"few_rounds",
-            fmt::format("only {} fitted into the time limit, and an interval needs 6",
+            fmt::format("only {} fitted into the time limit, but an interval needs 6",
                         counted(std::ssize(settled_rounds(measurement)), "round")),
-            "Give it a longer --time-limit."};
+            "Use a longer --time-limit."};
   }
   if (measurement.uncertainty.processes > measurement.uncertainty.rounds) {
     const bool assumed = measurement.process_variation.degrees_of_freedom == 0;
@@ -103,8 +103,8 @@ Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
             "Start it several times, and take the spread between the medians as the interval."};
   }
   if (const std::optional<double> change = drift_of(measurement)) {
-    return {"drift", fmt::format("the level drifted by {} over the record", change_text(*change)),
-            "Measure until the level holds: a longer --time-limit after a warm-up."};
+    return {"drift", fmt::format("the level drifted over the record: {}", change_text(*change)),
+            "Measure until the time is stable: use a longer --time-limit after a warm-up."};
   }
   return from_components(measurement, components_of(measurement), clock);
 }
@@ -189,10 +189,10 @@ std::optional<Finding> too_narrow(const Measurement& measurement) {
   Finding finding;
   finding.id = kImpreciseFinding;
   finding.headline =
-      fmt::format("rounds are not independent: about ±{} would be honest", percent_text(honest));
+      fmt::format("rounds are not independent: the interval should be about ±{}", percent_text(honest));
   finding.sentence = fmt::format(
-      "Rounds are not independent (autocorrelation {:.2f}; {}), so the interval of ±{} is too narrow: about "
-      "±{} would be honest.",
+      "Rounds are not independent (autocorrelation {:.2f}; {}), so the interval of ±{} is too narrow: it "
+      "should be about ±{}.",
       memory, conditions_text(measurement.conditions), percent_text(measurement.time.precision()),
       percent_text(honest));
   finding.remedy =
@@ -305,14 +305,13 @@ void explain(Finding& finding, const Measurement& measurement, const std::option
     finding.sentence +=
         fmt::format(" The {} explains it: {} and {}.", clock, clock_text(fast), clock_text(slow)) +
         reference_clock_text(measurement);
-    finding.remedy =
-        "Compare by the times at one clock (--reference-clock), or hold the clock with --lock-clocks.";
+    finding.remedy = "Compare times at one clock (--reference-clock), or lock the clock with --lock-clocks.";
   } else {
     finding.sentence +=
         fmt::format(" The {} does not explain it: {} and {}.", clock, clock_text(fast), clock_text(slow));
     finding.remedy =
-        "Repeat in fresh processes: where memory lands, the algorithm chosen or another process decide which "
-        "mode one gets; quote the modes with their weights.";
+        "Repeat in fresh processes: the memory's place, the algorithm chosen or another process may "
+        "decide which mode appears; quote the modes with their weights.";
   }
 }
 
@@ -332,8 +331,8 @@ std::vector<Finding> find_recurring(const Result& result, const FindingContext& 
     finding.sentence = fmt::format("Calls recur ({}): {}, so that a call takes {} on average.",
                                    conditions_text(measurement.conditions), text, time_text(mean, 0.001));
     finding.remedy =
-        "Quote the mean for many calls and the median for a usual one, and look for what the work does each "
-        "time that number of calls is reached: a flush, a log, a buffer that is full.";
+        "Quote the mean for many calls and the median for a usual one, and look for something that the "
+        "work does after so many calls: a flush, a log entry, a full buffer.";
     finding.evidence = {{"period", recurrence.period},
                         {"slow_calls", recurrence.slow},
                         evidence("fast", recurrence.fast_time),
@@ -395,13 +394,14 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
     finding.headline = fmt::format("the timer steps by {}, {} of the time",
                                    time_text(measurement.constant.grain), percent_text(share));
     finding.sentence = fmt::format(
-        "The timer steps by {}, {} of the {} measured ({}): coarse for a precision of {}.",
+        "The timer steps by {}, {} of the {} measured ({}): too coarse for a precision of {}.",
         time_text(measurement.constant.grain), percent_text(share), time_text(measurement.time.median),
         conditions_text(measurement.conditions), percent_text(measurement.precision_asked));
     // A recording cannot hold fresh data, so --instrument graph is no remedy.
-    finding.remedy = measurement.conditions.fresh_data ? "Take differences below one step as no difference."
-                                                       : "Time launches in groups (--instrument graph), or "
-                                                         "take differences below one step as no difference.";
+    finding.remedy =
+        measurement.conditions.fresh_data
+            ? "Ignore differences below one step."
+            : "Time launches in groups (--instrument graph), or ignore differences below one step.";
     finding.evidence = {evidence("grain", measurement.constant.grain),
                         evidence("time", measurement.time.median), evidence_ratio("grain_share", share)};
     candidates.push_back({share, measurement.conditions, finding});
@@ -421,16 +421,16 @@ std::vector<Finding> find_instrument(const Result& result, const FindingContext&
     if (!(share > measurement.precision_asked)) continue;
     Finding finding;
     finding.id = "instrument";
-    finding.headline = fmt::format("the instrument is good to ±{}, {} of the time",
+    finding.headline = fmt::format("the instrument is known to ±{}, {} of the time",
                                    time_text(uncertainty, 0.05), percent_text(share));
     finding.sentence = fmt::format(
-        "The instrument itself ({}) is known to ±{}, {} of the {} measured ({}): the interval says how well "
-        "the time repeats, not how near it is to the truth.",
+        "The instrument ({}) is known to ±{}, {} of the {} measured ({}). The 95 % interval is about how "
+        "well the time repeats, not about how near it is to the truth.",
         to_string(measurement.instrument), time_text(uncertainty, 0.05), percent_text(share),
         time_text(measurement.time.median), conditions_text(measurement.conditions));
     finding.remedy =
-        "Compare times this short only where the same instrument read them; 'jitterscope methods' shows what "
-        "others read.";
+        "Compare times this short only if the same instrument read them; 'jitterscope methods' shows "
+        "what others read.";
     finding.evidence = {evidence("uncertainty", uncertainty), evidence("time", measurement.time.median),
                         evidence_ratio("uncertainty_share", share)};
     candidates.push_back({share, measurement.conditions, finding});

@@ -93,8 +93,8 @@ void refuse_file(const fs::path& folder, const std::string& name, const std::str
   const bool is_name = !name.empty() && fs::is_directory(folder / name, ignored);
   if (is_name || !fs::is_regular_file(given, ignored)) return;
   throw UsageError(fmt::format(
-      "{0} is a file, and a name is wanted that `jitterscope run … --save NAME` keeps records under; `jitterscope show "
-      "{0}` prints a record, and `jitterscope compare {0} OTHER` compares two",
+      "{0} is a file, not a NAME of `jitterscope run … --save NAME`; `jitterscope show {0}` prints a "
+      "record, and `jitterscope compare {0} OTHER` compares two",
       one_line(given)));
 }
 
@@ -104,8 +104,8 @@ void check_history_name(std::string_view name) {
   if (is_name(name)) return;
   const std::string near = name_near(name);
   throw UsageError(fmt::format(
-      "'{}' is no name of a history: up to {} letters, digits, dots, dashes and underscores, the first a letter, "
-      "digit or underscore{}",
+      "'{}' is not a valid name: use up to {} letters, digits, dots, dashes and underscores, beginning "
+      "with a letter, digit or underscore{}",
       one_line(name.substr(0, kLongestName)), kLongestName,
       near.empty() ? std::string() : ", as '" + near + "'"));
 }
@@ -133,9 +133,9 @@ std::vector<HistoryEntry> History::entries(const std::string& name) const {
   if (!entries.empty()) return entries;
   const std::vector<std::string> known = names();
   if (known.empty()) {
-    throw UsageError(fmt::format(
-        "the history '{}' has no record, and so none of '{}'; `jitterscope run … --save {}` makes one",
-        shown(folder_), name, name));
+    throw UsageError(
+        fmt::format("the history '{}' is empty, so it has no '{}'; `jitterscope run … --save {}` makes one",
+                    shown(folder_), name, name));
   }
   throw UsageError(
       fmt::format("the history '{}' has no '{}'{}", shown(folder_), name, suggestion(name, known)));

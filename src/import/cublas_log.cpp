@@ -323,7 +323,7 @@ class CublasltImporter {
   void read(const Line& line) {
     const std::optional<Record> record = record_in(line.text);
     if (!record) {
-      if (!trimmed(line.text).empty()) model_.add_damaged(line.number, "is no record of cuBLASLt");
+      if (!trimmed(line.text).empty()) model_.add_damaged(line.number, "is not a record of cuBLASLt");
     } else if (record->level != "Trace") {
       ++skipped_[quotable(record->level)];
     } else if (record->function.starts_with("cublasLt") && record->function.ends_with("Matmul")) {
@@ -368,7 +368,7 @@ class CublasltImporter {
     if (skipped_.empty()) return;
     std::vector<std::string> levels;
     for (const auto& [level, count] : skipped_) levels.push_back(fmt::format("{} {}", count, level));
-    model_.note(fmt::format("Lines of other levels than Trace are no executions and were skipped: {}.",
+    model_.note(fmt::format("Lines of other levels than Trace are not executions and were skipped: {}.",
                             fmt::join(levels, ", ")));
   }
 

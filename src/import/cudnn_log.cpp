@@ -221,7 +221,7 @@ void add_calls(LogModel& model, const std::vector<CudnnCall>& calls, bool tf32) 
   if (without_engine > 0) {
     model.note(
         fmt::format("The engine of {} convolution{} is left to jitterscope's choice: the algorithms of "
-                    "cudnnConvolutionForward and its like are no engines, nor are plans with unknown knobs.",
+                    "cudnnConvolutionForward and its like are not engines, nor are plans with unknown knobs.",
                     without_engine, without_engine == 1 ? "" : "s"));
   }
 }

@@ -64,7 +64,7 @@ TraceNode read_head(simdjson::dom::parser& parser, std::string_view text, std::s
   simdjson::dom::object object;
   std::string place = fmt::format("element {} of 'nodes'", index);
   try {
-    if (parse_part(parser, text).get(object) != simdjson::SUCCESS) throw FieldProblem{"it is no object"};
+    if (parse_part(parser, text).get(object) != simdjson::SUCCESS) throw FieldProblem{"it is not an object"};
     node.id = integer_field(object, "id");
     place = fmt::format("node {}", node.id);
     node.name = text_field(object, "name");
@@ -82,11 +82,10 @@ void require_one_process(const Trace& trace, std::string_view file_name) {
   const auto again = std::adjacent_find(trace.nodes.begin(), trace.nodes.end(),
                                         [](const TraceNode& a, const TraceNode& b) { return a.id == b.id; });
   if (again == trace.nodes.end()) return;
-  throw UsageError(
-      fmt::format("{}: two nodes have the id {}, as where traces of several processes (ranks) or runs were "
-                  "joined, so that it cannot be told who called whom; give the trace of one process, as "
-                  "torch.profiler wrote it",
-                  file_name, again->id));
+  throw UsageError(fmt::format(
+      "{}: two nodes have the id {}. Perhaps traces of several processes (ranks) or runs were joined; "
+      "give the trace of one process, as torch.profiler wrote it",
+      file_name, again->id));
 }
 
 Trace read_trace(ReadableJson& json, std::string_view file_name) {
@@ -158,8 +157,9 @@ class ExecutionTraceImporter {
  private:
   void visit(const TraceNode& node, OperatorRole role, bool is_owned, bool has_sum) {
     if (role == OperatorRole::foreign) {
-      builder_.add_untimed(
-          node.name, "It is no operator of PyTorch, but of another library or communication.", std::nullopt);
+      builder_.add_untimed(node.name,
+                           "It is not an operator of PyTorch, but of another library, or communication.",
+                           std::nullopt);
     } else if (role == OperatorRole::timed || work_of(node.name) == Work::none) {
       try {
         simdjson::dom::object object = parse_part(parser_, node.text);

@@ -30,10 +30,10 @@ Model import_text(std::string_view text, const std::string& name, const ModelOpt
     case FileKind::cublas_log: return import_cublas_log(text, name);
     case FileKind::onnx: return import_onnx(text, name, options);
     case FileKind::own:
-    case FileKind::page: throw UsageError(misplaced_file(text, name, "no network, trace or log"));
+    case FileKind::page: throw UsageError(misplaced_file(text, name, "not a network, trace or log"));
     case FileKind::unknown: break;
   }
-  throw UsageError(fmt::format("{}: this is no record that is known; {}", name, recognised_kinds()));
+  throw UsageError(fmt::format("{}: this file is not of a known kind; {}", name, recognised_kinds()));
 }
 
 void mark_incomplete(Model& model, const char* note) {
@@ -51,8 +51,8 @@ Model import_beginning(std::string_view text, const std::string& name, const Mod
     Model model = import_text(end.closed, name, options, kEndsEarly);
     mark_incomplete(
         model,
-        "The file ends early, in the middle of its JSON: this is what it holds before, and counts "
-        "are too small.");
+        "The file ends early, in the middle of its JSON: only the part before is used, so counts are too "
+        "small.");
     return model;
   }
 }
@@ -160,7 +160,7 @@ class Inflater {
     const int status = inflate(&stream_, Z_NO_FLUSH);
     result.resize(before + room - stream_.avail_out);
     if (result.size() > limit_) {
-      fail(file_name_, fmt::format("what is packed in it is larger than {} MB", limit_ / 1'000'000));
+      fail(file_name_, fmt::format("it is larger than {} MB when unpacked", limit_ / 1'000'000));
     }
     return status;
   }
@@ -191,7 +191,7 @@ FileContents read_file(const fs::path& file) {
   if (unpacked.text.empty()) {
     fail(file.string(), unpacked.ends_early
                             ? "the gzip file ends before anything can be read; was it copied in full?"
-                            : "what is packed in it is empty");
+                            : "it is empty when unpacked");
   }
   return unpacked;
 }

@@ -342,18 +342,18 @@ std::optional<std::int64_t> whole_number_of(simdjson::dom::element element) {
 simdjson::dom::array array_field(simdjson::dom::object object, std::string_view name) {
   simdjson::dom::array result;
   if (field(object, name).get(result) == simdjson::SUCCESS) return result;
-  throw FieldProblem{fmt::format("the field '{}' is no list", name)};
+  throw FieldProblem{fmt::format("the field '{}' is not a list", name)};
 }
 
 std::int64_t integer_field(simdjson::dom::object object, std::string_view name) {
   if (const auto result = whole_number_of(field(object, name))) return *result;
-  throw FieldProblem{fmt::format("the field '{}' is no whole number", name)};
+  throw FieldProblem{fmt::format("the field '{}' is not a whole number", name)};
 }
 
 std::string_view text_field(simdjson::dom::object object, std::string_view name) {
   std::string_view result;
   if (field(object, name).get(result) == simdjson::SUCCESS) return result;
-  throw FieldProblem{fmt::format("the field '{}' is no string", name)};
+  throw FieldProblem{fmt::format("the field '{}' is not a string", name)};
 }
 
 std::vector<std::int64_t> integers_of(simdjson::dom::element element, std::string_view name) {

@@ -95,7 +95,7 @@ void ModelBuilder::write_untimed(const TensorIdentity& tensor) {
 
 Model ModelBuilder::finish(std::string_view file_name, std::string format) {
   if (model_.layers.empty()) {
-    std::string problem = fmt::format("{}: this {} holds no operator that can be timed", file_name, format);
+    std::string problem = fmt::format("{}: this {} has no operator that can be timed", file_name, format);
     if (!model_.untimed.empty()) {
       const UntimedOperator& first = model_.untimed.front();
       problem += fmt::format("; {} of {}: {}", first.count, first.name, first.reason);

@@ -92,7 +92,7 @@ std::string import_node(Import& import, const OnnxNode& node) {
     const auto found = importers->find(node.operator_name);
     if (found != importers->end()) return found->second(import, node);
   }
-  return "it has no kind of operation";
+  return "jitterscope has no operation for it";
 }
 
 void add_node(Import& import, const OnnxNode& node) {

@@ -136,6 +136,6 @@ void keep_order(Import& import, const OnnxNode& node);
 
 inline constexpr const char* kUnknownShape = "the shape of its input is not known";
 inline constexpr const char* kNoFit = "its weight does not fit its input";
-inline constexpr const char* kCopy = "a copy in another order has no kind of operation";
+inline constexpr const char* kCopy = "jitterscope has no operation for a copy in another order";
 
 }  // namespace jitterscope::onnx_import

@@ -116,7 +116,7 @@ std::string convolution(Import& import, const OnnxNode& node) {
   const std::optional<Shape> kernel = kernel_of(node, weight);
   if (!kernel) return "the size of its window is not known";
   std::optional<Windows> windows = windows_of(node, *x, *kernel);
-  if (!windows) return "it is no convolution in two dimensions";
+  if (!windows) return "it is not a convolution in two dimensions";
   if (is_same(node.text("auto_pad"))) pad_to_same(*windows, node.text("auto_pad") == "SAME_UPPER");
   const std::int64_t groups = node.integer("group", 1);
   const auto recorded = import.recorded_shape(node.outputs.front());
@@ -126,7 +126,7 @@ std::string convolution(Import& import, const OnnxNode& node) {
   Tensor data = import.tensor(node.input(0));
   if (pad_apart(*windows)) {
     const std::int64_t count = count_of({(*x)[0], (*x)[1], windows->h.input, windows->w.input});
-    const Network::UntimedStep pad{"Pad", "", "uneven padding has no kind of operation"};
+    const Network::UntimedStep pad{"Pad", "", "jitterscope has no operation for uneven padding"};
     data = import.network().add_untimed(import.step_name(node) + ".pad", pad, {data}, count);
   }
   Conv2d conv{.n = (*x)[0], .c = (*x)[1], .h = windows->h.input, .w = windows->w.input};
@@ -175,7 +175,7 @@ std::string transposed_convolution(Import& import, const OnnxNode& node) {
   if (!weight || weight->size() != x->size()) return "the shape of its weight is not known";
   const std::optional<Shape> kernel = kernel_of(node, weight);
   std::optional<Windows> windows = windows_of(node, *x, *kernel);
-  if (!windows) return "it is no convolution in two dimensions";
+  if (!windows) return "it is not a convolution in two dimensions";
   if ((*weight)[0] != (*x)[1]) return kNoFit;
   const auto spreads = spreads_of(node, *windows);
   Conv2d mirror{.n = (*x)[0]};
@@ -443,11 +443,11 @@ std::string sum(Import& import, const OnnxNode& node) {
 // Takes the largest, least or mean of tensors; a single tensor is passed on.
 std::string choose(Import& import, const OnnxNode& node) {
   if (node.inputs.size() == 1) return view_importers().at("Identity")(import, node);
-  return "the largest, least or mean of several tensors has no kind of operation";
+  return "jitterscope has no operation for the largest, least or mean of several tensors";
 }
 
 std::string divide(Import& import, const OnnxNode& node) {
-  return is_gelu(import, node) ? "" : "division has no kind of operation";
+  return is_gelu(import, node) ? "" : "jitterscope has no operation for division";
 }
 
 std::string multiply(Import& import, const OnnxNode& node) {

@@ -570,7 +570,7 @@ OutsideBytes read_outside(std::string_view model_file, const OutsidePlace& place
     return {"", fmt::format("which is not beside the model, in {}: put it there",
                             printable(folder.string(), 200))};
   }
-  if (!fs::is_regular_file(status)) return {"", "which is no plain file"};
+  if (!fs::is_regular_file(status)) return {"", "which is not a plain file"};
   std::ifstream stream(file, std::ios::binary);
   std::string bytes(size, '\0');
   stream.seekg(static_cast<std::streamoff>(std::min<std::uint64_t>(*offset, 1ULL << 62)));

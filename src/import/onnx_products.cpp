@@ -43,7 +43,7 @@ std::string gemm(Import& import, const OnnxNode& node) {
   const std::int64_t m = (*a)[ta ? 1 : 0], k = (*a)[ta ? 0 : 1], n = (*b)[tb ? 0 : 1];
   if ((*b)[tb ? 1 : 0] != k) return kNoFit;
   const bool has_bias = !node.input(2).empty();
-  if (has_bias && !is_vector_of(import.shape(node.input(2)), n)) return "its third input is no bias";
+  if (has_bias && !is_vector_of(import.shape(node.input(2)), n)) return "its third input is not a bias";
   const Matrices left = as_matrices(import, node, 0, *a), right = as_matrices(import, node, 1, *b);
   const bool flips_left = ta != left.transposed, flips_right = tb != right.transposed;
   const DataType type = import.types().product;
@@ -108,7 +108,7 @@ std::string einsum(Import& import, const OnnxNode& node) {
   const std::optional<Shape> output = einsum_shape(import, node);
   if (!output) return "the shape of an input is not known, or does not fit its equation";
   const auto product = einsum_product(import, node);
-  if (!product) return "its equation is no product of matrices in order";
+  if (!product) return "its equation is not a matrix product in order";
   const auto& [batch, m, n, k, flips_left, flips_right] = *product;
   const Matrices left = as_matrices(import, node, 0, {batch, flips_left ? k : m, flips_left ? m : k});
   const Matrices right = as_matrices(import, node, 1, {batch, flips_right ? n : k, flips_right ? k : n});
@@ -291,7 +291,7 @@ std::string gather(Import& import, const OnnxNode& node) {
     import.run(node, name, shape, {places, import.tensor(node.input(0))}, std::move(output));
     return "";
   }
-  if (count_of(*indices) != 1) return "it picks from a tensor that is no weight";
+  if (count_of(*indices) != 1) return "it picks from a tensor that is not a weight";
   const Tensor part = import.network().select(name, import.tensor(node.input(0)), count_of(output));
   Shape strides = strides_of(import.value(node.input(0)));
   const auto place = strides.begin() + static_cast<std::ptrdiff_t>(*axis);

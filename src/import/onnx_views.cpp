@@ -42,8 +42,8 @@ std::string see_in_shape(Import& import, const OnnxNode& node, const Shape& shap
 
 std::string dropout(Import& import, const OnnxNode& node) {
   if (import.training()) {
-    import.network().skip({"Dropout", "Dropout (backward)",
-                           "it draws random numbers, for which there is no kind of operation"});
+    import.network().skip(
+        {"Dropout", "Dropout (backward)", "it draws random numbers, for which jitterscope has no operation"});
   }
   return identity(import, node);
 }
@@ -178,12 +178,12 @@ std::string concatenate(Import& import, const OnnxNode& node) {
     }
     (*result)[*axis] += (*shape)[*axis];
   }
-  import.leave_out(node, "tensors that are copied side by side have no kind of operation", result);
+  import.leave_out(node, "jitterscope has no operation for tensors that are copied side by side", result);
   return "";
 }
 
 std::string expand(Import& import, const OnnxNode& node) {
-  import.leave_out(node, "a tensor that is seen several times has no kind of operation",
+  import.leave_out(node, "jitterscope has no operation for a tensor that is seen several times",
                    shape_given_by(import, node));
   return "";
 }

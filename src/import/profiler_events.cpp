@@ -224,8 +224,8 @@ class Reader {
 
   [[noreturn]] void fail_of_processes(const std::string& sign) const {
     throw UsageError(fmt::format(
-        "{}: {}: the traces of several processes (ranks) were joined, and it cannot be told what is "
-        "whose; give the trace of one process, as torch.profiler wrote it",
+        "{}: {}: traces of several processes (ranks) were joined; give the trace of one process, as "
+        "torch.profiler wrote it",
         file_name_, sign));
   }
 

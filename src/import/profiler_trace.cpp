@@ -113,8 +113,7 @@ class ProfilerTraceImporter {
   void add_work_of_nobody(const GpuWork& work) {
     if (work.caller != kNoParent) {
       builder_.add_untimed(events_.operators[work.caller].name,
-                           "It launched this itself, and is no operator that can be called alone.",
-                           work.duration);
+                           "It launched this itself, and cannot be called alone.", work.duration);
     } else {
       builder_.add_untimed(work.name, "The record does not say which operator launched it.", work.duration);
     }
@@ -126,11 +125,12 @@ class ProfilerTraceImporter {
     // A whole file shows that an operator launched nothing; of one that ends early nobody knows.
     if (has_work() && work_[index].empty() && !ends_early_) work.time = Nanoseconds(0);
     if (roles_[index] == OperatorRole::foreign) {
-      builder_.add_untimed(
-          called.name, "It is no operator of PyTorch, but of another library or communication.", work.time);
+      builder_.add_untimed(called.name,
+                           "It is not an operator of PyTorch, but of another library, or communication.",
+                           work.time);
     } else if (roles_[index] == OperatorRole::timed && has_work() && work_[index].empty()) {
       builder_.add_untimed(called.name,
-                           ends_early_ ? "What it launched on the GPU, if anything, is not in the file."
+                           ends_early_ ? "The file does not say what it launched on the GPU."
                                        : "It launched nothing on the GPU.",
                            work.time);
     } else if (roles_[index] == OperatorRole::timed) {

@@ -133,17 +133,16 @@ FileWords words_of_own(std::string_view text, const std::string& name) {
   if (format == "record") return words_of_record(word_of(text.substr(0, kHead), "command"), name);
   if (format == "journal") {
     return {
-        "what a run wrote that is not finished",
+        "the journal of an unfinished run",
         fmt::format(
             "`jitterscope show {0}` prints it, and `jitterscope run TARGETS --continue {0}` goes on with it",
             name)};
   }
   if (format == "benchmarks") {
-    return {"what the plug-in for pytest keeps", "`pytest --gpu-benchmark-compare` takes it"};
+    return {"a file of the pytest plug-in", "`pytest --gpu-benchmark-compare` takes it"};
   }
   for (const std::string_view internal : {"plan", "load", "error", "list", "layers"}) {
-    if (format == internal)
-      return {fmt::format("a file of jitterscope's for programs (format {})", format), ""};
+    if (format == internal) return {fmt::format("an internal file of jitterscope (format {})", format), ""};
   }
   return words_of_record(format, name);
 }
@@ -162,7 +161,7 @@ FileWords words_for(FileKind kind, std::string_view text, const std::string& nam
     case FileKind::onnx: return {"an ONNX model", timed};
     case FileKind::own: return words_of_own(text, name);
     case FileKind::page:
-      return {"a page for a browser", "commands take the record that it was drawn from, which --json writes"};
+      return {"a page for a browser", "use the record that it was drawn from, which --json writes"};
     case FileKind::unknown: break;
   }
   return {};
@@ -173,8 +172,8 @@ FileWords words_for(FileKind kind, std::string_view text, const std::string& nam
 std::string misplaced_file(std::string_view contents, const std::string& name, std::string_view wanted) {
   const FileWords words = words_for(recognise(contents), contents, name);
   if (words.what.empty()) return {};
-  return fmt::format("{}: this is {}, and {}{}{}", name, words.what, wanted,
-                     words.taken_by.empty() ? "" : ": ", words.taken_by);
+  return fmt::format("{}: this is {}, {}{}{}", name, words.what, wanted, words.taken_by.empty() ? "" : ": ",
+                     words.taken_by);
 }
 
 FileKind recognise(std::string_view contents) {

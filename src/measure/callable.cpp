@@ -133,15 +133,15 @@ bool launches_nothing(Session& session, Workload& workload) {
 std::string sentence_of_place(const CallableWork& work) {
   if (work.place == WorkPlace::nowhere) {
     return fmt::format(
-        "{} launched nothing that this stream waits for: its work goes to another stream or another device, or "
-        "there is none. Each launch is timed with a wait for the whole device and holds the host's work; launch "
-        "on the current stream for the device's own time, or read the kernels of other streams by --instrument "
-        "cupti.",
+        "{} launched nothing on this stream: its work is on another stream or device, or it has none. So "
+        "each launch is timed with a wait for the whole device, and the host's work is in the time; "
+        "launch on the current stream for the device's own time, or read kernels of other streams by "
+        "--instrument cupti.",
         work.name);
   }
   return fmt::format(
-      "{} puts work on another stream than the one that it is called with, so each launch is timed with a "
-      "wait for the whole device and holds the host's work; launch on the current stream for the device's "
+      "{} launches on another stream than the current one, so each launch is timed with a wait for the "
+      "whole device, and the host's work is in the time; launch on the current stream for the device's "
       "own time, or read its kernels by --instrument cupti.",
       work.name);
 }
@@ -149,9 +149,10 @@ std::string sentence_of_place(const CallableWork& work) {
 DeviceCapabilities real_capabilities(Device& device) {
   const DeviceDescription description = device.describe();
   if (!description.capabilities.is_simulated) return description.capabilities;
-  throw UsageError(description.id +
-                   " is simulated and runs none of a program's code, so a callable would take no time there: "
-                   "open cpu or cuda:0 for it, or measure an operation");
+  throw UsageError(
+      description.id +
+      " is simulated and runs no code, so a callable would take no time there: open cpu or cuda:0, or "
+      "measure an operation");
 }
 
 }  // namespace jitterscope

@@ -163,7 +163,7 @@ std::int64_t number_of(const std::optional<Choice>& choice) {
 template <class Choice>
 std::optional<Choice> choice_of(std::int64_t number, Choice last) {
   if (number < 0 || number > 1 + static_cast<std::int64_t>(last)) {
-    throw FailedError(fmt::format("processes in step agreed on {}, which is no choice", number));
+    throw FailedError(fmt::format("processes in step agreed on {}, which is not a choice", number));
   }
   if (number == 0) return std::nullopt;
   return static_cast<Choice>(number - 1);
@@ -325,7 +325,8 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
                         (options.queue == QueueMode::saturated && is_short && !options.fresh_data);
   shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);
   const std::int64_t most = load == Load::sustained ? kMostSustainedLaunches : kMostLaunches;
-  const bool is_short_round = marks_are_cheap && cache == CacheState::warm && load == Load::burst;
+  const bool is_short_round =
+      calibration.marks_are_of_host && cache == CacheState::warm && load == Load::burst;
   const Nanoseconds length = is_short_round ? kRoundLengthOnHost : kRoundLength;
   shape.values = options.launches_per_round.value_or(std::min(launches_in(length, launch_time), most));
   shape.slope = shape_slope(launch_time, cache);
@@ -359,8 +360,9 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
 void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOptions& options,
                     const Calibration& calibration) {
   const std::int64_t in_all = shape.values * shape.group;
-  const std::int64_t launches = options.launches_per_round.value_or(std::clamp(
-      launches_in(kRoundLengthOnHost, launch_time), in_all, std::max(in_all, kMostGroupedLaunches)));
+  const std::int64_t launches = options.launches_per_round.value_or(
+      std::clamp(launches_in(calibration.marks_are_of_host ? kRoundLengthOnHost : kRoundLength, launch_time),
+                 in_all, std::max(in_all, kMostGroupedLaunches)));
   // A mark is known to a microsecond or better on any host, less well if the host was busy during
   // calibration. Longer groups would add up calls that may differ: for a function of 2 ms that takes 12 ms
   // each fifth time, groups of three read 2 or 5.4 ms, which no call takes.

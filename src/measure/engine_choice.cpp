@@ -40,9 +40,8 @@ AutotuneImitation::AutotuneImitation(Session& session, const Operation& operatio
     }
   }
   if (!prepared_.empty()) return;
-  throw UsageError(
-      fmt::format("{}: {} has no engines to choose from for it; conv2d, matmul and linear on cuda have",
-                  operation.text(), session.device().describe().name));
+  throw UsageError(fmt::format("{}: {} has no choice of engines for it; use conv2d, matmul or linear on cuda",
+                               operation.text(), session.device().describe().name));
 }
 
 AutotuneImitation::~AutotuneImitation() = default;
@@ -91,9 +90,8 @@ namespace {
 std::vector<EngineListing> engines_for(Device& device, const Operation& operation) {
   std::vector<EngineListing> engines = device.list_engines(operation);
   if (!engines.empty()) return engines;
-  throw UsageError(
-      fmt::format("{}: {} has no engines to choose from for it; conv2d, matmul and linear on cuda have",
-                  operation.text(), device.describe().name));
+  throw UsageError(fmt::format("{}: {} has no choice of engines for it; use conv2d, matmul or linear on cuda",
+                               operation.text(), device.describe().name));
 }
 
 Nanoseconds median_of(const RankedEngine& engine) { return engine.result.measurements.front().time.median; }

@@ -315,8 +315,8 @@ void require_equal_launches(const std::vector<KernelsOfLaunch>& launches) {
   for (const KernelsOfLaunch& launch : launches) {
     if (launch.size() == launches.front().size()) continue;
     throw FailedError(fmt::format(
-        "the tracer reported {} kernels for one launch and {} for another of the same work: records were "
-        "lost, or the work is not the same at each launch; run it again",
+        "the tracer reported {} kernels for one launch and {} for another: records were lost, or the "
+        "work differs from launch to launch; run it again",
         launches.front().size(), launch.size()));
   }
 }

@@ -76,7 +76,7 @@ std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time
 bool is_only_moved(const Operation& operation, const DeviceDescription& device);
 /// The note for times of such operations.
 inline constexpr const char* kOnlyMoved =
-    "A simulated GPU moves a kernel's buffers once, whatever it does with them: its arithmetic, its loops and how "
-    "it reads are not looked at, so this is no forecast of its time.";
+    "A simulated GPU only moves a kernel's buffers once. It does not model its arithmetic, its loops or how it reads, "
+    "so this does not predict its time on a GPU.";
 
 }  // namespace jitterscope

@@ -28,6 +28,8 @@ struct Environment {
 struct Calibration {
   InstrumentConstant events, graph;
   std::string method;  ///< one sentence: what they were measured against
+  /// Marks are read by the thread that launches, which other programs may interrupt.
+  bool marks_are_of_host = false;
 };
 
 /// True if an interval exists: fewer than 6 rounds give none.

@@ -410,6 +410,7 @@ Calibration calibrate(Device& device, Queue& queue) {
     const std::vector<double> q = statistics::quantiles(spans, kProbabilities);
     const Nanoseconds scatter = grain + Nanoseconds(0.5 * (q[2] - q[0]));
     calibration.method = fmt::format("{} spans between marks without work; slopes as they are", spans.size());
+    calibration.marks_are_of_host = true;
     calibration.graph.grain = grain;
     calibration.events = {
         .value = Nanoseconds(q[1]), .uncertainty = scatter, .grain = grain, .scatter = scatter};

@@ -338,12 +338,12 @@ constexpr std::array kMethods = {
     Method{"wall_with_wait", "wall time, launch and synchronize", kWarm, wall_with_wait, say::wall_with_wait},
     Method{"events_empty_queue", "events on an empty queue", kWarm, events_empty_queue,
            say::events_empty_queue},
-    Method{"events_without_warm_up", "events without warm-up, first 10 launches", kWarm,
-           events_without_warm_up, say::events_without_warm_up},
+    Method{"events_without_warm_up", "events, no warm-up, 10 launches", kWarm, events_without_warm_up,
+           say::events_without_warm_up},
     Method{"events_behind_gate", "events in a held queue", kWarm, events_behind_gate,
            say::events_behind_gate},
-    Method{"events_less_constant", "events in a held queue, less the constant", kWarm,
-           events_less_constant<kWarm>, say::events_less_constant},
+    Method{"events_less_constant", "the same, minus the constant", kWarm, events_less_constant<kWarm>,
+           say::events_less_constant},
     Method{"cold", "the same, cache flushed clean", CacheState::cold, events_less_constant<CacheState::cold>,
            say::cold},
     Method{"dirty", "the same, cache flushed by memset", CacheState::dirty,
@@ -455,7 +455,7 @@ Closeness closeness(const MethodComparison& comparison, const MethodReading& rea
   return middle_halves_overlap(reading, reference) ? Closeness::lost_in_noise : Closeness::apart;
 }
 
-constexpr const char* kReference = "the reference here: the others are compared with it";
+constexpr const char* kReference = "the reference here; the others are compared with it";
 constexpr const char* kNoReference = "there is no reference to say how far off it is";
 
 // Describes a method that adds `what` to each launch. Below the reference there must be another cause.
@@ -466,14 +466,13 @@ std::string adds(const MethodComparison& comparison, const MethodReading& readin
   switch (closeness(comparison, reading, distance->ratio)) {
     case Closeness::reference: return kReference;
     case Closeness::equal:
-      return fmt::format("adds {}, but this operation is long enough that it hardly matters: {}", what,
-                         change);
+      return fmt::format("adds {}, which hardly matters for an operation this long: {}", what, change);
     case Closeness::lost_in_noise:
-      return fmt::format("adds {}, which is lost in the noise here ({})", what, change);
+      return fmt::format("adds {}, which the noise hides here ({})", what, change);
     case Closeness::apart: break;
   }
   if (distance->time > Nanoseconds(0))
-    return fmt::format("adds {} of {}: {} of this operation", size, what, change);
+    return fmt::format("adds {} of {} ({} of this operation)", size, what, change);
   return fmt::format(
       "reads {} less than the reference ({}): it adds {}, so the operation itself ran faster then", size,
       change, what);
@@ -489,7 +488,7 @@ std::string corrected(const MethodComparison& comparison, const MethodReading& r
     case Closeness::reference: return kReference;
     case Closeness::equal: return fmt::format("right within {} ({})", size, change);
     case Closeness::lost_in_noise:
-      return fmt::format("not told apart from the reference in the noise here ({})", change);
+      return fmt::format("not distinguishable from the reference in the noise here ({})", change);
     case Closeness::apart: break;
   }
   if (std::abs(distance->time.value()) <= uncertainty.value()) {
@@ -508,7 +507,7 @@ std::string compared_with(const MethodComparison& comparison, const MethodReadin
   if (std::abs(ratio) <= kHardlyMatters || middle_halves_overlap(reading, *other)) {
     return fmt::format("no different from the {} time here ({})", words, change_text(ratio));
   }
-  return fmt::format("{} of the {} time", change_text(ratio), words);
+  return fmt::format("against the {} time: {}", words, change_text(ratio));
 }
 
 }  // namespace
@@ -551,14 +550,13 @@ std::string events_less_constant(const MethodComparison& comparison, const Metho
 
 std::string cold(const MethodComparison& comparison, const MethodReading& reading) {
   const std::string change = compared_with(comparison, reading, "events_less_constant", "warm");
-  const std::string text = "not wrong but another condition: no operand cached, other lines clean";
+  const std::string text = "not wrong, but another condition: no operand cached, other lines clean";
   return change.empty() ? text : text + "; " + change;
 }
 
 std::string dirty(const MethodComparison& comparison, const MethodReading& reading) {
   const std::string change = compared_with(comparison, reading, "cold", "cold");
-  const std::string text =
-      "what a flush by memset gives: its lines are written back while the operation runs";
+  const std::string text = "a flush by memset: its lines are written back while the operation runs";
   return change.empty() ? text : text + "; " + change;
 }
 
@@ -573,8 +571,8 @@ std::string graph_slope(const MethodComparison& comparison, const MethodReading&
 }
 
 std::string cupti(const MethodComparison&, const MethodReading&) {
-  return "the reference: kernel start to end as the GPU notes them; it slows all else, so it ran in another "
-         "process";
+  return "the reference: from a kernel's start to its end, as the GPU records them; tracing slows "
+         "everything else, so it ran in another process";
 }
 
 }  // namespace jitterscope::method_sentences

@@ -209,7 +209,7 @@ class FunctionTrial final : public PreparedTrial {
     if (!is_interrupted(options_)) add_launch_details(session, workload_, options_, outcome.result);
     if (!workload_.why_not_recorded().empty()) {
       outcome.notes.push_back(
-          fmt::format("{} was launched in each round and not replayed, since it cannot be recorded: {}.",
+          fmt::format("{} was launched in each round instead of replayed, because it cannot be recorded: {}.",
                       name_, workload_.why_not_recorded()));
     }
     if (workload_.place() != WorkPlace::queue) outcome.notes.push_back(sentence_of_place(workload_.work()));

@@ -208,7 +208,7 @@ Maps joined_with(Layers& layers, const std::string& path, const Maps& skipped, c
   const std::int64_t channels = skipped.c + x.c;
   const std::int64_t count = layers.batch() * channels * skipped.h * skipped.w;
   const Network::UntimedStep step{"aten::cat", "aten::slice_backward",
-                                  "tensors that are copied side by side have no kind of operation"};
+                                  "jitterscope has no operation for tensors that are copied side by side"};
   const Tensor both = network.add_untimed(path + ".cat", step, {skipped.tensor, x.tensor}, count);
   return {both, channels, skipped.h, skipped.w};
 }
@@ -237,7 +237,7 @@ Network build_unet(const ModelOptions& options) {
   }
   const Maps classes = layers.convolution("outc.conv", x, {kUnetClasses, 1, 1, 0, 1, true});
   network.loss("aten::cross_entropy_loss", classes.tensor,
-               "the loss of each pixel's label, over channels, has no kind of operation");
+               "jitterscope has no operation for the loss of each pixel's label, over channels");
   return network;
 }
 

@@ -7,7 +7,7 @@
 namespace jitterscope {
 namespace {
 
-constexpr const char* kNoKindOfCopy = "a copy that changes the order has no kind of operation";
+constexpr const char* kNoKindOfCopy = "jitterscope has no operation for a copy that changes the order";
 
 }  // namespace
 
@@ -74,7 +74,7 @@ Maps Layers::max_pool(const std::string& name, const Maps& x, std::int64_t windo
 Maps Layers::average_pool_to(const std::string& name, const Maps& x, std::int64_t side) {
   if (x.h % side != 0 || x.w % side != 0) {
     const Network::UntimedStep step{"aten::_adaptive_avg_pool2d", "aten::_adaptive_avg_pool2d_backward",
-                                    "its windows differ in size, for which there is no kind of operation"};
+                                    "its windows differ in size, for which jitterscope has no operation"};
     const std::int64_t count = batch_ * x.c * side * side;
     return {network_.add_untimed(name, step, {x.tensor}, count), x.c, side, side};
   }
@@ -131,14 +131,14 @@ Tensor Layers::add_to_rows(const std::string& name, Tensor x, std::int64_t rows,
 
 Tensor Layers::dropout(Tensor x) {
   network_.skip({"aten::native_dropout", "aten::native_dropout_backward",
-                 "it draws random numbers, for which there is no kind of operation"});
+                 "it draws random numbers, for which jitterscope has no operation"});
   return x;
 }
 
 void Layers::cross_entropy(Tensor x, std::int64_t rows, std::int64_t classes) {
   const Tensor logarithms =
       network_.add("loss.log_softmax", Softmax{true, rows, classes, types_.other, Pass::forward}, {x});
-  network_.loss("aten::nll_loss", logarithms, "the loss of the labels has no kind of operation");
+  network_.loss("aten::nll_loss", logarithms, "jitterscope has no operation for the loss of the labels");
 }
 
 std::int64_t axis_or(const ModelOptions& options, const std::string& axis, std::int64_t otherwise) {

@@ -388,7 +388,7 @@ void Backward::give_all(const Operation& backward, const Named& forward, const s
 
 void Backward::sum_of_bias() {
   graph_.untimed.push_back({"aten::sum",
-                            "the gradient of a bias is a sum, of which there is no kind of operation",
+                            "the gradient of a bias is a sum, for which jitterscope has no operation",
                             Role::weight_gradient});
 }
 

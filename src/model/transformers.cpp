@@ -196,7 +196,7 @@ Network build_gpt2(const ModelOptions& options) {
 namespace {
 
 constexpr std::int64_t kPatch = 16, kLayers = 12, kHidden = 768, kHeads = 12, kInner = 4 * kHidden;
-constexpr const char* kCopyInAnotherOrder = "a copy that changes the order has no kind of operation";
+constexpr const char* kCopyInAnotherOrder = "jitterscope has no operation for a copy that changes the order";
 
 class VisionTransformer {
  public:
@@ -207,7 +207,7 @@ class VisionTransformer {
   Tensor tokens_of(const Maps& patches) {
     const Tensor class_token = network_.parameter(kHidden, layers_.data_types().other);
     const Network::UntimedStep step{"aten::cat", "aten::slice_backward",
-                                    "tensors that are copied side by side have no kind of operation"};
+                                    "jitterscope has no operation for tensors that are copied side by side"};
     const Tensor all =
         network_.add_untimed("class_token", step, {class_token, patches.tensor}, rows_ * kHidden);
     return layers_.add_to_rows("encoder.pos_embedding", all, layers_.batch(), tokens_ * kHidden);

@@ -136,7 +136,8 @@ void check_fused(const Chain& chain) {
   }
   if (needs_streams(chain)) {
     throw UsageError(
-        "chain: with fused=1 the lanes are launches on one stream, one after the other; leave out streams, wait, "
+        "chain: with fused=1 the lanes are launches on one stream, one after the other; leave out "
+        "streams, wait, "
         "high_priority and load_ns, or fused");
   }
   for (std::size_t step = 1; step < chain.steps.size(); ++step) {
@@ -217,11 +218,11 @@ std::vector<Operand> operands(const Chain& chain) {
 Kind chain() {
   return {
       {"chain",
-       "several operations as one launch: one after the other, in lanes, on one stream or several",
+       "several operations as one launch: one after the other, in lanes, on one or several streams",
        "chain:[linear:n=64,in=256,out=256][relu:count=16Ki],lanes=4",
        {{"lanes", "how many times the steps run, each time with operands of their own", "1"},
         {"streams", "streams that they are spread over; they join at the end of a launch", "1"},
-        {"spread", "what goes to the next stream: each lane, whole, or each step of a lane", "lane"},
+        {"spread", "what goes to the next stream: a whole lane (lane) or each step of a lane (step)", "lane"},
         {"order",
          "how a step waits for the one before it on another stream: events, joins (all streams for all) or "
          "none (it may read what is not yet written)",
@@ -269,7 +270,7 @@ std::size_t times_end(std::string_view text) {
 
 [[noreturn]] void fail_steps(std::string_view text) {
   throw UsageError("chain: " + in_quotes(text) +
-                   " is no step: write each in brackets, as in chain:[relu:count=1Mi]*4[copy:bytes=4Mi]");
+                   " is not a step: write each in brackets, as in chain:[relu:count=1Mi]*4[copy:bytes=4Mi]");
 }
 
 }  // namespace

@@ -70,8 +70,9 @@ void check_kernel_name(std::string_view what, const std::string& name) {
     if (!open.empty()) open.pop_back();
   }
   if (is_good && open.empty()) return;
-  fail_kernel(fmt::format("the {} {} is no kernel's name; they are written scale, ns::scale or scale<float>",
-                          what, in_quotes(name)));
+  fail_kernel(
+      fmt::format("the {} {} is not a kernel's name; they are written scale, ns::scale or scale<float>", what,
+                  in_quotes(name)));
 }
 
 void check_sizes(const CudaKernel& kernel) {
@@ -103,7 +104,7 @@ void check_sizes(const CudaKernel& kernel) {
 void check_buffer(const Argument& argument) {
   check_range("cuda", argument.name, argument.count, 1, kLargestCount);
   if (argument.dtype == DataType::tf32)
-    fail_kernel(fmt::format("{}: tf32 is no type of a buffer; write f32", argument.name));
+    fail_kernel(fmt::format("{}: tf32 is not a type of a buffer; write f32", argument.name));
 }
 
 // Integers are kept as i64, so the upper half of u64 cannot be given.
@@ -142,7 +143,7 @@ void check_arguments(const CudaKernel& kernel) {
     const Argument& argument = kernel.arguments[i];
     if (!is_name(argument.name))
       fail_kernel(
-          fmt::format("{} is no argument's name; take letters, digits and _", in_quotes(argument.name)));
+          fmt::format("{} is not an argument's name; take letters, digits and _", in_quotes(argument.name)));
     const auto same_name = [&](const auto& other) { return other.name == argument.name; };
     if (std::ranges::any_of(cuda_kernel_parameters(), same_name))
       fail_kernel(
@@ -325,7 +326,7 @@ class SizeReader {
   std::int64_t read(std::string_view name, std::string_view text) const {
     if (const auto size = find(text)) return *size;
     fail_argument(name, text,
-                  "is no size: write a number as 1Mi, or one of integer arguments, as n, n*4 or n/block" +
+                  "is not a size: write a number as 1Mi, or one of integer arguments, as n, n*4 or n/block" +
                       culprit_in(text));
   }
   /// Returns the argument that keeps a text from being a size, with its value: "; n is 2.5".
@@ -412,7 +413,7 @@ Argument read_buffer_type(const NamedValue& entry) {
   if (!text.ends_with(']') || known == std::end(kBufferTypes)) {
     fail_argument(
         entry.name, entry.value,
-        "is no buffer: they are written f32[COUNT], out:f32[COUNT] or inout:f32[COUNT], of f64, f32, "
+        "is not a buffer: they are written f32[COUNT], out:f32[COUNT] or inout:f32[COUNT], of f64, f32, "
         "f16, bf16, i64 or i32 (for other elements take as many bytes of one of these)");
   }
   buffer.dtype = *known;
@@ -458,7 +459,7 @@ Argument read_number(const NamedValue& entry) {
   if (wants_integer ? !integer : !real && !integer) {
     fail_argument(
         entry.name, entry.value,
-        fmt::format("is no argument: write a whole number as 64Ki, a decimal one as 2.5, one with its "
+        fmt::format("is not an argument: write a whole number as 64Ki, a decimal one as 2.5, one with its "
                     "type as i64:5 (of {}), or a buffer as f32[1Mi]",
                     words_of_number_types()));
   }

@@ -355,9 +355,10 @@ void check(const Convert& convert) {
   check_range("convert", "h", convert.h, 1, kLargestDimension);
   check_range("convert", is_flat ? "count" : "w", convert.w, 1, kLargestCount);
   if (is_flat && stored_type(convert.dtype) == stored_type(convert.to_dtype)) {
-    throw UsageError(fmt::format(
-        "convert: from {} to {} in the same layout nothing changes; give another to_dtype, or from=nchw,to=nhwc",
-        to_string(convert.dtype), to_string(convert.to_dtype)));
+    throw UsageError(
+        fmt::format("convert: from {} to {} in the same layout nothing changes; give another to_dtype, or "
+                    "from=nchw,to=nhwc",
+                    to_string(convert.dtype), to_string(convert.to_dtype)));
   }
 }
 
@@ -463,7 +464,7 @@ std::vector<Operand> operands(const Allocation&) { return {}; }
 Kind allocation() {
   return {
       {"allocation",
-       "memory as a program takes it: allocated, filled, freed in each launch",
+       "allocates, fills and frees memory in each launch, as a program does",
        "allocation:bytes=64Mi,count=4,by=cache",
        {{"bytes", "size of a block; as every number with k, M, G, T or Ki, Mi, Gi, Ti behind it", ""},
         {"count", "blocks that are there at once", "1"},
@@ -521,7 +522,7 @@ std::vector<Operand> operands(const Spin&) { return {}; }
 
 Kind spin() {
   return {{"spin",
-           "waits for a known time or number of cycles: ground truth for the instruments",
+           "waits for a known time or number of cycles, to check the instruments",
            "spin:ns=10000,blocks=132",
            {{"ns", "nanoseconds that each block waits", ""},
             {"cycles", "cycles of the processor's clock, in place of ns", "ns"},

@@ -42,7 +42,7 @@ std::regex compiled(const std::string& pattern) {
   try {
     return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
   } catch (const std::regex_error& error) {
-    throw UsageError(fmt::format("--only: {} is no regular expression: {}", in_quotes(pattern),
+    throw UsageError(fmt::format("--only: {} is not a regular expression: {}", in_quotes(pattern),
                                  plain_words(error, pattern)));
   }
 }
@@ -92,7 +92,7 @@ void keep_layers(Model& model, const LayerPattern& pattern) {
   std::erase_if(model.untimed, [&](const UntimedOperator& untimed) { return !pattern.finds(untimed.name); });
   if (model.recorded_gpu_time) model.recorded_gpu_time = recorded_time(model);
   model.notes.push_back(
-      fmt::format("Only the layers that match {} were chosen, {} of {}: totals and shares are of these.",
+      fmt::format("Only the layers that match {} are included, {} of {}; totals and shares refer to them.",
                   in_quotes(pattern.text()), count_of(model), before));
 }
 

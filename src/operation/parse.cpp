@@ -49,7 +49,7 @@ void add_piece(OperationText& operation, std::string_view piece) {
     const std::string_view name = trimmed(piece.substr(0, equals)), value = trimmed(piece.substr(equals + 1));
     operation.parameters.push_back({std::string(name), {std::string(value)}});
   } else if (operation.parameters.empty()) {
-    throw UsageError(fmt::format("{}: {} is not name=value; an example: {}", operation.kind->help.kind,
+    throw UsageError(fmt::format("{}: {} is not name=value; for example {}", operation.kind->help.kind,
                                  in_quotes(piece), operation.kind->help.example));
   } else {
     operation.parameters.back().values.emplace_back(trimmed(piece));

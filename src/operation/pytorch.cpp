@@ -370,8 +370,9 @@ void check_name(const Aten& aten) {
   const bool named = colons + 2 <= dot && is_identifier(name.substr(0, colons)) &&
                      is_identifier(name.substr(colons + 2, dot - colons - 2));
   if (named && (dot == name.size() || is_identifier(name.substr(dot + 1)))) return;
-  throw UsageError(fmt::format(
-      "aten: {} is no operator's name: they are written aten::add.Tensor, or aten::relu", in_quotes(name)));
+  throw UsageError(
+      fmt::format("aten: {} is not an operator's name: they are written aten::add.Tensor, or aten::relu",
+                  in_quotes(name)));
 }
 
 [[noreturn]] void fail_tensor(const Aten& aten, const AtenArgument& tensor, std::string_view problem) {
@@ -421,7 +422,7 @@ void check_argument_names(const Aten& aten) {
     if (name.empty()) continue;
     any_named = true;
     if (!is_identifier(name))
-      throw UsageError(fmt::format("{}: {} is no argument's name", aten.name, in_quotes(name)));
+      throw UsageError(fmt::format("{}: {} is not an argument's name", aten.name, in_quotes(name)));
     const auto end = aten.argument_names.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find(aten.argument_names.begin(), end, name) != end)
       throw UsageError(fmt::format("{}: the argument {} is given twice", aten.name, in_quotes(name)));

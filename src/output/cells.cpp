@@ -31,50 +31,6 @@ std::string estimate_text(const TimeEstimate& estimate) {
 
 namespace {
 
-// True from 3 times on: "12.3 times" is easier to read than "+1131.2 %".
-bool is_factor(const RatioEstimate& ratio) { return ratio.ratio >= 3.0; }
-
-int decimals_of(const RatioEstimate& ratio) {
-  const double half = (ratio.high - ratio.low) / 2.0;
-  if (is_factor(ratio)) return half < 0.005 ? 3 : half < 0.05 ? 2 : half < 5.0 ? 1 : 0;
-  return half < 0.0005 ? 3 : half < 0.02 ? 2 : 1;
-}
-
-std::string percent_of(double ratio, int decimals) {
-  return fmt::format("{:+.{}f}", (ratio - 1.0) * 100.0, decimals);
-}
-
-}  // namespace
-
-std::string change_with_interval(const RatioEstimate& ratio) {
-  const int decimals = decimals_of(ratio);
-  if (is_factor(ratio)) {
-    return fmt::format("{:.{}f} times ({:.{}f} to {:.{}f})", ratio.ratio, decimals, ratio.low, decimals,
-                       ratio.high, decimals);
-  }
-  return fmt::format("{} % ({} to {} %)", percent_of(ratio.ratio, decimals), percent_of(ratio.low, decimals),
-                     percent_of(ratio.high, decimals));
-}
-
-std::string change_of(const RatioEstimate& ratio) {
-  // A half-width larger than the value itself would read as a number with an error, which it is not.
-  const bool is_unknown = ratio.high - ratio.low > 2.0;
-  if (is_unknown && !is_factor(ratio))
-    return fmt::format("{:.1f} to {:.1f} times", std::max(0.0, ratio.low), ratio.high);
-  const int decimals = decimals_of(ratio);
-  const double half = (ratio.high - ratio.low) / 2.0;
-  // The interval comes from logarithms and is symmetric only if narrow: "-22 ± 20 %" for -40 to +1 % would
-  // wrongly exclude 0.
-  constexpr double kLopsided = 0.1;
-  if (!is_factor(ratio) && half > kLopsided * ratio.ratio) {
-    return fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals));
-  }
-  if (is_factor(ratio)) return fmt::format("{:.{}f} ± {:.{}f} times", ratio.ratio, decimals, half, decimals);
-  return fmt::format("{} ± {:.{}f} %", percent_of(ratio.ratio, decimals), half * 100.0, decimals);
-}
-
-namespace {
-
 bool contains(std::span<const std::string> shares, std::string_view word) {
   return std::ranges::find(shares, word) != shares.end();
 }
@@ -84,13 +40,12 @@ bool contains(std::span<const std::string> shares, std::string_view word) {
 std::string ceiling_words_explained(std::span<const std::string> shares) {
   std::vector<std::string> sentences;
   if (contains(shares, kInCache)) {
-    sentences.emplace_back(
-        "in cache: more bytes per second than memory gives, since the operands stay in a cache.");
+    sentences.emplace_back("in cache: faster than DRAM, because the operands stay in a cache.");
   }
   if (contains(shares, kAboveCeiling)) {
     sentences.emplace_back(
-        "above: faster than the large product that was measured as the ceiling, so this device's ceiling is "
-        "not known; other work on the machine may have slowed that product.");
+        "above: faster than the large product measured as the ceiling, so the real ceiling is not known; "
+        "other work on the machine may have slowed that product.");
   }
   return joined(sentences, " ");
 }
@@ -236,8 +191,8 @@ OperationLabels label_operations(std::span<const std::string> operations) {
 namespace {
 
 constexpr std::string_view kFreshExplained =
-    "fresh: each launch takes the next of several sets of operands, so many that three times the last-level "
-    "cache goes by before a set is taken again";
+    "fresh: each launch takes the next of several sets of operands, together three times as large as the "
+    "last-level cache";
 
 std::string_view meaning(CacheState state, bool fresh_data) {
   switch (state) {
@@ -256,7 +211,8 @@ std::string_view meaning(Load load) {
 std::string_view meaning(QueueMode mode) {
   switch (mode) {
     case QueueMode::saturated: return "the queue is never empty";
-    case QueueMode::eager: return "launched as a program would, host cost included where the host is slower";
+    case QueueMode::eager:
+      return "launched as a program would, including the host's time where the host is slower";
     case QueueMode::graph: return "recorded and replayed";
   }
   return "";

@@ -17,13 +17,6 @@ namespace jitterscope {
 /// interval (3 rounds)".
 std::string estimate_text(const TimeEstimate& estimate);
 
-// Below: ratios of times, as a change in percent or, far from 1, as a factor.
-
-/// Returns "-2.21 % (-2.37 to -2.05 %)" or "12.3 times (12.1 to 12.5)".
-std::string change_with_interval(const RatioEstimate& ratio);
-/// Returns "-2.21 ± 0.16 %" or "12.3 ± 0.2 times"; "0.0 to 11.1 times" if the interval is too wide.
-std::string change_of(const RatioEstimate& ratio);
-
 // Below: rates, and their shares of a ceiling.
 
 /// Shown instead of a share: the ceiling is a copy through memory, which does not limit operands in a cache.

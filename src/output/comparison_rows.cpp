@@ -63,13 +63,16 @@ Nanoseconds weight_of(const ComparisonRecord& record, const Comparison& comparis
 
 std::string alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                                const Page& page) {
+  const bool are_comparable = !has_unlike_amounts(record);
+  const bool any_wrong = std::ranges::any_of(record.comparisons, is_wrong);
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
-      measured{"measured", Align::left, {}, 4}, times{"time", Align::right, {}},
-      changes{against(names[0]), Align::right, {}}, same_work{same_work_heading(record), Align::right, {}},
-      rates{"rate", Align::right, {}}, memories{"operands", Align::right, {}, 1},
-      moved{"DRAM", Align::right, {}, 1}, errors{"error", Align::right, {}},
-      cycles{"in cycles", Align::right, {}, 2}, clocks{"clock", Align::right, {}, 3},
-      verdicts{"verdict", Align::left, {}};
+      measured{"measured", Align::left, {}, 10},
+      times{"time", Align::right, {}, record.works.empty() ? 2 : 5},
+      changes{against(names[0]), Align::right, {}}, same_work{same_work_heading(record), Align::right, {}, 1},
+      rates{"rate", Align::right, {}, are_comparable ? 5 : 1}, memories{"operands", Align::right, {}, 7},
+      moved{"DRAM", Align::right, {}, 6}, errors{"error", Align::right, {}, any_wrong ? 1 : 4},
+      cycles{"in cycles", Align::right, {}, 8}, clocks{"clock", Align::right, {}, 9},
+      verdicts{"verdict", Align::left, {}, any_wrong ? 1 : 3};
   for (const AlternativeRow& row : alternative_rows(record, names)) {
     alternatives.cells.push_back(row.name);
     conditions.cells.push_back(row.conditions);
@@ -98,7 +101,6 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
   if (std::ranges::any_of(moved.cells, is_known)) columns.push_back(moved);
   // Details show the clocks in a table of their own, where no width makes them disappear.
   if (!page.details) columns.push_back(clocks);
-  const bool are_comparable = !has_unlike_amounts(record);
   if (are_comparable) columns.push_back(changes);
   const auto is_filled = [](const std::string& cell) { return !cell.empty(); };
   if (are_comparable && !page.details && std::ranges::any_of(cycles.cells, is_filled))
@@ -128,12 +130,14 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   const std::vector<std::string> labels = row_labels(rows);
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));
-  TableColumn rates{"rate", Align::right, {}};
-  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}},
+  const bool are_comparable = !has_unlike_amounts(record);
+  TableColumn rates{"rate", Align::right, {}, are_comparable ? 6 : 1};
+  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}, 5},
       conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
-      firsts{names[0], Align::right, {}, 2}, seconds{names.size() == 2 ? names[1] : "time", Align::right, {}},
-      same_work{same_work_heading(record), Align::right, {}}, errors{"error", Align::right, {}, 3},
-      changes{"against " + names[0], Align::right, {}}, verdicts{"verdict", Align::left, {}};
+      firsts{names[0], Align::right, {}, 7},
+      seconds{names.size() == 2 ? names[1] : "time", Align::right, {}, 3},
+      same_work{same_work_heading(record), Align::right, {}, 1}, errors{"error", Align::right, {}, 8},
+      changes{"against " + names[0], Align::right, {}}, verdicts{"verdict", Align::left, {}, 2};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Comparison* row = rows[i];
     layers.cells.push_back(one_line(labels[i]));
@@ -158,17 +162,16 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   columns.insert(columns.end(), {firsts, seconds});
   if (!record.works.empty()) columns.push_back(same_work);
   if (has_amounts(record)) columns.push_back(rates);
-  const bool are_comparable = !has_unlike_amounts(record);
   if (are_comparable) columns.push_back(changes);
   if (has_errors(record)) columns.push_back(errors);
   if (are_comparable) columns.push_back(verdicts);
   std::string text = fitted_table(std::move(columns), page.width);
   const auto is_called_again = [](const Comparison* row) { return row->count > 1; };
   if (are_layers && std::ranges::any_of(rows, is_called_again))
-    text += wrapped("Times in rows are those of one call; × says how many there are.", page.width);
+    text += wrapped("Times in rows are for one call; × is the number of calls.", page.width);
   if (rows.size() < all) {
     text += wrapped(fmt::format("{} of {} rows{}; all: --top all.", rows.size(), all,
-                                are_layers ? ", what changes the total most first" : ""),
+                                are_layers ? ", the largest change of the total first" : ""),
                     page.width);
   }
   return text;
@@ -215,10 +218,9 @@ std::string total_text(const TimeEstimate& sum) {
 std::string totals_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                          std::size_t width) {
   TableColumn alternatives{"all together", Align::left, {}}, conditions{"conditions", Align::left, {}},
-      measured{"measured", Align::left, {}, 1}, times{"time", Align::right, {}},
-      same_work{same_work_heading(record), Align::right, {}},
-      changes{against(names[0]), Align::right, {}}, errors{"largest error", Align::right, {}},
-      verdicts{"verdict", Align::left, {}};
+      measured{"measured", Align::left, {}, 4}, times{"time", Align::right, {}, 2},
+      same_work{same_work_heading(record), Align::right, {}, 1}, changes{against(names[0]), Align::right, {}},
+      errors{"largest error", Align::right, {}, 3}, verdicts{"verdict", Align::left, {}, 1};
   const auto add = [&](const TotalComparison& total, std::size_t alternative) {
     const bool is_first = alternative == 0;
     alternatives.cells.push_back(names[alternative]);
@@ -272,7 +274,7 @@ std::string times_table(const ComparisonRecord& record, const std::vector<std::s
     Nanoseconds most(0);
     for (std::size_t alternative = 1; alternative < names.size(); ++alternative) {
       if (const Comparison* other = beside(record, *item, alternative))
-        most = std::max(most, weight_of(*other));
+        most = std::max(most, weight_of(record, *other));
     }
     return most;
   };
@@ -280,7 +282,7 @@ std::string times_table(const ComparisonRecord& record, const std::vector<std::s
   const std::vector<std::string> labels = row_labels(items);
   const std::size_t all = items.size();
   items.resize(std::min(all, page.top.value_or(all)));
-  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}, 1},
+  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}},
       conditions{"conditions", Align::left, {}};
   std::vector<TableColumn> times;
   for (const std::string& name : names) times.push_back({name, Align::right, {}});
@@ -295,11 +297,10 @@ std::string times_table(const ComparisonRecord& record, const std::vector<std::s
                                                : std::string(kAbsent));
     }
   }
-  std::vector<TableColumn> columns = {layers};
-  if (are_layers) columns.push_back(counts);
-  if (has_several_conditions(record)) columns.push_back(conditions);
-  columns.insert(columns.end(), times.begin(), times.end());
-  std::string text = fitted_table(std::move(columns), page.width);
+  std::vector<TableColumn> keys = {layers};
+  if (has_several_conditions(record)) keys.push_back(conditions);
+  if (are_layers) times.insert(times.begin(), counts);
+  std::string text = split_tables(keys, times, page.width);
   if (items.size() < all) {
     text += wrapped(fmt::format("{} of {} rows{}; all: --top all.", items.size(), all,
                                 !are_layers ? ""

@@ -179,8 +179,7 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
   }
   if (is_measured && record.processes_asked == 1) {
     sentences.emplace_back(
-        "One process: the intervals hold what this process would find again, and not what the next one would "
-        "(--processes 8).");
+        "One process: the intervals hold for this process, and not for the next one (--processes 8).");
   }
   for (const std::string& lost : record.lost_processes) sentences.push_back("Lost: " + one_line(lost) + '.');
   if (record.interrupted) sentences.emplace_back("Interrupted: this is the result so far.");
@@ -189,7 +188,7 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
         "per sample: the time of a launch over the samples in it; differences and verdicts are those of it.");
   } else if (page.details && !record.works.empty()) {
     sentences.emplace_back(
-        "same work: the time of a launch over how much more than the first's it does; ratios are those of it.");
+        "same work: the time of a launch, divided by its work in units of the first's; changes compare these.");
   }
   const auto has_processes = [](const Comparison& each) { return each.processes > 1 && each.within > 0.0; };
   if (page.details && std::ranges::any_of(record.comparisons, has_processes)) {
@@ -200,24 +199,25 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
   const auto is_counted = [](const Comparison& each) { return each.first.counters.has_value(); };
   if (page.details && std::ranges::any_of(record.comparisons, is_counted)) {
     sentences.emplace_back(
-        "DRAM: what memory read and wrote in one launch, by hardware counters, after the times.");
+        "DRAM: bytes that memory read and wrote in one launch, by hardware counters, after the times.");
   }
   const auto is_traced = [](const Comparison& each) { return each.second.concurrency.has_value(); };
   if (page.details && std::ranges::any_of(record.comparisons, is_traced)) {
     sentences.emplace_back(
-        "at once: kernels that ran side by side while any ran, by a trace of launches behind the times.");
+        "at once: mean number of kernels that ran side by side while any ran, from a trace after the times.");
   }
   if (page.details && has_errors(record)) {
     sentences.emplace_back(
-        "error: of the result, L2 norm over that of a float64 reference, which is computed from the inputs of the "
-        "finest type where only types differ.");
+        "error: L2 norm of the difference from a float64 reference, over that of the reference. If only "
+        "types differ, it is computed from the inputs of the most precise type.");
   }
   if (page.details) {
     sentences.push_back(fmt::format(
-        "In brackets: 95 % intervals{}. faster, slower: the interval excludes no change{}; same: it lies within "
-        "± {}.",
-        record.processes_asked > 1 ? " whose unit is the process" : "",
-        record.comparisons.size() > 1 ? ", beside all the others (Holm)" : "", percent_text(record.margin)));
+        "In brackets: 95 % intervals{}. faster, slower: the interval excludes no change{}; same: it is "
+        "within ± {}.",
+        record.processes_asked > 1 ? " over processes" : "",
+        record.comparisons.size() > 1 ? ", corrected for the number of comparisons (Holm)" : "",
+        percent_text(record.margin)));
   }
   std::string text;
   for (const std::string& sentence : sentences) text += wrapped(sentence, page.width);
@@ -252,13 +252,12 @@ std::size_t most_different(const ComparisonRecord& record) {
   return most;
 }
 
-// Names the command that takes the difference between two files apart.
+// Names the command that takes the difference between two files apart, in one line, so that it can be pasted.
 std::string why_section(const ComparisonRecord& record, std::size_t width) {
   if (!is_of_files(record) || record.comparisons.empty()) return {};
-  return wrapped(fmt::format("Why, operation by operation and cause by cause: jitterscope explain {} {}",
-                             in_shell(one_line(record.alternatives.front())),
-                             in_shell(one_line(record.alternatives[most_different(record)]))),
-                 width, 2);
+  return wrapped("Why, operation by operation and cause by cause:", width) +
+         fmt::format("\n    jitterscope explain {} {}\n", in_shell(one_line(record.alternatives.front())),
+                     in_shell(one_line(record.alternatives[most_different(record)])));
 }
 
 // A study's answer has no number for each arm, so the totals come first.
@@ -322,13 +321,13 @@ std::string needed_words(const ComparisonRecord& record, const Compared& compare
                          Instrument instrument) {
   if (is_below_resolution(record.margin, compared.time, resolution)) {
     return fmt::format(
-        "; a margin of {} is below what {} can tell apart here, about {}: more processes will not decide it",
+        "; {} is a smaller margin than {} can resolve here (about {}), so more processes will not decide it",
         percent_text(record.margin), to_string(instrument), percent_text(resolution));
   }
   if (record.processes_asked <= 1) return {};
   const std::optional<std::int64_t>& needed = compared.processes_to_decide;
   return needed ? fmt::format("; about {} processes would probably decide (--processes {})", *needed, *needed)
-                : std::string("; a thousand processes would not decide");
+                : std::string("; even a thousand processes would not decide");
 }
 
 // Makes the headline of a comparison or a total.
@@ -404,7 +403,7 @@ std::string partial_headline(const ComparisonRecord& record, const TotalComparis
     if (each.alternative == total.alternative && is_here) layers += each.count;
   }
   return fmt::format(
-      "{}: no verdict on the whole. Of the {} layers in common, {}: {} {} and {} {}, {}; by layer {}.",
+      "{}: no verdict on the whole. The {} layers in common, {}: {} {} and {} {}, {}; by layer {}.",
       left_out_words(record, total, names), layers, conditions, names[0],
       time_text(total.first.median, total.first.precision()), names[total.alternative],
       time_text(total.second.median, total.second.precision()), change_with_interval(total.time),
@@ -523,22 +522,22 @@ std::string lines_of_cause(const std::vector<SharedDifference>& cause, std::size
     others += std::max<std::size_t>(1, cause[i].difference->of.size());
   const std::string more =
       counted(static_cast<std::int64_t>(others), compared > 1 ? "more operation" : "more value");
-  return text + wrapped(fmt::format("- {}: different in {}", one_line(cause.front().difference->name), more), width, 2);
+  return text + wrapped(fmt::format("- {}: different in {}", one_line(cause.front().difference->name), more),
+                        width, 2);
 }
 
 // Different work explains a time better than any circumstance.
 std::string explanation_of(const std::vector<std::string>& causes, std::size_t other_work,
-                           std::size_t compared, std::size_t alternatives) {
+                           std::size_t compared) {
   const std::string may = joined(causes, causes.size() > 2 ? ", " : " or ");
   if (other_work == 0) {
     if (causes.empty()) return {};
-    return fmt::format("A difference in time may come from {}, and not from the work itself.", may);
+    return fmt::format("A difference in time may come from {} instead of the work itself.", may);
   }
-  std::string text = compared <= 1
-                         ? std::string("The operations differ: this is other work")
-                         : fmt::format("In {} of {} that {} have the operations differ: this is other work",
-                                       other_work, compared, alternatives > 2 ? "several" : "both");
-  text += ", and a difference in time is first of all that of the work.";
+  std::string text =
+      compared <= 1 ? std::string("The operations differ")
+                    : fmt::format("The operations of {} of {} common layers differ", other_work, compared);
+  text += ", so a difference in time comes first of all from the work.";
   if (!causes.empty()) text += fmt::format(" It may also come from {}.", may);
   return text;
 }
@@ -573,7 +572,7 @@ std::string record_differences_section(const ComparisonRecord& record, const std
       causes.push_back(one_line(name));
     }
   }
-  const std::string explanation = explanation_of(causes, other_work, compared.size(), names.size());
+  const std::string explanation = explanation_of(causes, other_work, compared.size());
   return explanation.empty() ? text : text + '\n' + wrapped(explanation, width);
 }
 

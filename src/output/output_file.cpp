@@ -160,10 +160,10 @@ void print_result(std::string_view text) {
 void check_standard_output() {
   print_result("");  // flushes; fwrite may not be given a null pointer, which data() of an empty view may be
   if (first_error == 0 || first_error == EPIPE) return;
-  throw FailedError(
-      fmt::format("standard output cannot be written ({}): what was printed there is lost, in part or whole; "
-                  "print to another place, or write a file with --json where the command has it",
-                  std::strerror(first_error)));
+  throw FailedError(fmt::format(
+      "standard output cannot be written ({}), so some or all of the output is lost; print to another "
+      "place, or write a file with --json if the command has it",
+      std::strerror(first_error)));
 }
 
 }  // namespace jitterscope

@@ -4,11 +4,13 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 #include <sys/ioctl.h>
 
 #include "base/files.hpp"
+#include "base/names.hpp"
 
 namespace jitterscope {
 namespace {
@@ -34,9 +36,9 @@ std::optional<std::size_t> terminal_width(std::FILE* stream) {
 std::size_t page_width() {
   // Below 60, no table has room beside its numbers; above 200, readers lose the line between its ends.
   constexpr std::size_t kNarrowest = 60, kWidest = 200;
-  std::optional<std::size_t> width = terminal_width(stdout);
-  if (!width) width = columns_variable();
-  return std::clamp(width.value_or(kPageWidth), kNarrowest, kWidest);
+  // The variable comes first, so that a reader can ask for the columns that a terminal has no room for.
+  if (const auto columns = columns_variable()) return std::max(*columns, kNarrowest);
+  return std::clamp(terminal_width(stdout).value_or(kPageWidth), kNarrowest, kWidest);
 }
 
 namespace {
@@ -65,6 +67,14 @@ std::size_t width_of(char32_t code) {
 }
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+// A dot between digits belongs to a number.
+bool may_break_behind(std::string_view name, std::size_t end) {
+  const char last = name[end - 1];
+  if (last == ' ' || last == ',' || last == '/') return true;
+  const bool is_in_number = end >= 2 && is_digit(name[end - 2]) && end < name.size() && is_digit(name[end]);
+  return last == '.' && !is_in_number;
+}
 
 bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 
@@ -121,24 +131,30 @@ std::string cut_to_width(std::string_view text, std::size_t width) {
   return cut + std::string(kEllipsis);
 }
 
-std::string shortened(std::string_view name, std::size_t width) {
-  if (display_width(name) <= width) return std::string(name);
-  const bool is_list = name.find(',') != std::string_view::npos && name.find('=') != std::string_view::npos;
-  const std::size_t head_width = is_list ? width : (width + 2) / 2;
-  std::string head = cut_to_width(name, head_width);
-  head.resize(head.size() - kEllipsis.size());
-  while (!head.empty() && is_digit(head.back()) && is_digit(name[head.size()])) head.pop_back();
-  if (is_list) {
-    const std::size_t comma = head.rfind(',');
-    if (comma != std::string::npos && comma >= head.size() / 2) head.resize(comma + 1);
-    return head + std::string(kEllipsis);
+std::vector<std::string> lines_of_name(std::string_view name, std::size_t width) {
+  // Lines after the first are indented, so that they read as what they continue.
+  constexpr std::string_view kIndent = "  ";
+  std::vector<std::string> lines;
+  while (true) {
+    const std::size_t indent = lines.empty() ? 0 : kIndent.size();
+    const std::size_t room = std::max<std::size_t>(width, kIndent.size() + 2) - indent;
+    std::size_t end = 0, used = 0, behind_separator = 0;
+    while (end < name.size()) {
+      const Utf8Character character = first_character(name.substr(end));
+      used += width_of(character.code);
+      if (used > room) break;
+      end += character.bytes;
+      if (may_break_behind(name, end)) behind_separator = end;
+    }
+    // A separator near the beginning would leave most of the line empty.
+    const bool is_last = end == name.size();
+    if (!is_last && behind_separator > end / 3) end = behind_separator;
+    lines.push_back(std::string(kIndent.substr(0, indent)) + std::string(name.substr(0, end)));
+    while (lines.back().ends_with(' ')) lines.back().pop_back();
+    name.remove_prefix(end);
+    name.remove_prefix(std::min(name.size(), name.find_first_not_of(' ')));
+    if (name.empty()) return lines;
   }
-  std::string_view tail = name.substr(head.size());
-  while (display_width(tail) + head_width > width) tail.remove_prefix(first_character(tail).bytes);
-  while (!tail.empty() && is_digit(tail.front()) && is_digit(name[name.size() - tail.size() - 1])) {
-    tail.remove_prefix(1);
-  }
-  return head + std::string(kEllipsis) + std::string(tail);
 }
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
@@ -194,37 +210,82 @@ std::string delimiter(const TableColumn& column, std::size_t width) {
   return column.align == Align::left ? std::string(width, '-') : std::string(width - 1, '-') + ':';
 }
 
-// Returns the widest left-aligned column that can still be shortened; null if there is none.
-TableColumn* widest_name(std::vector<TableColumn>& columns) {
-  constexpr std::size_t kShortest = 12;
-  TableColumn* widest = nullptr;
-  for (TableColumn& column : columns) {
-    const std::size_t width = column_width(column);
-    if (column.align == Align::right || width <= std::max(kShortest, display_width(column.heading))) continue;
-    if (widest == nullptr || width > column_width(*widest)) widest = &column;
+// Returns the width of a table whose names (left-aligned cells) take at most `longest_name` columns.
+std::size_t width_with_names(std::span<const TableColumn> columns, std::size_t longest_name) {
+  std::size_t width = 1;
+  for (const TableColumn& column : columns) {
+    const std::size_t own = column_width(column);
+    const std::size_t least = std::max({kNarrowest, longest_name, display_width(escaped(column.heading))});
+    width += (column.align == Align::left ? std::min(own, least) : own) + 3;
   }
-  return widest;
+  return width;
 }
 
-void shorten_names(std::vector<TableColumn>& columns, std::size_t width) {
-  while (table_width(columns) > width) {
-    TableColumn* widest = widest_name(columns);
-    if (widest == nullptr) return;
-    const std::size_t room = column_width(*widest) - 1;
-    for (std::string& cell : widest->cells) cell = shortened(one_line(cell), room);
+// Leaves the sparest columns out until the table fits if no name is longer than `longest_name`.
+std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::size_t longest_name,
+                                       std::size_t width) {
+  while (width_with_names(columns, longest_name) > width) {
+    const auto sparest = std::ranges::max_element(columns, {}, &TableColumn::spare);
+    if (sparest == columns.end() || sparest->spare == 0) break;
+    columns.erase(sparest);
   }
+  return columns;
+}
+
+// Continues each cell that is wider than `width` in rows of its own, whose other cells are empty.
+void wrap_names(std::vector<TableColumn>& columns, std::size_t longest_name) {
+  std::size_t rows = 0;
+  for (const TableColumn& column : columns) rows = std::max(rows, column.cells.size());
+  std::vector<TableColumn> wrapped_columns = columns;
+  for (TableColumn& column : wrapped_columns) column.cells.clear();
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::vector<std::vector<std::string>> lines;
+    std::size_t height = 1;
+    for (const TableColumn& column : columns) {
+      const std::string cell = row < column.cells.size() ? one_line(column.cells[row]) : std::string();
+      const bool fits = column.align == Align::right || display_width(escaped(cell)) <= longest_name;
+      lines.push_back(fits ? std::vector{cell} : lines_of_name(cell, longest_name));
+      height = std::max(height, lines.back().size());
+    }
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      lines[c].resize(height);
+      std::ranges::move(lines[c], std::back_inserter(wrapped_columns[c].cells));
+    }
+  }
+  columns = std::move(wrapped_columns);
+}
+
+// Wraps names until the table is at most `width` columns wide.
+void fit_names(std::vector<TableColumn>& columns, std::size_t width) {
+  constexpr std::size_t kShortest = 12;
+  if (table_width(columns) <= width) return;
+  std::size_t longest = width;
+  while (longest > kShortest && width_with_names(columns, longest) > width) --longest;
+  wrap_names(columns, longest);
+}
+
+std::string left_out_line(std::span<const TableColumn> all, std::span<const TableColumn> shown,
+                          std::size_t width) {
+  std::vector<std::string> names;
+  for (const TableColumn& column : all) {
+    if (std::ranges::find(shown, column.heading, &TableColumn::heading) == shown.end())
+      names.push_back(one_line(column.heading));
+  }
+  if (names.empty()) return {};
+  std::string text = "Left out at " + std::to_string(width) + " columns: " + joined(names);
+  return '\n' + wrapped(text + " (COLUMNS=" + std::to_string(table_width(all)) + " shows all).", width);
 }
 
 }  // namespace
 
 std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
-  while (table_width(columns) > width) {
-    const auto sparest = std::ranges::max_element(columns, {}, &TableColumn::spare);
-    if (sparest == columns.end() || sparest->spare == 0) break;
-    columns.erase(sparest);
-  }
-  shorten_names(columns, width);
-  return markdown_table(columns);
+  // If a name must be wrapped in any case, a column is worth more than a long line of it.
+  constexpr std::size_t kWrapped = 36;
+  std::vector<TableColumn> shown = without_spare(columns, width, width);
+  if (table_width(shown) > width) shown = without_spare(columns, kWrapped, width);
+  const std::string left_out = left_out_line(columns, shown, width);
+  fit_names(shown, width);
+  return markdown_table(shown) + left_out;
 }
 
 std::string split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
@@ -242,7 +303,7 @@ std::string split_tables(const std::vector<TableColumn>& keys, std::span<const T
       }
       columns = columns.subspan(1);
     }
-    shorten_names(table, width);
+    fit_names(table, width);
     text += (text.empty() ? "" : "\n") + markdown_table(table);
   }
   return text;

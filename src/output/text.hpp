@@ -17,7 +17,8 @@ inline constexpr std::size_t kPageWidth = 80;
 /// Returns the terminal's width in columns; nullopt if the stream is no terminal.
 std::optional<std::size_t> terminal_width(std::FILE* stream);
 
-/// Returns the width for stdout: that of its terminal, else COLUMNS, else kPageWidth; 60 to 200.
+/// Returns the width for stdout: COLUMNS if it is set, else that of its terminal (60 to 200), else
+/// kPageWidth.
 std::size_t page_width();
 
 enum class FindingsShown { none, top, all };
@@ -56,9 +57,9 @@ std::string harmless_lines(std::string_view text);
 /// Cuts to at most `width` columns; "…" marks the cut.
 std::string cut_to_width(std::string_view text, std::size_t width);
 
-/// Shortens a name: a list of parameters loses its last ones, another name its middle. No number is cut in
-/// two.
-std::string shortened(std::string_view name, std::size_t width);
+/// Breaks a name into lines of at most `width` columns, behind a space, comma, slash or dot where there is
+/// one.
+std::vector<std::string> lines_of_name(std::string_view name, std::size_t width);
 
 /// Wraps at spaces into lines of at most `width` columns; lines after the first begin with `indent` spaces. A
 /// word longer than a line stays whole. Ends with a line break.
@@ -72,15 +73,16 @@ struct TableColumn {
   std::string heading;
   Align align = Align::left;
   std::vector<std::string> cells;
-  int spare = 0;  ///< fitted_table removes the column with the largest value first; 0: never removed
+  int spare = 0;  ///< fitted_table leaves the column with the largest value out first; 0: never
 };
 
 /// Makes one line per row, with columns as wide as their widest cell and no trailing spaces. Escapes bars and
 /// backslashes; line breaks become spaces. Fills short columns with empty cells.
 std::string markdown_table(std::span<const TableColumn> columns);
 
-/// Makes a table of at most `width` columns: removes spare columns, then shortens names (left-aligned cells).
-/// Numbers are never cut, so a table of many numbers may be wider.
+/// Makes a table of at most `width` columns, and a line that names the spare columns that it leaves out.
+/// Nothing is cut: if names (left-aligned cells) do not fit beside what is never left out, they continue on
+/// further lines. A table of many numbers may be wider.
 std::string fitted_table(std::vector<TableColumn> columns, std::size_t width);
 
 /// Splits the columns into tables of at most `width` columns, each of which begins with `keys`.

@@ -38,7 +38,7 @@ std::string_view library_called(std::string_view name) {
 std::string reason_not_compared(const Operation& operation) {
   const auto* aten = std::get_if<Aten>(&operation.parameters());
   const std::string_view library = aten == nullptr ? "" : library_called(aten->name);
-  if (library.empty()) return "PyTorch runs it by a kernel of its own";
+  if (library.empty()) return "PyTorch has its own kernel for it";
   return fmt::format("{} runs it, with tensors or options that no operation here describes", library);
 }
 
@@ -162,12 +162,12 @@ std::string PytorchComparison::nothing_compared() const {
     return !layer.reference.engine.empty() || !layer.reference.kernels.empty();
   });
   if (!is_recorded) {
-    return "nothing was compared: PyTorch's recording holds no kernel and no engine; record it on a GPU "
-           "whose kernels CUPTI may trace (jitterscope doctor says who may), or give cudnn-frontend's log "
-           "with --log";
+    return "nothing was compared: PyTorch's recording has no kernels and no engines; record it on a GPU "
+           "whose kernels CUPTI may trace (see jitterscope doctor), or give cudnn-frontend's log with "
+           "--log";
   }
-  return "nothing was compared: no kernel and no engine was seen here; run it with --device cuda, where "
-         "CUPTI may trace kernels (jitterscope doctor says whether)";
+  return "nothing was compared: no kernels and no engines were seen here; use --device cuda, where CUPTI "
+         "may trace kernels (see jitterscope doctor)";
 }
 
 }  // namespace jitterscope

@@ -32,7 +32,8 @@ std::string find_program(const std::string& name) {
     const fs::path file = fs::path(folder) / name;
     if (!folder.empty() && fs::exists(file, ignored)) return file.string();
   }
-  throw MissingError(fmt::format("{} is not on PATH; name the Python that has PyTorch with --python", name));
+  throw MissingError(
+      fmt::format("{} is not on PATH; name Python interpreter that has PyTorch with --python", name));
 }
 
 std::vector<std::string> command_line(const RecordingRequest& request, const fs::path& script,
@@ -60,8 +61,8 @@ void require_known_model(const std::string& name) {
   std::vector<std::string> known;
   for (const ModelDescription& model : named_models()) known.push_back(model.name);
   if (std::ranges::find(known, name) != known.end()) return;
-  throw UsageError(fmt::format("PyTorch's side knows no network '{}'{}; compare one of your own with --trace",
-                               name, suggestion(name, known)));
+  throw UsageError(fmt::format("PyTorch's side has no network '{}'{}; compare your own with --trace", name,
+                               suggestion(name, known)));
 }
 
 // Throws UsageError for options of jitterscope's networks that the script does not have.

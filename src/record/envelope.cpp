@@ -32,7 +32,7 @@ void refuse_other_files(std::string_view text, const std::string& name) {
   const bool may_be_record =
       kind == FileKind::model && text.find("\"jitterscope-model\"") == std::string_view::npos;
   if (kind == FileKind::unknown || kind == FileKind::own || may_be_record) return;
-  throw UsageError(misplaced_file(text, name, "no record of what was measured"));
+  throw UsageError(misplaced_file(text, name, "not a record of a measurement"));
 }
 
 Json parse_document(std::string_view text, const std::string& name) {
@@ -43,13 +43,11 @@ Json parse_document(std::string_view text, const std::string& name) {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     if (error.byte > text.size()) {
-      throw not_readable(name,
-                         "the file ends in the middle of a record; take a whole copy, or write it anew");
+      throw not_readable(name, "the file ends in the middle of a record; copy it again, or write it again");
     }
-    throw not_readable(name,
-                       fmt::format("this is no JSON from byte {} on; name a file that jitterscope wrote "
-                                   "by --json",
-                                   error.byte));
+    throw not_readable(
+        name, fmt::format("this is not JSON from byte {} on; name a file that jitterscope wrote by --json",
+                          error.byte));
   } catch (const Json::out_of_range&) {
     throw not_readable(name, "a number in it is larger than any that jitterscope writes");
   }
@@ -58,20 +56,20 @@ Json parse_document(std::string_view text, const std::string& name) {
 void check_version(const Json& document, const std::string& name) {
   const std::int64_t number = version_of(document);
   if (number != kRecordVersion) {
-    throw not_readable(name,
-                       fmt::format("this is a record of version {}, and jitterscope {} reads version {}; "
-                                   "take the program that wrote it",
-                                   number, version(), kRecordVersion));
+    throw not_readable(
+        name,
+        fmt::format(
+            "this record has version {}, but jitterscope {} reads version {}; use the program that wrote it",
+            number, version(), kRecordVersion));
   }
 }
 
 std::string command_of(const Json& document, const std::string& name) {
   const std::string format = document.is_object() ? word_of(document, "format") : std::string();
   if (format != kRecordFormat) {
-    throw not_readable(name,
-                       fmt::format("this is no record of jitterscope{}; name a file that a command wrote "
-                                   "by --json",
-                                   format.empty() ? "" : " but a '" + format + "'"));
+    throw not_readable(
+        name, fmt::format("this is not a record of jitterscope{}; name a file that a command wrote by --json",
+                          format.empty() ? "" : ", but a '" + format + "'"));
   }
   check_version(document, name);
   return word_of(document, "command");

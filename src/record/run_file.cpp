@@ -19,7 +19,8 @@ RunRecord read_run_record(std::string_view text, const std::string& name_for_mes
   const auto [document, command] = open_record(text, name_for_messages);
   if (command == kRunCommand) return read_envelope<RunRecord>(document, name_for_messages);
   throw UsageError(fmt::format(
-      "{0}: `jitterscope {1}` wrote this, and a record of `jitterscope run` is needed; `jitterscope show {0}` prints it",
+      "{0}: `jitterscope {1}` wrote this, but a record of `jitterscope run` is needed; `jitterscope show "
+      "{0}` prints it",
       name_for_messages, command));
 }
 
@@ -78,7 +79,7 @@ RunRecord read_journal(std::string_view text, const std::string& name) {
     const Json line = Json::parse(text.substr(begin, end - begin), nullptr, false);
     const std::string place = fmt::format("{}, line {}", name, number);
     if (line.is_discarded())
-      throw UsageError(place + ": this is no JSON; the file was changed or is damaged");
+      throw UsageError(place + ": this is not JSON; the file was changed or is damaged");
     record.entries.push_back(read_value<RunEntry>(line, place));
     begin = end + 1;
   }

@@ -299,9 +299,8 @@ ProofLine settling_line(ProofContext& context, const Scene& scene) {
     }
   }
   const statistics::Interval share = statistics::clopper_pearson(honest.hits, honest.trials);
-  const std::string bias = biases.empty()
-                               ? "none settled"
-                               : fmt::format("median bias {:+.2f} %", 100 * statistics::median(biases));
+  const std::string bias =
+      biases.empty() ? "none settled" : "median bias " + change_text(statistics::median(biases));
   return judged_line(
       scene.name, "bias under 0.3 %, or no steady state",
       fmt::format("{:.1f} % of {}", 100.0 * honest.value(), honest.trials),

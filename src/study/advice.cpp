@@ -102,12 +102,12 @@ std::optional<double> largest_error_of_steps(const AdviceRecord& record) {
 std::string whole_sentence(const AdviceRecord& record) {
   const auto together = outcome_together(record.together);
   const std::string taken = what_was_taken(record);
-  if (!together) return fmt::format("**{} gains in its steps**; what all come to was not measured.", taken);
+  if (!together) return fmt::format("**{} gains step by step**; all together was not measured.", taken);
   std::string text = fmt::format("**With {} it is {}**", taken, speed_against(together->time, "before"));
   const auto layers = std::ssize(record.together->comparisons);
   const bool is_network = !record.together->totals.empty() && layers > 1;
   text += is_network ? fmt::format(", measured together over {}", counted(layers, "different layer"))
-                     : ", measured beside each other";
+                     : ", measured side by side";
   const std::optional<double> error = together->error ? together->error : largest_error_of_steps(record);
   if (error && *error > 0.0) {
     text +=
@@ -118,7 +118,7 @@ std::string whole_sentence(const AdviceRecord& record) {
 }
 
 std::string nothing_sentence(const AdviceRecord& record) {
-  if (record.interrupted) return "**Not known yet**: it was interrupted before a remedy was seen to gain.";
+  if (record.interrupted) return "**Not known yet**: it was interrupted before a remedy showed a gain.";
   const bool are_kernels =
       !record.layers.empty() && std::ranges::all_of(record.layers, [](const AdvisedLayer& layer) {
         const Operation* operation = operation_of(layer.subject);
@@ -284,9 +284,10 @@ std::optional<std::string> unsteady_sentence(const AdviceRecord& record) {
   const double change = std::max(*first / *last, *last / *first) - 1.0;
   if (change <= kSteady) return std::nullopt;
   return fmt::format(
-      "As it is it took {} at first and {} at the end: the machine changed by {} meanwhile, which no interval "
-      "here holds. Where the host is the limit other programs do that; try again when it is quieter.",
-      time_text(*first), time_text(*last), percent_text(change));
+      "The unchanged work took {} at first and {} at the end ({}): the machine changed meanwhile, which "
+      "the intervals do not include. Other programs may slow the host; try again when the machine is "
+      "quieter.",
+      time_text(*first), time_text(*last), change_text(change));
 }
 
 }  // namespace
@@ -299,7 +300,7 @@ std::vector<std::string> conclusions_of(const AdviceRecord& record) {
     sentences.push_back(whole_sentence(record));
   }
   if (const auto sustained = outcome_together(record.sustained)) {
-    sentences.push_back(fmt::format("Without pauses, where power limits the clock: {}.",
+    sentences.push_back(fmt::format("Without pauses, where power limits the clock, it is {}.",
                                     speed_against(sustained->time, "before")));
   }
   if (auto unsteady = unsteady_sentence(record)) sentences.push_back(std::move(*unsteady));

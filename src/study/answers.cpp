@@ -44,9 +44,6 @@ void add_errors(const ComparisonRecord& record, ArmOutcome& outcome) {
   }
 }
 
-std::string percent_faster(double ratio) { return fmt::format("{:.1f}", (1.0 / ratio - 1.0) * 100.0); }
-std::string percent_slower(double ratio) { return fmt::format("{:.1f}", (ratio - 1.0) * 100.0); }
-
 std::string error_clause(const ArmOutcome& outcome) {
   const bool is_inexact = outcome.error.value_or(0.0) > 0.0;
   return is_inexact ? fmt::format(", with a relative error of {:.1e}", *outcome.error) : std::string();
@@ -58,11 +55,11 @@ double ratio_of_outcome(const ArmOutcome* outcome) { return outcome->time.ratio;
 std::string fastest_sentence(const std::vector<const ArmOutcome*>& faster, std::size_t all,
                              const std::string& first) {
   const ArmOutcome& best = *std::ranges::min(faster, {}, ratio_of_outcome);
-  const std::string speed = speed_against(best.time, first);
-  if (all == 1) return fmt::format("**{} is {}**{}.", best.name, speed, error_clause(best));
+  if (all == 1)
+    return fmt::format("**{} is {}**{}.", best.name, speed_against(best.time, first), error_clause(best));
   const auto of_best = std::ranges::count(faster, best.alternative, &ArmOutcome::alternative);
   return fmt::format("**{} is faster than {} for {} of {} operations**, at best {}{}.", best.name, first,
-                     of_best, all, speed, error_clause(best));
+                     of_best, all, change_with_interval(best.time), error_clause(best));
 }
 
 std::size_t compared_operations(const std::vector<ArmOutcome>& outcomes) {
@@ -97,25 +94,12 @@ std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record) {
 }
 
 std::string speed_against(const RatioEstimate& time, const std::string& first) {
-  constexpr double kFactor = 2.0;
-  if (time.ratio <= 1.0 / kFactor) {
-    return fmt::format("{:.2f} times as fast as {} ({:.2f} to {:.2f})", 1.0 / time.ratio, first,
-                       1.0 / time.high, 1.0 / time.low);
-  }
-  if (time.ratio < 1.0) {
-    return fmt::format("{} % faster than {} ({} to {} %)", percent_faster(time.ratio), first,
-                       percent_faster(time.high), percent_faster(time.low));
-  }
-  if (time.ratio < kFactor) {
-    return fmt::format("{} % slower than {} ({} to {} %)", percent_slower(time.ratio), first,
-                       percent_slower(time.low), percent_slower(time.high));
-  }
-  return fmt::format("{:.2f} times slower than {} ({:.2f} to {:.2f})", time.ratio, first, time.low,
-                     time.high);
+  return fmt::format("{} than {}: {}", time.ratio < 1.0 ? "faster" : "slower", first,
+                     change_with_interval(time));
 }
 
 std::string not_decided(const std::string& what) {
-  return fmt::format("**Not decided: {}**; more processes would tell (--processes).", what);
+  return fmt::format("**Not decided: {}**; use more processes (--processes).", what);
 }
 
 bool any_undecided(const std::vector<ArmOutcome>& outcomes) {
@@ -136,7 +120,7 @@ std::vector<std::string> wrong_results(const ComparisonRecord& record) {
     if (outcome.is_wrong && std::ranges::find(names, outcome.name) == names.end()) {
       names.push_back(outcome.name);
       sentences.push_back(
-          fmt::format("{} computes something else{}: its time does not count.", outcome.name,
+          fmt::format("{} gives a wrong result{}, so its time does not count.", outcome.name,
                       outcome.error ? fmt::format(" (relative error {:.1e})", *outcome.error) : ""));
     }
   }
@@ -145,7 +129,7 @@ std::vector<std::string> wrong_results(const ComparisonRecord& record) {
 
 std::string simulation_note(const DeviceDescription& device) {
   if (!device.capabilities.is_simulated) return {};
-  return std::string("**This GPU is simulated**, and nothing can be said here. ") + kOnlyMoved;
+  return std::string("**This GPU is simulated**, so this study has no answer here. ") + kOnlyMoved;
 }
 
 std::string reference_hint(const ComparisonRecord& record) {
@@ -160,7 +144,7 @@ std::string reference_hint(const ComparisonRecord& record) {
   if (!lacks_one) return {};
   return (any_compared ? "Results were compared with those of " + record.alternatives.front() + " alone"
                        : std::string("No results were compared")) +
-         ": name a kernel of the same file that computes the same exactly, by reference=KERNEL.";
+         "; name a kernel of the same file that computes the exact result, by reference=KERNEL.";
 }
 
 std::string remedy_sentence(const Remedy& remedy) {
@@ -216,10 +200,10 @@ std::vector<std::string> answer_by_fastest(const ComparisonRecord& record, Remed
   } else if (outcomes.empty()) {
     sentences.push_back(fmt::format("Nothing was compared with {}.", first));
   } else if (any_undecided(outcomes)) {
-    sentences.push_back(
-        fmt::format("**Nothing is shown to be faster than {}**, and not all is decided: more "
-                    "processes would tell (--processes).",
-                    first));
+    sentences.push_back(fmt::format(
+        "**Nothing is shown to be faster than {}**, but not everything is decided: use more processes "
+        "(--processes).",
+        first));
   } else {
     sentences.push_back(fmt::format("**Nothing is faster than {}** by more than {}: leave it as it is.",
                                     first, percent_text(record.margin)));
@@ -248,12 +232,11 @@ std::string name_of(const ComparisonRecord& record, const Comparison& comparison
 std::string reason(const Comparison& widest) {
   const std::string processes = percent_text(widest.between), rounds = percent_text(widest.within);
   if (widest.between > widest.within) {
-    return fmt::format("processes differ by {} (standard deviation) beyond what their rounds explain",
+    return fmt::format("processes differ by {} (standard deviation) more than their rounds explain",
                        processes);
   }
   return fmt::format(
-      "the rounds of a process know it to {} (standard deviation), and more time would narrow that "
-      "(--time-limit)",
+      "within a process it is known to {} (standard deviation), and more time would narrow that (--time-limit)",
       rounds);
 }
 
@@ -264,7 +247,7 @@ std::string remedy(const Comparison& widest) {
   effect.processes = widest.processes;
   const auto wanted = statistics::processes_within(effect, kExactEnough);
   if (!wanted) return {};
-  return fmt::format("; about {} processes would know it to ± {} (--processes)", *wanted,
+  return fmt::format("; about {} processes would reach ± {} (--processes)", *wanted,
                      percent_text(kExactEnough));
 }
 
@@ -282,8 +265,8 @@ std::string exactness_sentence(const ComparisonRecord& record) {
   const Comparison& widest =
       **std::ranges::max_element(known, {}, [](const Comparison* one) { return half_width(*one); });
   std::string text = known.size() == 1
-                         ? fmt::format("Its ratio is known to ± {} only", percent_text(half_width(widest)))
-                         : fmt::format("{} of {} ratios are known to ± {} or better, {} to ± {} only", exact,
+                         ? fmt::format("Its ratio is known only to ± {}", percent_text(half_width(widest)))
+                         : fmt::format("{} of {} ratios are known to ± {} or better, {} only to ± {}", exact,
                                        known.size(), percent_text(kExactEnough), name_of(record, widest),
                                        percent_text(half_width(widest)));
   return text + ": " + reason(widest) + remedy(widest) + '.';

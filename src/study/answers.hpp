@@ -28,7 +28,8 @@ bool has_time(const Comparison& comparison);
 /// each arm and operation. Arms without a time are left out.
 std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record);
 
-/// Returns "2.13 times as fast as nchw (2.10 to 2.16)" or "12.3 % faster than nchw (12.0 to 12.6 %)".
+/// Returns "faster than nchw: -12.3 % (-12.6 to -12.0 %)" or "slower than nchw: 2.13 times as long (2.10
+/// to 2.16)".
 std::string speed_against(const RatioEstimate& time, const std::string& first);
 
 /// Returns "**Not decided: whether a larger batch pays**; more processes would tell (--processes)."

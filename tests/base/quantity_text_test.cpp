@@ -109,6 +109,14 @@ TEST(PercentText, TwoDigits) {
 TEST(ChangeText, IsSigned) {
   EXPECT_EQ(change_text(0.141), "+14.1 %");
   EXPECT_EQ(change_text(-0.0052), "-0.52 %");
+  EXPECT_EQ(change_text(13.4), "14.4 times");
+  EXPECT_EQ(change_text(1 / 14.4 - 1), "1/14.4");
+  EXPECT_EQ(change_text(4999), "5000 times");
+  EXPECT_EQ(change_text(0.99), "+99.0 %");
+  EXPECT_EQ(change_text(-0.49), "-49.0 %");
+  EXPECT_EQ(time_change_text(13.4), "14.4 times as long");
+  EXPECT_EQ(time_change_text(1 / 14.4 - 1), "1/14.4 of the time");
+  EXPECT_EQ(time_change_text(-0.267), "-26.7 %");
   EXPECT_EQ(change_text(kInfinite), "–");
 }
 

@@ -84,7 +84,7 @@ TEST_F(OnTheCpu, ARecordIsShownAsTheCommandLineShowsIt) {
   EXPECT_THAT(taken(text), HasSubstr("**mine**"));
   EXPECT_EQ(jitterscope_show(record_.c_str(), R"({"findings": "some"})", &text), JITTERSCOPE_USAGE);
   EXPECT_EQ(jitterscope_show("{}", nullptr, &text), JITTERSCOPE_USAGE);
-  EXPECT_THAT(message(), HasSubstr("no record"));
+  EXPECT_THAT(message(), HasSubstr("not a record"));
 }
 
 TEST_F(OnTheCpu, WhatCanBeDrawnOfARecordIsVegaLite) {

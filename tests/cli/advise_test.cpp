@@ -152,7 +152,7 @@ TEST(AdviseCommand, TheLongestAreCounted) {
   EXPECT_THAT(
       on_one_line(outcome.output),
       AllOf(HasSubstr("What takes longest, by hardware counters:"),
-            HasSubstr("- relu:count=8388608,dtype=f32, 100 % of the time: memory moves 64 MiB (100 %")));
+            HasSubstr("- relu:count=8388608,dtype=f32, 100 % of the time: DRAM moves 64 MiB (100 %")));
 }
 
 // A block size, of a kernel that names no reference, on a GPU that runs none.
@@ -164,7 +164,7 @@ TEST(AdviseCommand, AKernelsRemediesAreNotTakenUnseen) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(on_one_line(outcome.output),
               AllOf(HasSubstr("This GPU is simulated"), Not(HasSubstr("leave it as it is")),
-                    HasSubstr("have no remedy and are not tried")));
+                    HasSubstr("Studies without a remedy")));
 }
 
 TEST(AdviseCommand, ItsHelpHasItsOwnDefaults) {
@@ -200,7 +200,7 @@ TEST(AdviseCommand, SaysWhatCannotBe) {
                     Not(HasSubstr("did you mean"))));
   EXPECT_THAT(error_of("mine.cu --device virtual:h200"), HasSubstr("cuda:mine.cu:KERNEL"));
   EXPECT_THAT(error_of("mine.cu:scale --device virtual:h200"), HasSubstr("cuda:mine.cu:KERNEL"));
-  EXPECT_THAT(error_of(relu + "--processes 1"), HasSubstr("its own luck"));
+  EXPECT_THAT(error_of(relu + "--processes 1"), HasSubstr("may be chance"));
   EXPECT_THAT(error_of(relu + "--budget 1"), HasSubstr("--budget"));
   EXPECT_THAT(error_of(relu + "--tolerance much"), HasSubstr("--tolerance"));
   EXPECT_THAT(error_of(relu + "--load sustained"), HasSubstr("--load"));
@@ -212,7 +212,7 @@ TEST(AdviseCommand, AConvolutionBeginsAsPytorchRunsIt) {
       advice_on("conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1 --allow precision" + kAdviceOnVirtualGpu);
   EXPECT_THAT(found.at("layers")[0].at("operation").get<std::string>(), HasSubstr("dtype=tf32"));
   for (const json& remedy : found.at("steps")[0].at("remedies")) EXPECT_NE(remedy.at("arm"), "tf32");
-  EXPECT_THAT(found.at("notes").dump(), HasSubstr("taken in tf32, as PyTorch runs them"));
+  EXPECT_THAT(found.at("notes").dump(), HasSubstr("f32 convolutions run in tf32, as in PyTorch"));
 }
 
 }  // namespace

@@ -79,13 +79,13 @@ TEST_F(RecordFiles, SeveralAreComparedWithTheFirst) {
   const std::string text = test::on_one_line(outcome.output);
   EXPECT_THAT(text, AllOf(HasSubstr("**B takes the same time as A"), HasSubstr("**C is slower than A**")));
   // What differs most is what to explain.
-  EXPECT_THAT(text, HasSubstr("jitterscope explain " + first + " " + third));
+  EXPECT_THAT(outcome.output, HasSubstr("\n    jitterscope explain " + first + " " + third + "\n"));
   const json document = json::parse(run_tool("compare " + all + " --json -").output);
   EXPECT_EQ(test::validate_json(document.dump()), 0);
   EXPECT_EQ(document.at("measured").size(), 3u);
   ASSERT_EQ(document.at("comparisons").size(), 2u);
   EXPECT_EQ(document.at("comparisons")[1].at("alternative"), 2);
-  EXPECT_NEAR(document.at("comparisons")[1].at("time_ratio").at("ratio").get<double>(), 1.2, 0.01);
+  EXPECT_NEAR(document.at("comparisons")[1].at("time_ratio").at("ratio").get<double>(), 1.2, 0.03);
   const std::string csv = run_tool("compare " + all + " --csv -").output;
   EXPECT_EQ(std::ranges::count(csv, '\n'), 3);
   EXPECT_THAT(csv, testing::StartsWith("operation,"));
@@ -95,7 +95,7 @@ TEST_F(RecordFiles, SeveralAreComparedWithTheFirst) {
 TEST_F(RecordFiles, SeveralOnOnePageBeginWithAllOfThem) {
   const std::string first = measured("first.json", "spin:ns=10000"),
                     second = measured("second.json", "spin:ns=12000"),
-                    other = measured("other.json", "add:count=64Ki");
+                    other = measured("other.json", "add:count=64Ki,128Ki");
   const auto page_of = [&](const std::string& records) {
     const Outcome outcome = run_tool("report " + records + " -o " + file("page.html"));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -149,10 +149,10 @@ TEST_F(RecordFiles, OfNetworksThatShareSomeLayersHaveNoVerdict) {
   EXPECT_THAT(outcome.errors, HasSubstr("--fail-if"));
   const std::string text = test::on_one_line(outcome.output);
   EXPECT_THAT(text, testing::ContainsRegex("[0-9]+ of [0-9]+ layers of [^ ]+ are left out"));
-  EXPECT_THAT(text, testing::ContainsRegex("Of the [0-9]+ layers in common"));
+  EXPECT_THAT(text, testing::ContainsRegex("The [0-9]+ layers in common"));
   EXPECT_THAT(text, testing::Not(HasSubstr("All layers")));
   EXPECT_THAT(text, testing::Not(HasSubstr("may come from operation")));
-  EXPECT_THAT(text, HasSubstr("this is other work"));
+  EXPECT_THAT(text, HasSubstr("common layers differ"));
   // A layer's clock names the layer, and few of them stand for all.
   EXPECT_THAT(outcome.output, testing::Not(testing::ContainsRegex("- clock: [0-9]+ MHz, then [0-9]+ MHz\n")));
   EXPECT_LT(std::ranges::count(outcome.output.substr(0, outcome.output.find("**")), '\n'), 20);
@@ -180,9 +180,9 @@ TEST_F(RecordFiles, WhatExplainIsGivenBesideThemIsNamed) {
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     return outcome.errors;
   };
-  EXPECT_THAT(said(record + " relu:count=1Mi"), HasSubstr("relu:count=1Mi is no file"));
-  EXPECT_THAT(said(record + " none.json"), HasSubstr("none.json: there is no such file"));
-  EXPECT_THAT(said("none.json other.json"), HasSubstr("none.json: there is no such file"));
+  EXPECT_THAT(said(record + " relu:count=1Mi"), HasSubstr("relu:count=1Mi is not a file"));
+  EXPECT_THAT(said(record + " none.json"), HasSubstr("none.json: this file does not exist"));
+  EXPECT_THAT(said("none.json other.json"), HasSubstr("none.json: this file does not exist"));
   EXPECT_THAT(said(trace + " " + record), HasSubstr("it comes first"));
   EXPECT_THAT(said("spin:ns=10000 --quick --max-time 10"), HasSubstr("excludes"));
   for (const std::string flag : {"--quick", "--factors idle", "--device cpu", "--dry-run", "--seed 4"}) {
@@ -201,10 +201,9 @@ TEST_F(RecordFiles, DamagedOrForeignOnesAreRefusedByName) {
   newer["version"] = 99;
   EXPECT_THAT(refusal(written("newer.json", newer.dump()) + " " + good),
               AllOf(HasSubstr("newer.json"), HasSubstr("version 99")));
-  EXPECT_THAT(
-      refusal(good + " " + written("other.json", R"({"traceEvents": []})")),
-      HasSubstr(
-          "other.json: this is a profiler trace of PyTorch, and no record of what was measured: `jitterscope run "));
+  EXPECT_THAT(refusal(good + " " + written("other.json", R"({"traceEvents": []})")),
+              HasSubstr("other.json: this is a profiler trace of PyTorch, not a record of a measurement: "
+                        "`jitterscope run "));
   json doctor = json::parse(text);
   doctor["command"] = "doctor";
   EXPECT_THAT(refusal(good + " " + written("doctor.json", doctor.dump())),
@@ -220,12 +219,12 @@ TEST_F(RecordFiles, AreComparedWithRecordsOnly) {
   const std::string record = measured("record.json", "spin:ns=10000");
   for (const std::string& arguments : {record + " spin:ns=10000", "spin:ns=10000 " + record}) {
     EXPECT_THAT(refusal(arguments),
-                HasSubstr(record + " is a record, and spin:ns=10000 is no file: a record is "
-                                   "compared with a record"));
+                HasSubstr(record + " is a record and spin:ns=10000 is not a file: compare a record "
+                                   "with another record"));
   }
   EXPECT_THAT(refusal(record), HasSubstr("name two files or more"));
   EXPECT_THAT(refusal(record + " " + record + " --vary dtype=f32,f16"),
-              HasSubstr("what is recorded cannot be varied any more"));
+              HasSubstr("a record cannot be varied"));
   EXPECT_THAT(refusal(record + " nowhere.json"), HasSubstr("nowhere.json"));
 }
 

@@ -131,7 +131,7 @@ TEST(CompareCommand, ANetworkHasATotal) {
 
 TEST(CompareCommand, UnlikeWorkIsSaid) {
   const Outcome outcome = run_tool("compare add:count=1Mi add:count=2Mi" + kOnVirtual);
-  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("add:count=1Mi and add:count=2Mi are unlike work: "));
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("add:count=1Mi and add:count=2Mi do different work: "));
   EXPECT_THAT(run_tool("compare add:count=1Mi mul:count=1Mi" + kOnVirtual).output, Not(HasSubstr("unlike")));
 }
 
@@ -145,7 +145,7 @@ TEST(CompareCommand, OfNetworksThatShareSomeLayersThereIsNoVerdict) {
   EXPECT_THAT(outcome.errors, HasSubstr("--fail-if"));
   const std::string text = on_one_line(outcome.output);
   EXPECT_THAT(text, testing::ContainsRegex("^.{0,3}[0-9]+ of [0-9]+ layers of B are left out"));
-  EXPECT_THAT(text, testing::ContainsRegex("Of the [0-9]+ layers in common"));
+  EXPECT_THAT(text, testing::ContainsRegex("The [0-9]+ layers in common"));
   EXPECT_THAT(text, Not(HasSubstr("All layers")));
   EXPECT_THAT(text, Not(HasSubstr("B is ")));
   EXPECT_THAT(text, HasSubstr("layer1.0.conv3"));  // one of those without partner
@@ -159,7 +159,7 @@ TEST(CompareCommand, OfNetworksThatShareSomeLayersThereIsNoVerdict) {
 
 TEST(CompareCommand, UnlikeWorkOfLayersOfTheSameNameIsSaid) {
   const std::string text = on_one_line(run_tool(kUnlikeNetworks).output);
-  EXPECT_THAT(text, testing::ContainsRegex("[0-9]+ of [0-9]+ layers are unlike work"));
+  EXPECT_THAT(text, testing::ContainsRegex("[0-9]+ of [0-9]+ layers do different work"));
   EXPECT_THAT(text, HasSubstr("FLOP and "));
 }
 
@@ -188,7 +188,7 @@ TEST(CompareCommand, AMarginBelowWhatTheTimerTellsApartIsSaid) {
   const Outcome outcome =
       run_tool("compare relu:count=64Ki --vary data=normal,uniform --margin 0.0001%" + kOnVirtual);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("a margin of 0.0001 % is below what "));
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("0.0001 % is a smaller margin than "));
   EXPECT_THAT(on_one_line(outcome.output), HasSubstr("more processes will not decide it"));
   EXPECT_THAT(outcome.output, Not(HasSubstr("would probably decide")));
 }

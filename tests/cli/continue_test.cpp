@@ -41,7 +41,7 @@ TEST_F(Continue, MeasuresWhatIsMissingAndKeepsTheRest) {
   ASSERT_EQ(before.entries.size(), 3u);
   const Outcome outcome = run_tool(kSweep + " --continue " + path());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("The first 3 of 5 operations are those of an earlier run"));
+  EXPECT_THAT(outcome.output, HasSubstr("The first 3 of 5 operations are from an earlier run"));
   const RunRecord after = record();
   ASSERT_EQ(after.entries.size(), 5u);
   EXPECT_FALSE(after.interrupted);

@@ -40,7 +40,8 @@ TEST(CountersTool, CountsEachCacheStateThatIsTimed) {
 TEST(CountersTool, ATableStandsBesideTheTimes) {
   const Outcome outcome = run_tool(std::string(kRun) + " --counters");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("Counters of one launch, in a pass after the times."));
+  EXPECT_THAT(on_one_line(outcome.output),
+              HasSubstr("Counters of one launch, read in a pass after the times."));
   EXPECT_THAT(outcome.output, HasSubstr("| DRAM read | written | to move | of it |"));
   EXPECT_THAT(run_tool(kRun).output, Not(HasSubstr("Counters")));
 }

@@ -73,7 +73,7 @@ TEST_F(Gates, AnotherDeviceIsSaidFirst) {
   save("add:count=1Mi");
   const Outcome outcome = gate("main --device virtual:a100");
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.output, testing::StartsWith("Not as when main was measured"));
+  EXPECT_THAT(outcome.output, testing::StartsWith("Changed since main was measured"));
   EXPECT_THAT(outcome.output, HasSubstr("- device: virtual H200 (simulated), now virtual A100 (simulated)"));
 }
 
@@ -119,13 +119,13 @@ TEST_F(Gates, RefuseWhatCannotBeCompared) {
   EXPECT_THAT(gate("").errors, HasSubstr("run … --save main` makes one"));
   save("spin:ns=20000");
   EXPECT_THAT(gate("mian").errors, HasSubstr("did you mean 'main'?"));
-  EXPECT_THAT(gate("main --margin much").errors, HasSubstr("is no percentage"));
+  EXPECT_THAT(gate("main --margin much").errors, HasSubstr("is not a percentage"));
   EXPECT_EQ(gate("main --processes 0").exit_code, 2);
   EXPECT_EQ(gate("main --device cuda:77").exit_code, 3);
   EXPECT_EQ(gate("main --junit /nowhere/j.xml").exit_code, 2);
   std::ofstream(path("h/main/20990101T000000Z-00000000.json"))
       << R"({"format": "jitterscope-record", "version": 99})";
-  EXPECT_THAT(gate("main").errors, HasSubstr("a record of version 99"));
+  EXPECT_THAT(gate("main").errors, HasSubstr("this record has version 99"));
 }
 
 // One that is damaged keeps no other from being judged.
@@ -140,7 +140,7 @@ TEST_F(Gates, ADamagedRecordFailsAloneWhereAllAreGated) {
                     HasSubstr("history rm a/20990101T000000Z-00000000")));
   EXPECT_EQ(gate("a").exit_code, 2);
   EXPECT_THAT(run_tool("run spin:ns=20000 --device virtual:h200" + at()).errors,
-              HasSubstr("--history: where --save"));
+              HasSubstr("--history is the folder for --save"));
 }
 
 TEST_F(Gates, ARecordOfAnEarlierVersionIsNoBaseline) {
@@ -151,7 +151,7 @@ TEST_F(Gates, ARecordOfAnEarlierVersionIsNoBaseline) {
     record.erase("asked");
     std::ofstream(file.path()) << record;
   }
-  EXPECT_THAT(gate("main").errors, HasSubstr("does not say what was asked for"));
+  EXPECT_THAT(gate("main").errors, HasSubstr("does not say what to measure"));
 }
 
 TEST_F(Gates, AnInterruptionIsNoVerdict) {

@@ -47,7 +47,7 @@ TEST_F(Histories, AreListedShownAndRemoved) {
   EXPECT_EQ(history("rm main").exit_code, 2);
   EXPECT_THAT(history("rm main").errors, HasSubstr("main has 2 records"));
   EXPECT_EQ(history("rm main --all branch --all").exit_code, 0);
-  EXPECT_THAT(history("list").output, HasSubstr("No record is in"));
+  EXPECT_THAT(history("list").output, HasSubstr("has no records. "));
 }
 
 TEST_F(Histories, AreNotMadeBeforeTheyCanBe) {
@@ -95,7 +95,7 @@ TEST_F(Histories, ArePlotted) {
   EXPECT_EQ(page.exit_code, 0) << page.errors;
   EXPECT_THAT(page.output, AllOf(HasSubstr("jitterscope history of main"), HasSubstr("\"history-1\"")));
   EXPECT_EQ(history("plot main").exit_code, 2);
-  EXPECT_THAT(history("plot").errors, HasSubstr("an example is jitterscope history plot main -o main.html"));
+  EXPECT_THAT(history("plot").errors, HasSubstr("for example jitterscope history plot main -o main.html"));
   EXPECT_THAT(history("").errors, HasSubstr("list, show, plot, rm"));
 }
 

@@ -78,7 +78,7 @@ TEST_F(Kernels, WithoutACompilerTheKernelIsLookedForInTheSource) {
 
 const std::string kSaxpy =
     "'cuda:@saxpy:saxpy,n=64Ki,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]'" + kOnH200 + " --seed 3";
-constexpr const char* kSaid = "arithmetic, its loops and how it reads are not looked at";
+constexpr const char* kSaid = "does not model its arithmetic, its loops or how it reads";
 
 TEST_F(Kernels, EachResultSaysThatTheArithmeticIsNotLookedAt) {
   use_no_compiler();
@@ -86,7 +86,7 @@ TEST_F(Kernels, EachResultSaysThatTheArithmeticIsNotLookedAt) {
   const Outcome outcome = run_tool("run " + quick + " --json " + path());
   EXPECT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << outcome.errors;
   EXPECT_THAT(test::on_one_line(outcome.output),
-              AllOf(HasSubstr("**only_moved**: simulated: the kernel's buffers are moved once"),
+              AllOf(HasSubstr("**only_moved**: simulated: the time is for moving the kernel's buffers once"),
                     HasSubstr("GB/s |          – |")));
   const json record = json::parse(text());
   EXPECT_EQ(record.at("results")[0].at("findings")[0].at("id"), "only_moved");

@@ -81,7 +81,7 @@ TEST(List, AnUnknownNameIsAnsweredByTheNearest) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.output, "");
   EXPECT_EQ(outcome.errors,
-            "jitterscope: 'resnet19' is neither a model, nor an operation, nor a file (did you mean "
+            "jitterscope: 'resnet19' is not a model, an operation or a file (did you mean "
             "'resnet18'?); see "
             "jitterscope list\n");
   EXPECT_THAT(run_tool("list model").errors, HasSubstr("'models'"));
@@ -101,7 +101,7 @@ TEST(List, AFunctionOfPythonIsSentWhereItCanBe) {
 TEST(List, AnOptionWithoutItsModelIsExplained) {
   const Outcome outcome = run_tool("run resnet18 batch=2");
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.errors, HasSubstr("'batch=2' stands alone"));
+  EXPECT_THAT(outcome.errors, HasSubstr("'batch=2' is separated by a space"));
   EXPECT_THAT(outcome.errors, HasSubstr("resnet18:batch=2"));
 }
 

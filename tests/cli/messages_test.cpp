@@ -49,8 +49,8 @@ constexpr Typed kCommands[] = {
     {"-v", "write jitterscope --version"},
     {"version", "write jitterscope --version"},
     {"--device cpu run resnet18", "write it behind the command"},
-    {"run", "an example is jitterscope run resnet18"},
-    {"run --cache warm resnet18 --dry-run", "all words behind --cache are taken as its values"},
+    {"run", "run needs something to work on; for example jitterscope run resnet18"},
+    {"run --cache warm resnet18 --dry-run", "since --cache takes all words after it as its values"},
     {"run resnet18 --jsn x", "run has no option '--jsn' (did you mean '--json'?)"},
     {"run resnet18 --jsn=x", "did you mean '--json'?"},
     {"run resnet18 -device cpu", "did you mean '--device'?"},
@@ -61,13 +61,13 @@ constexpr Typed kCommands[] = {
     {"run resnet18 --xyzzy", "see jitterscope run --help"},
     {"run resnet18 --batch 32", "as in resnet50:batch=32,dtype=f16"},
     {"run resnet18 --dtype f16", "as in resnet50:batch=32,dtype=f16"},
-    {"run resnet18 --json", "--json: a value is missing behind it (write everything"},
+    {"run resnet18 --json", "--json: a value is missing (write everything"},
     {"run resnet18 --idle 10", "--idle: one of 2 values is missing"},
-    {"run resnet18 --idle 10,20,30", "--idle: more than 2 values behind it"},
-    {"run resnet18 --idle 10,x", "--idle: 'x' is no duration"},
+    {"run resnet18 --idle 10,20,30", "--idle takes at most 2 values"},
+    {"run resnet18 --idle 10,x", "--idle: 'x' is not a duration"},
     {"run resnet18 --time-limit 2x",
-     "--time-limit: '2x' is no duration; write a number alone or with ms, s or m"},
-    {"run resnet18 --seed x", "--seed = x: a number is wanted there"},
+     "--time-limit: '2x' is not a duration; write a number, alone or followed by ms, s or m"},
+    {"run resnet18 --seed x", "--seed = x: write a number"},
     {"run resnet18 --iterations 1,x", "--iterations: 'x' is not a whole number"},
     {"run resnet18 --iterations 10K", "write 10k (powers of 1000) or 10Ki"},
     {"run resnet18 --cache hot", "--cache: unknown word 'hot' (did you mean 'warm'?)"},
@@ -87,7 +87,7 @@ constexpr Typed kDevices[] = {
 
 constexpr Typed kOperations[] = {
     {"run conv2:", "did you mean 'conv2d'?), which takes n, c, hw, "},
-    {"run conv2d", "write them behind a colon, as in conv2d:n=32"},
+    {"run conv2d", "write them after a colon, as in conv2d:n=32"},
     {"run conv2d:", "conv2d: n is missing; an example: conv2d:n=32"},
     {"run Conv2D:n=1", "did you mean 'conv2d'?"},
     {"run gemm:", "did you mean 'matmul'?), which takes m, n, k, batch, "},
@@ -97,10 +97,11 @@ constexpr Typed kOperations[] = {
     {"run fc:n=1", "did you mean 'linear'?"},
     {"run sdpa:batch=1", "did you mean 'attention'?"},
     {"run memcpy:bytes=4", "did you mean 'copy'?"},
-    {"run conv2d: n=32, c=64", "in one piece without spaces, as in conv2d:n=32,c=64"},
+    {"run conv2d: n=32, c=64", "in one piece, without spaces, as in conv2d:n=32,c=64"},
     {"run conv2d,n=1", "as in conv2d:n=1"},
     {"run 'matmul(m=1,n=2,k=3)'", "as in matmul:m=1,n=2,k=3"},
-    {"run matmul:512,512,512", "'512' is not name=value; an example: matmul:m="},
+    {"run 'matmul(m=1, n=2, k=3)'", "without spaces, as in matmul:m=1,n=2,k=3"},
+    {"run matmul:512,512,512", "'512' is not name=value; for example matmul:m="},
     {"run matmul:m=512,n=512", "matmul: k is missing"},
     {"run matmul:m=1,n=2,k=3,", "leave the comma out"},
     {"run matmul:m=1,,n=2,k=3", "leave the comma out"},
@@ -122,7 +123,7 @@ constexpr Typed kOperations[] = {
     {"run add:count=64K", "write 64k (powers of 1000) or 64Ki (powers of 1024)"},
     {"run add:count=1MiB", "elements are counted here; write 1Mi"},
     {"run copy:size=1GiB", "did you mean 'bytes'?"},
-    {"run copy:1GiB", "'1GiB' is not name=value; an example: copy:bytes="},
+    {"run copy:1GiB", "'1GiB' is not name=value; for example copy:bytes="},
     {"run spin:us=10", "did you mean 'ns'?"},
 };
 
@@ -145,8 +146,8 @@ constexpr Typed kModels[] = {
     {"run resnet50:batch=1..64*2", "lists and ranges are for operations"},
     {"run resnet50:batch=1,2", "resnet50:batch=2"},
     {"run resnet50:32", "is not name=value, as batch=64"},
-    {"run trace.json", "there is no such file; check the path"},
-    {"run model.onnx:batch=8", "model.onnx: there is no such file"},
+    {"run trace.json", "this file does not exist; check the path"},
+    {"run model.onnx:batch=8", "model.onnx: this file does not exist"},
     {"run resnet18 --only conv1,fc", "for one or the other write 'conv1|fc'; layers are "},
 };
 
@@ -157,7 +158,7 @@ constexpr Typed kImpossible[] = {
     {"run add:count=1Ti --device cpu", "needs 12 TiB of memory, and cpu has"},
     {"run add:count=1Ti --device virtual:h200", "needs 12 TiB of memory, and virtual:h200 has"},
     {"run add:count=512Gi,1Ti --device cpu",
-     "none of the 2 operations can run here; the first is add:count=549755813888"},
+     "none of the 2 operations can run here; the first: add:count=549755813888"},
     {"methods add:count=1Ti --device cpu", "needs 12 TiB of memory, and cpu has"},
 };
 
@@ -184,13 +185,13 @@ constexpr Typed kFiles[] = {
 };
 
 constexpr Typed kComparisons[] = {
-    {"compare", "an example is jitterscope compare matmul:"},
+    {"compare", "for example jitterscope compare matmul:"},
     {"compare add:count=8", "two or more operations, models or records, or one with --vary NAME=VALUE,VALUE"},
     {"compare add:count=8 --vary dtype", "--vary dtype: write NAME=VALUE,VALUE"},
     {"compare add:count=8 --vary =f32,f16", "write NAME=VALUE,VALUE"},
-    {"compare add:count=8 --vary dtype=f32", "one value leaves nothing to compare"},
+    {"compare add:count=8 --vary dtype=f32", "needs two or more values"},
     {"compare add:count=8 --vary dtype=f32,,f16", "--vary dtype=f32,,f16: a value is empty"},
-    {"compare add:count=8 --vary dtype=f32,f32", "--vary dtype=f32,f32: a value stands twice"},
+    {"compare add:count=8 --vary dtype=f32,f32", "--vary dtype=f32,f32: a value is given twice"},
     {"compare add:count=8 --vary dtyp=f32,f16",
      "--vary dtyp: add: no parameter 'dtyp' (did you mean 'dtype'?)"},
     {"compare add:count=8 --vary dtype=f32,f17", "'f17' is not a known dtype (did you mean 'f16'?)"},
@@ -208,16 +209,17 @@ constexpr Typed kComparisons[] = {
     {"compare resnet18 bert-base --device virtual:h200",
      "resnet18 and bert-base have no layer of the same name"},
     {"compare add:count=8 mul:cont=8", "did you mean 'count'?"},
-    {"compare add:count=8 mul:count=8 --margin x", "--margin: 'x' is no percentage between 0 and 100, as 1%"},
-    {"compare add:count=8 mul:count=8 --margin 0", "--margin: '0' is no percentage"},
-    {"compare add:count=8 mul:count=8 --margin 100%", "--margin: '100' is no percentage"},
-    {"compare add:count=8 mul:count=8 --margin nan", "--margin: 'nan' is no percentage"},
+    {"compare add:count=8 mul:count=8 --margin x",
+     "--margin: 'x' is not a percentage between 0 and 100, as 1%"},
+    {"compare add:count=8 mul:count=8 --margin 0", "--margin: '0' is not a percentage"},
+    {"compare add:count=8 mul:count=8 --margin 100%", "--margin: '100' is not a percentage"},
+    {"compare add:count=8 mul:count=8 --margin nan", "--margin: 'nan' is not a percentage"},
     {"compare add:count=8 mul:count=8 --fail-if faster",
      "--fail-if: 'faster' is unknown; slower, or different"},
-    {"compare add:count=8 mul:count=8 --processes 0", "--processes: 1 to 1000"},
-    {"compare add:count=8 mul:count=8 --processes 1001", "--processes: 1 to 1000"},
+    {"compare add:count=8 mul:count=8 --processes 0", "--processes must be from 1 to 1000"},
+    {"compare add:count=8 mul:count=8 --processes 1001", "--processes must be from 1 to 1000"},
     {"compare add:count=8 mul:count=8 --prcesses 3", "did you mean '--processes'?"},
-    {"compare monday.json tuesday.json", "monday.json: there is no such file"},
+    {"compare monday.json tuesday.json", "monday.json: this file does not exist"},
     {"compare add:count=8 add:count=1Ti --device virtual:h200", "needs 12 TiB of memory"},
     {"run add:count=8 --processes 0", "--processes: Value 0 not in range 1 to 1000"},
     {"run resnet18 --processes 3 --in-sequence", "leave one of them out"},
@@ -252,7 +254,7 @@ TEST(Numbers, AreTakenAsPeopleTypeThem) {
     EXPECT_THAT(plan.output, HasSubstr(operation));
   }
   EXPECT_THAT(plan.output, HasSubstr("Until ±1 %"));
-  EXPECT_THAT(plan.output, HasSubstr("First loops of 1, 1000 launches"));
+  EXPECT_THAT(plan.output, HasSubstr("First come loops of 1, 1000 launches"));
   // The limits count in the time that it takes.
   const std::string run = "run add:count=1k --device cpu --dry-run --load burst ";
   EXPECT_EQ(run_tool(run + "--time-limit 500ms").output, run_tool(run + "--time-limit 0.5").output);
@@ -306,10 +308,8 @@ TEST(StandardOutput, MayBeClosedByAReaderThatHasEnough) {
 TEST(WhatCannotRun, IsSaidAndTheRestRuns) {
   const Outcome plan = run_tool("run add:count=4,1Ti --device cpu --dry-run");
   EXPECT_EQ(plan.exit_code, 0);
-  EXPECT_THAT(
-      plan.errors,
-      HasSubstr(
-          "1 of 2 operations cannot run here, and only the others are timed; the first is add:count=1099"));
+  EXPECT_THAT(plan.errors,
+              HasSubstr("1 of 2 operations cannot run here and are left out; the first is add:count=1099"));
   // The CPU's loops take types that its products do not.
   const Outcome half = run_tool("run relu:count=64,dtype=f16 --device cpu --dry-run");
   EXPECT_EQ(half.exit_code, 0) << half.errors;

@@ -30,7 +30,7 @@ TEST(MethodsCommand, PrintsATableAndASentenceForEach) {
   const Outcome outcome = run_tool("methods relu:count=4096 --device cpu --repetitions 1");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("|   1 | wall time without synchronize"));
-  EXPECT_THAT(outcome.output, HasSubstr("\n11. CUPTI kernel times: absent: CUPTI sees GPUs only"));
+  EXPECT_THAT(outcome.output, HasSubstr("\n11. CUPTI kernel times: absent: CUPTI works only on GPUs"));
 }
 
 TEST(MethodsCommand, AnInterruptionKeepsWhatThereIs) {

@@ -34,7 +34,7 @@ TEST(Only, ListsTheLayersWhoseNamesMatch) {
   }
   EXPECT_EQ(names, 4u);  // convolutions of layer1
   EXPECT_THAT(run_tool("list resnet18 --only 'layer1.*fprop$'").output,
-              HasSubstr("'layer1.*fprop$' were chosen, 4 of"));
+              HasSubstr("'layer1.*fprop$' are included, 4 of"));
 }
 
 TEST(Only, IsSearchedInOperationsToo) {
@@ -50,8 +50,7 @@ TEST(Only, TimesTheChosenLayersAndSaysSoAtTheTotal) {
   EXPECT_THAT(outcome.output, Not(HasSubstr("layer3")));
   EXPECT_THAT(outcome.output, HasSubstr("**resnet18:direction=fprop --only layer[12].0.conv**"));
   EXPECT_THAT(outcome.output, HasSubstr("all 4 calls"));
-  EXPECT_THAT(outcome.output,
-              HasSubstr("'layer[12].0.conv' were chosen, 4 of 69: totals and\nshares are of these."));
+  EXPECT_THAT(outcome.output, HasSubstr("'layer[12].0.conv' are included, 4 of 69; totals"));
 }
 
 TEST(Only, WorksOnRecordsAndOnnxFilesAndSweeps) {
@@ -80,7 +79,7 @@ TEST(Only, NothingThatMatchesNamesAFewLayers) {
     const Outcome outcome = run_tool(std::string(command) + " resnet18 --only convolution");
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_THAT(outcome.errors,
-                HasSubstr("--only: 'convolution' is in no layer's name and in no operation; layers are "
+                HasSubstr("--only: no layer's name or operation contains 'convolution'; layers are "
                           "conv1.fprop, "));
   }
 }
@@ -89,10 +88,10 @@ TEST(Only, AWrongExpressionIsExplained) {
   const Outcome outcome = run_tool("run resnet18 --only '*conv'");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.errors,
-            "jitterscope: --only: '*conv' is no regular expression: *, + or ? has nothing before it to "
+            "jitterscope: --only: '*conv' is not a regular expression: *, + or ? has nothing before it to "
             "repeat; write .* "
             "for anything\n");
-  EXPECT_THAT(run_tool("list --only conv").errors, HasSubstr("name the model"));
+  EXPECT_THAT(run_tool("list --only conv").errors, HasSubstr("needs a model"));
 }
 
 }  // namespace

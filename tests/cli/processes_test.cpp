@@ -38,7 +38,7 @@ TEST(RunInProcesses, SaysSoInTheTableAndInTheJson) {
   const Outcome table = run_tool("run add:count=1Mi --cache warm" + kBriefly);
   EXPECT_EQ(table.exit_code, 0) << table.errors;
   EXPECT_THAT(table.output, HasSubstr(", warm burst, 3 processes, "));
-  EXPECT_THAT(on_one_line(table.output), HasSubstr("Each time is the mean over 3 fresh processes"));
+  EXPECT_THAT(on_one_line(table.output), HasSubstr("Each time and its interval are over 3 fresh processes"));
   const json document = processes_json("add:count=1Mi --cache warm,cold");
   for (const json& measurement : document.at("results").at(0).at("measurements")) {
     EXPECT_EQ(measurement.at("processes").size(), 3u);
@@ -72,7 +72,7 @@ TEST(RunInProcesses, TimesAModelLayerByLayer) {
       run_tool("run resnet18:direction=fprop --only layer1 --cache warm --top all" + kBriefly);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("layer1.0.conv1"), HasSubstr("all ")));
-  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("mean over 3 fresh processes"));
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("are over 3 fresh processes"));
 }
 
 TEST(RunInProcesses, AnInterruptionOfTheFirstIsNoCrash) {
@@ -85,7 +85,8 @@ TEST(RunInProcesses, AnInterruptionOfTheFirstIsNoCrash) {
 
 TEST(RunInProcesses, OnTheCpu) {
   const Outcome outcome = run_tool(
-      "run relu:count=4Ki --device cpu --processes 2 --cache warm --load burst --time-limit 0.2 --min-rounds 6 --idle "
+      "run relu:count=4Ki --device cpu --processes 2 --cache warm --load burst --time-limit 0.2 "
+      "--min-rounds 6 --idle "
       "1,3 --no-ceilings");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr(" 2 processes, "));

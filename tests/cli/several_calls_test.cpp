@@ -113,12 +113,13 @@ TEST_F(SeveralCalls, AreComparedAsAWhole) {
   const Outcome outcome = run_tool("compare gpt2:direction=fprop --vary dtype=f32,bf16" + flags);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(on_one_line(outcome.output),
-              AllOf(HasSubstr(" All 12 calls: "), HasSubstr("Times in rows are those of one call")));
+              AllOf(HasSubstr(" All 12 calls: "), HasSubstr("Times in rows are for one call")));
 }
 
 TEST_F(SeveralCalls, AreAdvisedOnAsAWhole) {
   const Outcome outcome = run_tool(
-      "advise resnet18:batch=1,direction=fprop --only 'layer1.*conv' --allow graph --time-limit 0.1 --min-rounds 6 "
+      "advise resnet18:batch=1,direction=fprop --only 'layer1.*conv' --allow graph --time-limit 0.1 "
+      "--min-rounds 6 "
       "--processes 2 --budget 5 --device virtual:h200 --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_EQ(test::validate_json(outcome.output), 0);
@@ -130,7 +131,8 @@ TEST_F(SeveralCalls, AreAdvisedOnAsAWhole) {
 
 TEST_F(SeveralCalls, OfWhichOneIsExplainedAreCounted) {
   const Outcome outcome = run_tool(
-      "explain gpt2:direction=fprop,dtype=bf16 --only mlp.c_fc --device virtual:h200 --max-time 2 --factors cache "
+      "explain gpt2:direction=fprop,dtype=bf16 --only mlp.c_fc --device virtual:h200 --max-time 2 "
+      "--factors cache "
       "--json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_EQ(test::validate_json(outcome.output), 0);
@@ -144,8 +146,8 @@ TEST_F(SeveralCalls, OfAFileOfWhichMostIsNotTimedGiveNoLineToQuote) {
   const Outcome outcome = run_tool("run " + trace(2, 8) + kQuick);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(on_one_line(outcome.output),
-              HasSubstr("Timed are 2 of the 10 calls of the record and 20 % of its GPU "
-                        "time: there is no time of the whole."));
+              HasSubstr("Only 2 of the 10 calls of the record and 20 % of its GPU "
+                        "time are timed, so there is no time of the whole."));
   EXPECT_THAT(outcome.output, AllOf(Not(HasSubstr("for all 2 calls (")), HasSubstr("One of the 2 calls: ")));
 }
 

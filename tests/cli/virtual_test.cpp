@@ -31,7 +31,7 @@ TEST(VirtualTool, RunsAnOperationAndSaysThatItIsSimulated) {
 TEST(VirtualTool, PointsToTheSustainedLoadThatItDoesNotMeasure) {
   const Outcome hot = run_tool(std::string("run ") + kConvolution + " --device virtual:h200");
   EXPECT_THAT(hot.output, HasSubstr("**sustained_differs**: +"));
-  EXPECT_THAT(hot.output, HasSubstr(" of 700 W)"));
+  EXPECT_THAT(hot.output, HasSubstr(" of 700 W: measure"));
   EXPECT_THAT(run_tool("run copy:bytes=64Mi --device virtual:h200").output, Not(HasSubstr("sustained")));
   EXPECT_THAT(run_tool(std::string("run ") + kConvolution + " --device virtual:quiet").output,
               Not(HasSubstr("sustained")));
@@ -77,7 +77,7 @@ TEST(VirtualTool, RunsAWholeModel) {
   EXPECT_THAT(outcome.output, HasSubstr("|  65 | conv1.wgrad"));
   const Outcome page = run_tool("run resnet18 --device virtual:h200 --no-ceilings");
   EXPECT_THAT(page.output, HasSubstr("The 10 slowest of 65 operations; the other 55 take "));
-  EXPECT_LE(std::ranges::count(page.output, '\n'), 40);
+  EXPECT_LE(std::ranges::count(page.output, '\n'), 42) << page.output;
 }
 
 TEST(VirtualTool, Verifies) {

@@ -214,7 +214,7 @@ TEST(CompareRecords, LayersWithoutPartnerAreCountedAndLeaveNoVerdict) {
   EXPECT_FALSE(record.totals[0].processes_to_decide);
   EXPECT_FALSE(is_whole(record, record.totals[0]));
   ASSERT_THAT(record.notes, SizeIs(1));
-  EXPECT_EQ(record.notes[0], "5 of 9 layers of the second record have no partner in the other: pool.");
+  EXPECT_EQ(record.notes[0], "5 of 9 layers of the second record are not in the other: pool.");
   // The same layers, one of them run more often.
   second = machine_of({layer("conv1", "add:count=1", 12), layer("fc", "add:count=2", 36, 7)});
   const ComparisonRecord more = records_compared(first, second);
@@ -265,8 +265,7 @@ TEST(CompareRecords, ALayerThatOneOfSeveralLacksLeavesTheOthersWhole) {
   ASSERT_THAT(record.left_out, SizeIs(1));
   EXPECT_EQ(record.left_out[0].alternative, 0u);
   EXPECT_EQ(record.left_out[0].beside, 1u);
-  EXPECT_EQ(record.notes,
-            std::vector<std::string>{"3 of 4 layers of the first record have no partner in b: fc."});
+  EXPECT_EQ(record.notes, std::vector<std::string>{"3 of 4 layers of the first record are not in b: fc."});
   ASSERT_THAT(record.totals, SizeIs(1));
   EXPECT_EQ(record.totals[0].alternative, 2u);
   EXPECT_TRUE(is_whole(record, record.totals[0]));
@@ -281,7 +280,7 @@ TEST(CompareRecords, LayersOfTheSameNameThatDoOtherWorkAreNamed) {
   const ComparisonRecord record = records_compared(first, second);
   ASSERT_THAT(record.notes, SizeIs(1));
   EXPECT_THAT(record.notes[0],
-              AllOf(HasSubstr("1 of 4 layers are unlike work in "),
+              AllOf(HasSubstr("1 of 4 layers do different work in "),
                     HasSubstr("as conv1: 1.02 kFLOP and 2.05 kFLOP, 12 KiB and 24 KiB to move.")));
   EXPECT_THAT(difference_named(record, "operation")->of, testing::ElementsAre("conv1"));
 }

@@ -157,7 +157,7 @@ TEST(QuickStudy, HasTenVerdictsInThirtyFiveSeconds) {
         return factor.verdict == FactorVerdict::cause || factor.verdict == FactorVerdict::cleared;
       });
       all += verdicts;
-      if (seed == 1) EXPECT_GE(verdicts, 10) << more;  // the command's own seed
+      EXPECT_GE(verdicts, seed == 1 ? 10 : 9) << more << " with seed " << seed;  // 1: the command's own
       EXPECT_LE(to_seconds(found.duration), 33.0) << "what would not fit is not begun";
     }
     EXPECT_GE(all, 3 * 10) << more;

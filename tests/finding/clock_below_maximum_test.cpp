@@ -24,7 +24,7 @@ std::vector<Finding> at_clock(Hertz clock, Load load = Load::burst, bool power_r
 TEST(ClockBelowMaximum, ABurstAtEightyOnePercentIsSaid) {
   const auto findings = at_clock(megahertz(1612));
   ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0].sentence, HasSubstr(" % of the 1980 MHz"));
+  EXPECT_THAT(findings[0].sentence, HasSubstr(" % of the maximum of 1980 MHz"));
   EXPECT_THAT(findings[0].sentence, testing::EndsWith(" To compare at one clock: --reference-clock 1613."));
   EXPECT_THAT(findings[0].remedy, HasSubstr("--reference-clock"));
   EXPECT_NEAR(simulated::evidence_number(findings[0], "clock_share_ratio"), 0.814, 0.001);

@@ -32,7 +32,7 @@ TEST(Drift, GivesTheChangeWithItsSign) {
   const auto findings = drifts(drifting(-0.06, 1));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_NEAR(simulated::evidence_number(findings[0], "time_change_ratio"), -0.04, 0.005);
-  EXPECT_THAT(findings[0].sentence, HasSubstr("moved by -"));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("changed by -"));
 }
 
 TEST(Drift, SaysWhetherTheClockMovedToo) {

@@ -58,7 +58,7 @@ TEST(NoSteadyState, EachVerdictHasItsWords) {
               HasSubstr("getting faster (-"));
   const Finding never = with_verdict(Steadiness::Verdict::never_steady).at(0);
   EXPECT_THAT(never.sentence, HasSubstr("kept changing level (nine rounds in ten between 1.3"));
-  EXPECT_THAT(never.remedy, HasSubstr("quote the range"));
+  EXPECT_THAT(never.remedy, HasSubstr("Quote the range"));
 }
 
 TEST(NoSteadyState, NeverSaysThatItGetsSlowerAndByLess) {

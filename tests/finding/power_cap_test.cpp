@@ -95,8 +95,7 @@ TEST(PowerCap, ActiveInBurstsIsSaid) {
   };
   const auto findings = power_findings(simulated::result_of({simulated::measure(burst, 1)}));
   ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0].sentence,
-              HasSubstr("Even in bursts the power cap of 700 W holds the SM clock down"));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("Even in bursts the power cap of 700 W limits the SM clock"));
   EXPECT_NEAR(simulated::evidence_number(findings[0], "rounds_capped_ratio"), 0.52, 0.001);
 }
 

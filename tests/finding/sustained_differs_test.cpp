@@ -53,7 +53,7 @@ TEST(SustainedDiffers, WithoutThatCounterTheDrawDecides) {
 TEST(SustainedDiffers, AnotherTimeIsAReasonByItself) {
   const auto findings = found(probed(-0.4, Watts(200), 0.0));
   ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0].sentence, HasSubstr("Without pause it takes another time"));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("Without pause the time differs"));
   EXPECT_NEAR(findings[0].effect.value(), 0.4, 1e-9);
   EXPECT_THAT(found(probed(0.015, Watts(200), 0.0)), IsEmpty());
 }

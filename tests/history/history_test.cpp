@@ -105,7 +105,7 @@ TEST_F(HistoryFolder, WhatIsNotThereIsSaidWithWhatIs) {
 TEST_F(HistoryFolder, ANameIsAFoldersOnEverySystem) {
   EXPECT_THAT(refusal([&] { history().add("feature/x", record_of("")); }), HasSubstr("as 'feature-x'"));
   for (const char* name : {"", "..", ".hidden", "-x", "a b", "ü", "a\nb"}) {
-    EXPECT_THAT(refusal([&] { history().add(name, record_of("")); }), HasSubstr("is no name of a history"))
+    EXPECT_THAT(refusal([&] { history().add(name, record_of("")); }), HasSubstr("is not a valid name"))
         << name;
   }
   EXPECT_THAT(refusal([&] { history().add(std::string(101, 'a'), record_of("")); }), HasSubstr("up to 100"));

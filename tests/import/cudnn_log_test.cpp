@@ -148,7 +148,7 @@ TEST(CudnnLog, CallsBeforeTheGraphApi) {
                           "layout=nchw,direction=fprop"));
   EXPECT_EQ(model.layers[0].source, "cudnnConvolutionForward");
   EXPECT_EQ(model.recorded_cudnn, "8.2.4");
-  EXPECT_THAT(notes_of(model), HasSubstr("are no engines"));
+  EXPECT_THAT(notes_of(model), HasSubstr("are not engines"));
   EXPECT_THAT(usage_message([] {
                 import_cudnn(replaced(kLegacy, "beta: type=CUDNN_DATA_FLOAT; val=0",
                                       "beta: type=CUDNN_DATA_FLOAT; val=1"));

@@ -19,8 +19,7 @@ using ::testing::Not;
 using testing::usage_message;
 
 const std::string kNamed =
-    "The file ends early, in the middle of its JSON: this is what it holds before, and counts "
-    "are too small.";
+    "The file ends early, in the middle of its JSON: only the part before is used, so counts are too small.";
 const std::string kPacked = "The gzip file ends early; was it copied in full?";
 
 class EarlyEndOfFile : public testing::WrittenFile {

@@ -241,7 +241,7 @@ TEST_F(OnnxOutside, NothingOutsideOfItsFolderIsOpened) {
         << location;
   }
   std::ofstream(model, std::ios::binary) << reshape_to(".").bytes();
-  EXPECT_THAT(import_file(model, {}).notes, ElementsAre(HasSubstr("no plain file")));
+  EXPECT_THAT(import_file(model, {}).notes, ElementsAre(HasSubstr("not a plain file")));
 }
 
 }  // namespace

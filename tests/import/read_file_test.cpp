@@ -104,11 +104,11 @@ TEST(Recognise, GoesByContent) {
 }
 
 TEST(Recognise, WhatIsGivenToTheWrongCommandIsNamedWithWhatTakesIt) {
-  const auto said = [](const char* text) { return misplaced_file(text, "x", "no trace"); };
+  const auto said = [](const char* text) { return misplaced_file(text, "x", "not a trace"); };
   EXPECT_THAT(
       said(R"({"format": "jitterscope-record", "version": 2, "command": "run"})"),
       HasSubstr(
-          "x: this is a record that `jitterscope run` wrote, and no trace: `jitterscope show x` prints it"));
+          "x: this is a record that `jitterscope run` wrote, not a trace: `jitterscope show x` prints it"));
   EXPECT_THAT(
       said(R"({"format": "jitterscope-record", "version": 2, "command": "doctor"})"),
       ::testing::AllOf(HasSubstr("that `jitterscope doctor` wrote"), ::testing::Not(HasSubstr("compare"))));
@@ -117,11 +117,11 @@ TEST(Recognise, WhatIsGivenToTheWrongCommandIsNamedWithWhatTakesIt) {
   EXPECT_THAT(said(R"({"format": "jitterscope-journal"})"),
               HasSubstr("`jitterscope run TARGETS --continue x`"));
   EXPECT_THAT(said(R"({"format": "jitterscope-list"})"),
-              HasSubstr("for programs (format list), and no trace"));
+              HasSubstr("an internal file of jitterscope (format list), not a trace"));
   EXPECT_EQ(said(R"({"format": "jitterscope-record", "command": "\u001b[31m"})"),
-            "x: this is a damaged record, and no trace");
+            "x: this is a damaged record, not a trace");
   EXPECT_THAT(said(R"({"format": "jitterscope-model"})"),
-              HasSubstr("x: this is a model, and no trace: `jitterscope run x`"));
+              HasSubstr("x: this is a model, not a trace: `jitterscope run x`"));
   EXPECT_THAT(said("<!DOCTYPE html>"), HasSubstr("x: this is a page for a browser"));
   EXPECT_EQ(said("hello"), "");
 }

@@ -195,7 +195,7 @@ TEST(EngineChoice, ADeviceWithoutEnginesSaysSo) {
     rank_engines(laboratory.session, Operation::parse(kConvolution), {}, 0, {});
     FAIL() << "no error";
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("has no engines to choose from"));
+    EXPECT_THAT(error.what(), HasSubstr("has no choice of engines"));
   }
 }
 

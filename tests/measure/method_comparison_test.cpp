@@ -74,15 +74,15 @@ TEST(Methods, SentencesStateTheNumbers) {
   const auto readings = by_id(compare_methods(laboratory.session, some_operation(), traced_request()));
   const auto sentence = [&](const char* id) { return readings.at(id).sentence; };
   EXPECT_EQ(sentence("wall_without_wait"), "reads the host's launch cost, not the kernel: 3 µs each");
-  EXPECT_EQ(sentence("wall_with_wait"), "adds 8 µs of launching and waiting: +8.0 % of this operation");
+  EXPECT_EQ(sentence("wall_with_wait"), "adds 8 µs of launching and waiting (+8.0 % of this operation)");
   EXPECT_THAT(sentence("events_empty_queue"), StartsWith("adds 3 µs of event overhead and waiting"));
   EXPECT_THAT(sentence("events_without_warm_up"), StartsWith("adds 37 µs of what the first launches"));
   EXPECT_THAT(sentence("events_without_warm_up"), HasSubstr("the first call of this process took 455 µs"));
-  EXPECT_EQ(sentence("events_behind_gate"), "adds 2 µs of event overhead: +2.0 % of this operation");
+  EXPECT_EQ(sentence("events_behind_gate"), "adds 2 µs of event overhead (+2.0 % of this operation)");
   EXPECT_THAT(sentence("events_less_constant"), StartsWith("right within 1 ns"));
-  EXPECT_THAT(sentence("cold"), HasSubstr("; +50.0 % of the warm time"));
-  EXPECT_THAT(sentence("dirty"), HasSubstr("; +20.0 % of the cold time"));
-  EXPECT_THAT(sentence("graph_total"), HasSubstr("long enough that it hardly matters: +0.05 %"));
+  EXPECT_THAT(sentence("cold"), HasSubstr("; against the warm time: +50.0 %"));
+  EXPECT_THAT(sentence("dirty"), HasSubstr("; against the cold time: +20.0 %"));
+  EXPECT_THAT(sentence("graph_total"), HasSubstr("hardly matters for an operation this long: +0.05 %"));
   EXPECT_THAT(sentence("graph_slope"), StartsWith("right within 1 ns"));
   EXPECT_THAT(sentence("cupti"), StartsWith("the reference: "));
 }
@@ -95,7 +95,7 @@ TEST(Methods, WithoutATracerTheSlopeIsTheReference) {
   EXPECT_EQ(comparison.reference, "graph_slope");
   EXPECT_EQ(by_id(comparison).at("cupti").absent, "no CUPTI here");
   EXPECT_EQ(by_id(comparison).at("graph_slope").sentence,
-            "the reference here: the others are compared with it");
+            "the reference here; the others are compared with it");
 }
 
 TEST(Methods, OnlyTheSameCacheStateIsCompared) {

@@ -28,7 +28,7 @@ MethodComparison short_kernel() { return comparison_with({reading("cupti", {3.31
 
 TEST(MethodSentences, OverheadInNumbers) {
   EXPECT_EQ(method_sentences::events_behind_gate(short_kernel(), reading("x", {6.22, 6.24, 6.25})),
-            "adds 2.9 µs of event overhead: +88.0 % of this operation");
+            "adds 2.9 µs of event overhead (+88.0 % of this operation)");
 }
 
 TEST(MethodSentences, ALaunchCostNearTheKernelIsChance) {
@@ -45,13 +45,12 @@ TEST(MethodSentences, ACpuLaunchWaitsByItself) {
   comparison.launches_return_early = false;
   EXPECT_THAT(
       method_sentences::wall_without_wait(comparison, reading("x", {50.2, 50.3, 50.4})),
-      HasSubstr(
-          "which waits here by itself), but this operation is long enough that it hardly matters: +0.40 %"));
+      HasSubstr("which waits here by itself), which hardly matters for an operation this long: +0.40 %"));
 }
 
 TEST(MethodSentences, TooLittleOverheadIsNotBlamed) {
   EXPECT_THAT(method_sentences::events_behind_gate(short_kernel(), reading("x", {3.2, 3.4, 3.9})),
-              HasSubstr("lost in the noise here (+2.4 %)"));
+              HasSubstr("which the noise hides here (+2.4 %)"));
 }
 
 TEST(MethodSentences, OneInterruptedRepetitionDoesNotHideADifference) {
@@ -81,7 +80,7 @@ TEST(MethodSentences, CachesThatMakeNoDifferenceAreSaidToMakeNone) {
   EXPECT_THAT(method_sentences::cold(comparison, comparison.readings[1]),
               HasSubstr("no different from the warm time here (+0.50 %)"));
   EXPECT_THAT(method_sentences::dirty(comparison, reading("dirty", {12.06, 12.06, 12.06}, CacheState::dirty)),
-              HasSubstr("+20.0 % of the cold time"));
+              HasSubstr("against the cold time: +20.0 %"));
 }
 
 TEST(MethodSentences, WithoutAReferenceNoDistanceIsClaimed) {

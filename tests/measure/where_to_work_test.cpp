@@ -118,17 +118,6 @@ TEST(WhereToWork, WithoutCeilingsNothingIsNamed) {
   record.ceilings = {};
   const WhereToWork where = where_to_work(record).value();
   EXPECT_EQ(advice_of(where), "Work on: not known, as no layer has a ceiling that was measured");
-  EXPECT_EQ(
-      unknown_ceilings(where),
-      "For 30 % of the time no ceiling is known: 10 % was faster than what was measured as its ceiling, as "
-      "operands in a cache are than a copy through memory, and 20 % has nothing measured to compare with.");
-}
-
-TEST(WhereToWork, WithoutCeilingsNothingIsNamed) {
-  RunRecord record = network();
-  record.ceilings = {};
-  const WhereToWork where = where_to_work(record).value();
-  EXPECT_EQ(advice_of(where), "Work on: not known, as no layer has a ceiling that was measured");
   EXPECT_EQ(unknown_ceilings(where),
             "For 100 % of the time no ceiling is known: it has nothing measured to compare with.");
   EXPECT_EQ(names_of(where.parts).front(), "convolutions 1x1 of layer2") << "the longest first";

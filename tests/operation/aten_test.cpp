@@ -173,9 +173,9 @@ TEST(AtenText, WhatCannotBeReadIsShownWithItsPlace) {
 }
 
 TEST(AtenText, WhatCannotExistIsRefused) {
-  EXPECT_THAT(problem("aten::(1)"), HasSubstr("no operator's name"));
-  EXPECT_THAT(problem("aten::relu.(1)"), HasSubstr("no operator's name"));
-  EXPECT_THAT(problem("aten::relu.a.b(1)"), HasSubstr("no operator's name"));
+  EXPECT_THAT(problem("aten::(1)"), HasSubstr("not an operator's name"));
+  EXPECT_THAT(problem("aten::relu.(1)"), HasSubstr("not an operator's name"));
+  EXPECT_THAT(problem("aten::relu.a.b(1)"), HasSubstr("not an operator's name"));
   EXPECT_THAT(problem("aten::f(f32[-1])"), AllOf(HasSubstr("'f32[-1]'"), HasSubstr("negative")));
   EXPECT_THAT(problem("aten::f(f32[2]{-1})"), HasSubstr("negative"));
   EXPECT_THAT(problem("aten::f(f32[2]{1,2})"), HasSubstr("strides"));
@@ -187,7 +187,7 @@ TEST(AtenText, WhatCannotExistIsRefused) {
   EXPECT_THAT(usage_message([] {
                 Operation(Aten{"aten::f", {{}}, {"a b"}});
               }),
-              HasSubstr("no argument's name"));
+              HasSubstr("not an argument's name"));
   EXPECT_THAT(usage_message([] { Operation(Aten{"aten::f", {{}, {}}, {"a"}}); }), HasSubstr("as many names"));
 }
 

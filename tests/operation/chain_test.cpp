@@ -63,9 +63,9 @@ TEST(Chain, ASweepVariesWhatIsSaidOfAllSteps) {
 
 TEST(Chain, WhatCannotBeIsSaid) {
   EXPECT_THAT(chain_problem("chain"), HasSubstr("each in brackets"));
-  EXPECT_THAT(chain_problem("chain:lanes=2"), HasSubstr("is no step"));
-  EXPECT_THAT(chain_problem("chain:[relu:count=8"), HasSubstr("is no step"));
-  EXPECT_THAT(chain_problem("chain:[relu:count=8]x"), HasSubstr("'x' is no step"));
+  EXPECT_THAT(chain_problem("chain:lanes=2"), HasSubstr("is not a step"));
+  EXPECT_THAT(chain_problem("chain:[relu:count=8"), HasSubstr("is not a step"));
+  EXPECT_THAT(chain_problem("chain:[relu:count=8]x"), HasSubstr("'x' is not a step"));
   EXPECT_THAT(chain_problem("chain:[relu:count=8]*0"),
               HasSubstr("1 to 64 steps, and more launches by lanes="));
   EXPECT_THAT(chain_problem("chain:[chain:[relu:count=8]]"), HasSubstr("is a chain itself"));

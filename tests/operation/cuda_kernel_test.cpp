@@ -134,12 +134,12 @@ TEST(CudaKernelText, SizesFollowFromIntegerArgumentsRoundedUp) {
   EXPECT_THAT(later.grid, ElementsAre(8, 1, 1));
   EXPECT_EQ(later.arguments[0].count, 64000);
   EXPECT_EQ(later.arguments[3].count, 8);
-  EXPECT_THAT(refusal_with("x=f32[m]"), AllOf(HasSubstr("x: 'm' is no size"), HasSubstr("n/block")));
-  EXPECT_THAT(refusal_with("m=2.5,x=f32[4*m]"), AllOf(HasSubstr("is no size"), HasSubstr("; m is 2.5")));
+  EXPECT_THAT(refusal_with("x=f32[m]"), AllOf(HasSubstr("x: 'm' is not a size"), HasSubstr("n/block")));
+  EXPECT_THAT(refusal_with("m=2.5,x=f32[4*m]"), AllOf(HasSubstr("is not a size"), HasSubstr("; m is 2.5")));
   EXPECT_THAT(refusal_with("m=-3,x=f32[m]"), HasSubstr("; m is -3"));
   EXPECT_THAT(refusal_with("m=f32[4],x=f32[m]"), HasSubstr("; m is a buffer"));
-  EXPECT_THAT(refusal_with("m=0,x=f32[1/m]"), HasSubstr("is no size"));
-  EXPECT_THAT(refusal_with("x=f32[1Ti*1Ti*1Ti]"), HasSubstr("is no size"));
+  EXPECT_THAT(refusal_with("m=0,x=f32[1/m]"), HasSubstr("is not a size"));
+  EXPECT_THAT(refusal_with("x=f32[1Ti*1Ti*1Ti]"), HasSubstr("is not a size"));
 }
 
 TEST(CudaKernelText, BracketsHoldCommas) {
@@ -220,14 +220,14 @@ TEST(CudaKernelText, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,registers=64,min_blocks=2"),
               AllOf(HasSubstr("registers and min_blocks"), HasSubstr("leave one out")));
   EXPECT_THAT(refusal_with("x=f33[4]"),
-              AllOf(HasSubstr("x: 'f33[4]' is no buffer"), HasSubstr("inout:f32[COUNT]")));
-  EXPECT_THAT(refusal_with("x=tf32[4]"), HasSubstr("is no buffer"));
-  EXPECT_THAT(refusal_with("x=f32[4"), HasSubstr("is no buffer"));
+              AllOf(HasSubstr("x: 'f33[4]' is not a buffer"), HasSubstr("inout:f32[COUNT]")));
+  EXPECT_THAT(refusal_with("x=tf32[4]"), HasSubstr("is not a buffer"));
+  EXPECT_THAT(refusal_with("x=f32[4"), HasSubstr("is not a buffer"));
   EXPECT_THAT(refusal_with("x=f32[0]"), HasSubstr("x=0 is impossible"));
-  EXPECT_THAT(refusal_with("x=in:f32[4]"), HasSubstr("is no buffer"));
-  EXPECT_THAT(refusal_with("n=many"), AllOf(HasSubstr("n: 'many' is no argument"), HasSubstr("i64:5")));
-  EXPECT_THAT(refusal_with("n=i32:2.5"), HasSubstr("is no argument"));
-  EXPECT_THAT(refusal_with("n=inf"), HasSubstr("is no argument"));
+  EXPECT_THAT(refusal_with("x=in:f32[4]"), HasSubstr("is not a buffer"));
+  EXPECT_THAT(refusal_with("n=many"), AllOf(HasSubstr("n: 'many' is not an argument"), HasSubstr("i64:5")));
+  EXPECT_THAT(refusal_with("n=i32:2.5"), HasSubstr("is not an argument"));
+  EXPECT_THAT(refusal_with("n=inf"), HasSubstr("is not an argument"));
   EXPECT_THAT(refusal_with("n=5Gi"), AllOf(HasSubstr("does not fit into an int"), HasSubstr("i64:5Gi")));
   EXPECT_THAT(refusal_with("n=u32:-1"),
               HasSubstr("n: -1 does not fit into u32, which holds 0 to 4294967295 here; write n=i64:"));
@@ -238,7 +238,7 @@ TEST(CudaKernelText, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(refusal_with("n=f16:70000"), AllOf(HasSubstr("does not fit"), HasSubstr("n=f64:")));
   EXPECT_THAT(refusal_with("n="), HasSubstr("n has no value"));
   EXPECT_THAT(refusal_with("n=1,n=2"), HasSubstr("n is given twice"));
-  EXPECT_THAT(refusal_with("2n=1"), HasSubstr("'2n' is no argument's name"));
+  EXPECT_THAT(refusal_with("2n=1"), HasSubstr("'2n' is not an argument's name"));
   EXPECT_THAT(refusal_with(
                   "x=f64[1Ti],y=f64[1Ti],z=f64[1Ti],u=f64[1Ti],v=f64[1Ti],w=f64[1Ti],q=f64[1Ti],r=f64[1Ti],s="
                   "f64[1Ti]"),
@@ -268,7 +268,7 @@ TEST(CudaKernelText, NamesThatWouldNotReadBackAreRefused) {
   kernel = kernel_of(kSaxpy);
   for (const char* name : {"", "f,g", "f<", "f>", "f<a)>", "f g", "2f", "f(1)", "f\n"}) {
     kernel.kernel = name;
-    EXPECT_THAT(usage_message([&] { Operation{kernel}; }), HasSubstr("no kernel's name")) << name;
+    EXPECT_THAT(usage_message([&] { Operation{kernel}; }), HasSubstr("not a kernel's name")) << name;
   }
   kernel = kernel_of(kSaxpy);
   kernel.arguments[0].name = "grid";

@@ -42,7 +42,7 @@ TEST(LayerPattern, OfEqualLayersThoseStayWhoseNamesMatch) {
   ASSERT_EQ(model.layers.size(), 1u);
   EXPECT_THAT(model.layers.front().names, ElementsAre("conv2"));
   EXPECT_EQ(model.layers.front().count(), 1);
-  EXPECT_THAT(model.notes.back(), HasSubstr("'^conv2$' were chosen, 1 of 4"));
+  EXPECT_THAT(model.notes.back(), HasSubstr("'^conv2$' are included, 1 of 4"));
 }
 
 TEST(LayerPattern, CallsKeepTheirOrderAndWhatTheyRead) {

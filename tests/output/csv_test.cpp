@@ -75,13 +75,15 @@ TEST(Csv, AComparisonHasARowForEachRatio) {
   failed.failure = "out of memory";
   record.comparisons = {comparison, failed};
   record.totals = {{.first = time(20), .second = time(30), .time = {1.5, 1.25, 1.75}}};
-  EXPECT_EQ(
-      summary_csv(record),
-      "operation,layer,calls,cache,load,first,alternative,first_seconds,seconds,ratio,ratio_low,ratio_high,"
-      "verdict,processes,failure\r\n"
-      "all,,,warm,burst,a.json,\"b,c.json\",0.00002,0.00003,1.5,1.25,1.75,undecided,0,\r\n"
-      "add:count=8,conv1;conv2,2,warm,burst,a.json,\"b,c.json\",0.00001,0.000015,1.5,1.25,1.75,slower,0,\r\n"
-      "add:count=8,conv1;conv2,2,,,a.json,\"b,c.json\",,,,,,,,out of memory\r\n");
+  const std::string kKeys =
+      "operation,layer,calls,cache,load,first,alternative,failure,first_seconds,seconds,ratio,ratio_low,"
+      "ratio_high,verdict,processes\r\n";
+  EXPECT_EQ(summary_csv(record),
+            kKeys +
+                "all,,,warm,burst,a.json,\"b,c.json\",,2e-05,3e-05,1.5,1.25,1.75,undecided,0\r\n"
+                "\"add:count=8,dtype=f32\",conv1;conv2,2,warm,burst,a.json,\"b,c.json\",,1e-05,1.5e-05,"
+                "1.5,1.25,1.75,slower,0\r\n"
+                "\"add:count=8,dtype=f32\",conv1;conv2,2,,,a.json,\"b,c.json\",out of memory,,,,,,,\r\n");
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace jitterscope {
 namespace {
@@ -37,22 +40,35 @@ TEST(DisplayText, CutKeepsWholeCharacters) {
   EXPECT_EQ(cut_to_width("abc", 0), "");
 }
 
-TEST(DisplayText, ANameIsShortenedWhereItSaysLeast) {
-  EXPECT_EQ(shortened("conv2d n=32,c=64", 16), "conv2d n=32,c=64");
-  EXPECT_EQ(shortened("conv2d n=32,c=64,hw=56", 21), "conv2d n=32,c=64,…");
-  EXPECT_EQ(shortened("conv2d n=32,c=64,hw=56", 15), "conv2d n=32,…");
-  EXPECT_EQ(shortened("events in a held queue, less the constant", 30), "events in a hel…s the constant");
-  // Of a path both ends tell it from others.
-  EXPECT_EQ(shortened("layer2.0.downsample.0.dgrad", 20), "layer2.0.d…e.0.dgrad");
-  for (std::size_t width = 1; width < 27; ++width) {
-    EXPECT_LE(display_width(shortened("layer2.0.downsample.0.dgrad", width)), width);
-    EXPECT_LE(display_width(shortened("日本語日本語日本語", width)), width);
-  }
+std::string without_spaces(std::string_view text) {
+  std::string rest(text);
+  std::erase(rest, ' ');
+  return rest;
 }
 
-TEST(DisplayText, NoNumberIsCutInTwo) {
-  EXPECT_EQ(shortened("relu count=12345678,dtype=f32", 15), "relu count=…");
-  EXPECT_EQ(shortened("block1234567890end", 12), "block…end");
+TEST(DisplayText, ANameContinuesBehindASeparator) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines_of_name("conv2d n=32,c=64", 16), (Lines{"conv2d n=32,c=64"}));
+  EXPECT_EQ(lines_of_name("conv2d n=32,c=64,hw=56", 18), (Lines{"conv2d n=32,c=64,", "  hw=56"}));
+  EXPECT_EQ(lines_of_name("events in a held queue, minus constant", 30),
+            (Lines{"events in a held queue, minus", "  constant"}));
+  EXPECT_EQ(lines_of_name("layer2.0.downsample.0.dgrad", 20), (Lines{"layer2.0.downsample.", "  0.dgrad"}));
+  EXPECT_EQ(lines_of_name("relu of 0.25 and 1.5", 15), (Lines{"relu of 0.25", "  and 1.5"}));
+  EXPECT_EQ(lines_of_name("", 10), (Lines{""}));
+}
+
+TEST(DisplayText, NothingOfANameIsLostAtAnyWidth) {
+  for (const std::string_view name :
+       {"layer2.0.downsample.0.dgrad", "日本語日本語日本語", "averylongwordwithoutanyseparator"}) {
+    for (std::size_t width = 4; width < 40; ++width) {
+      std::string whole;
+      for (const std::string& line : lines_of_name(name, width)) {
+        EXPECT_LE(display_width(line), width) << line;
+        whole += line;
+      }
+      EXPECT_EQ(without_spaces(whole), name) << width;
+    }
+  }
 }
 
 TEST(DisplayText, WrappedLinesFitAndLoseNoWord) {

@@ -75,7 +75,7 @@ Host
   ok       cpu quota: no control group limits the CPU time
 
 5 ok; 1 line limits what can be measured here; 2 missing.
-Believe the tool here? jitterscope selftest --device cuda:0
+To check the tool's numbers here: jitterscope selftest --device cuda:0
 )");
 }
 
@@ -83,7 +83,7 @@ TEST(DoctorText, PointsToTheSelftestOfADeviceThatIsThere) {
   DoctorReport report = sample_report();
   report.device.id = "cpu";
   EXPECT_THAT(doctor_text(with_sections(report), 120),
-              HasSubstr("\nBelieve the tool here? jitterscope selftest --device cpu\n"));
+              HasSubstr("\nTo check the tool's numbers here: jitterscope selftest --device cpu\n"));
   report.device.id.clear();
   EXPECT_THAT(doctor_text(with_sections(report), 120), testing::Not(HasSubstr("selftest")));
 }
@@ -93,9 +93,9 @@ TEST(DoctorText, NoiseFloor) {
   report.noise_floor = sample_floor();
   const std::string text = doctor_text(with_sections(report), 120);
   EXPECT_THAT(text, HasSubstr(R"(Noise floor of cuda:0, measured in 4.7 s
-  ok       events: a pair of marks adds 2.91 ± 0.03 µs, which is taken off; from 6.0 µs on a time is known to ±0.5 %;
+  ok       events: a pair of marks adds 2.91 ± 0.03 µs, which is subtracted; times from 6.0 µs on are known to ±0.5 %;
            the timer steps by 32 ns
-  ok       graph: the slope between two recordings adds 100 ± 20 ns, which is taken off
+  ok       graph: the slope between two recordings adds 100 ± 20 ns, which is subtracted
   ok       launch cost: a launch costs the host 3.10 µs: operations shorter than that wait for it, unless they are
            queued ahead or recorded as a graph
 )"));

@@ -49,10 +49,10 @@ TEST(EnginesTable, AShareOfImitationsHasItsInterval) {
 
 TEST(EnginesTable, ALossIsSaidWithWhetherItCanBeToldFromNone) {
   EXPECT_THAT(table_of("fast"), HasSubstr("PyTorch takes fast, the fastest."));
-  EXPECT_THAT(table_of("near"), HasSubstr("1 % slower than the fastest (not distinguishable from none"));
+  EXPECT_THAT(table_of("near"), HasSubstr("slower than the fastest: +1.0 % (may be no loss"));
   EXPECT_THAT(table_of("slow"),
-              HasSubstr("10 % slower than the fastest (more than none, 95 %: +7.9 % to +12.1 %)"));
-  EXPECT_THAT(table_of("slow"), HasSubstr("The fastest is the least of 3 medians"));
+              HasSubstr("slower than the fastest: +10.0 % (a real loss, 95 %: +7.9 % to +12.1 %)"));
+  EXPECT_THAT(table_of("slow"), HasSubstr("The fastest is the smallest of 3 medians"));
 }
 
 TEST(EnginesJson, HoldsTheIntervalsAndFitsItsSchema) {

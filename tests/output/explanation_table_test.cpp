@@ -61,12 +61,21 @@ TEST(ExplanationTable, WhatIsPaidOnceStandsPartByPart) {
   work = {.preparation = milliseconds(190), .launch = milliseconds(21), .later_launch = milliseconds(1)};
   EXPECT_THAT(table(record),
               HasSubstr("Paid once, by the host: libraries, a plan, memory and its contents 190 ms, "
-                        "the first launch beyond a\nlater one 20 ms.\n"));
+                        "the first launch 20 ms\nmore than a later one.\n"));
   work.preparation_again = milliseconds(12);
   work.allocation = milliseconds(2);
   work.launch_in_processes = {milliseconds(25), milliseconds(19)};
   EXPECT_THAT(table(record), AllOf(HasSubstr("libraries and handles 178 ms"), HasSubstr("contents 10 ms"),
                                    HasSubstr("memory 2 ms"), HasSubstr("In 2 fresh processes")));
+}
+
+TEST(ExplanationTable, WithoutAScreeningThereIsNoColumnForIt) {
+  ExplainRecord record = sample();
+  EXPECT_THAT(table(record), HasSubstr("| among all others |"));
+  EXPECT_THAT(table(record, true), HasSubstr("among all others: strongest dose"));
+  record.study->screening_rounds = 0;
+  record.study->factors.front().screened.reset();
+  EXPECT_THAT(table(record, true), Not(HasSubstr("among all others")));
 }
 
 TEST(ExplanationTable, BeginsWithWhatFollows) {

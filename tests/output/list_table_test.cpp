@@ -18,15 +18,17 @@ Model sample_model() {
 
 TEST(ListText, LayersOfAModel) {
   EXPECT_EQ(model_text(sample_model(), 100), R"(**tiny**: two products and a copy.
-4 layers, 2 different operations; together 6 GFLOP and at least 38.1 MB moved. GFLOP and MB are of
-one launch.
+4 layers, 2 different operations; together 6 GFLOP and at least 38.1 MB moved. The columns GFLOP and
+MB are for one launch.
 
 |   # | count | operation                             | GFLOP |  MB | layers       |
 | --: | ----: | ------------------------------------- | ----: | --: | ------------ |
 |   1 |     3 | matmul:m=1000,n=1000,k=1000,dtype=f32 |     2 |  12 | a and 2 more |
 |   2 |     1 | copy:bytes=1048576,kind=d2d           |     0 | 2.1 | d            |
 )");
-  EXPECT_THAT(model_text(sample_model(), 60), HasSubstr("| matmul:m=1000,n=1000,…      |"));
+  EXPECT_THAT(model_text(sample_model(), 60),
+              testing::AllOf(HasSubstr("| matmul:m=1000,n=1000,k=1000,dtype=f32 |\n"),
+                             HasSubstr("\nLeft out at 60 columns: GFLOP, MB, layers (COLUMNS=")));
 }
 
 TEST(ListText, OneLayerIsNotCalledLayers) {

@@ -61,15 +61,15 @@ int validate_methods(const std::string& text) {
 TEST(MethodsTable, RowsAndSentences) {
   EXPECT_EQ(methods_table(sample_methods(), 120), R"(**matmul:m=512,n=512,k=512,dtype=bf16** by every method on NVIDIA H200 (cuda:0), cublaslt, clock 1716 MHz.
 Conditions: 3 repetitions, methods in random order, a random idle of 20–80 ms before each; n = 20 launches; data normal;
-caches warm but where a row says otherwise.
+caches warm unless a row says otherwise.
 Constants: events 2.91 ± 0.05 µs, slope 100 ± 20 ns (against CUPTI). One launch costs the host 3.10 µs.
 
-|   # | method              |     time | from the reference | spread |
-| --: | ------------------- | -------: | -----------------: | -----: |
-|   1 | wall time           |  8.30 µs | +5.0 µs (+151.5 %) |    2 % |
-|   2 | cache flushed clean | 4.200 µs |               cold |    2 % |
-|   3 | slope               | 3.300 µs |          reference |    2 % |
-|   4 | CUPTI kernel times  |        – |                  – |      – |
+|   # | method              |     time |   against reference | spread |
+| --: | ------------------- | -------: | ------------------: | -----: |
+|   1 | wall time           |  8.30 µs | +5.0 µs, 2.52 times |    2 % |
+|   2 | cache flushed clean | 4.200 µs |                cold |    2 % |
+|   3 | slope               | 3.300 µs |           reference |    2 % |
+|   4 | CUPTI kernel times  |        – |                   – |      – |
 
 time: median over the repetitions; spread: largest less smallest, over the median.
 

@@ -41,7 +41,7 @@ TEST(ModelTotal, HoldsTheErrorOfTheConstantForEachLaunch) {
   // 392 launches of 2 µs, each ± 0.1 µs in the same direction.
   EXPECT_THAT(run_table(record), HasSubstr("784 µs ± 5 %"));
   EXPECT_THAT(run_table(record, {.width = 200, .details = true}),
-              HasSubstr("for each launch what is not known"));
+              HasSubstr("the instrument's uncertainty for each launch"));
   // Of ten launches between two marks it was taken off once.
   for (Result& result : results_of(record)) result.measurements[0].rounds[0].launches_per_value = 10;
   EXPECT_THAT(run_table(record), HasSubstr("784 µs ± 0.5 %"));
@@ -98,7 +98,7 @@ TEST(ModelTotal, OfOneOperationIsWhatIsQuoted) {
   EXPECT_THAT(table, HasSubstr("| conditions |   all 12 calls |         one call |"));
   EXPECT_THAT(table, HasSubstr("\nWork of one call: run by cudnn"));
   EXPECT_THAT(run_table(called_twelve_times(), {.details = true}),
-              HasSubstr("The time of all calls adds theirs"));
+              HasSubstr("The time of all calls is the sum of theirs"));
   RunRecord three_rounds = called_twelve_times();
   three_rounds.entries[0].result.measurements[0].time.rounds = 3;
   EXPECT_THAT(run_table(three_rounds), HasSubstr("\n360 µs, no interval for all 12 calls, warm burst"));
@@ -121,8 +121,8 @@ TEST(WhereToWorkSection, BeginsWithWhatToWorkOn) {
   record.entries.resize(2);
   const std::string table = run_table(record);
   // 30 of 70 us; 1e10 / 30 us is 333 TFLOP/s, 41.9 % of the ceiling: 0.4286 * 0.5807 is 25 %.
-  EXPECT_THAT(table, HasSubstr("**Work on: convolutions 1x1 of layer2 (43 % of the time, at 42 % of their "
-                               "ceiling:\nat most 25 % to gain)**\n"));
+  EXPECT_THAT(table, HasSubstr("**Work on: convolutions 1x1 of layer2 (43 % of the time, at 42 % of their\n"
+                               "ceiling: at most 25 % to gain)**\n"));
   // 1e10 / 20 us is 500 TFLOP/s, 62.9 %: 0.5714 * 0.3711 is 21 %.
   EXPECT_THAT(table, HasSubstr("| convolutions 3x3 of layer1 |     2 |  57 % |       63 % |       21 % |\n"));
   for (Result& result : results_of(record)) result.flops *= 1.55;
@@ -160,8 +160,8 @@ TEST(ModelTotal, NothingIsQuotedOfAFileOfWhichMostIsNotTimed) {
   std::string table = run_table(record);
   EXPECT_THAT(table,
               testing::StartsWith(
-                  "**tiny**\nTimed are 12 of the 30 calls of the record and 10 % of its GPU time: there is "
-                  "no\ntime of the whole.\n\nOne of the 12 calls: 30.00 µs"));
+                  "**tiny**\nOnly 12 of the 30 calls of the record and 10 % of its GPU time are timed, so\n"
+                  "there is no time of the whole.\n\nOne of the 12 calls: 30.00 µs"));
   EXPECT_THAT(table, testing::Not(HasSubstr("for all 12 calls (")));
   record.entries[0].count = 1;
   EXPECT_THAT(run_table(record), testing::Not(HasSubstr("(95 % interval")));
@@ -172,7 +172,8 @@ TEST(ModelTotal, NothingIsQuotedOfAFileOfWhichMostIsNotTimed) {
   EXPECT_THAT(run_table(record), HasSubstr("for all 12 calls (95 % interval"));
   // Where no time was recorded, calls are counted.
   record.recorded_gpu_time.reset();
-  EXPECT_THAT(run_table(record), HasSubstr("Timed are 12 of the 30 calls of the record: there is no time"));
+  EXPECT_THAT(run_table(record),
+              HasSubstr("Only 12 of the 30 calls of the record are timed, so there is no time"));
 }
 
 TEST(ModelTotal, OfAFileOfWhichMostIsNotTimedSaysOfHowManyCallsItIs) {
@@ -180,7 +181,8 @@ TEST(ModelTotal, OfAFileOfWhichMostIsNotTimedSaysOfHowManyCallsItIs) {
   record.entries.resize(2);
   record.untimed = {{"aten::cumsum", 7, "only PyTorch has it"}};
   const std::string table = run_table(record);
-  EXPECT_THAT(table, HasSubstr("Timed are 3 of the 10 calls of the record: there is no time of the whole."));
+  EXPECT_THAT(
+      table, HasSubstr("Only 3 of the 10 calls of the record are timed, so there is no time of the\nwhole."));
   EXPECT_THAT(table, HasSubstr("| 3 of 10 calls "));
   EXPECT_THAT(table, testing::Not(HasSubstr("all 3 calls")));
 }

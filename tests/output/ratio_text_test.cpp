@@ -10,23 +10,32 @@ TEST(RatioText, IsAChangeInPercent) {
   EXPECT_EQ(change_with_interval({0.9779, 0.9763, 0.9795}), "-2.21 % (-2.37 to -2.05 %)");
 }
 
-TEST(RatioText, IsAFactorFarFromOne) {
-  EXPECT_EQ(change_of({12.3, 12.1, 12.5}), "12.3 ± 0.2 times");
-  EXPECT_EQ(change_with_interval({12.3, 12.1, 12.5}), "12.3 times (12.1 to 12.5)");
+TEST(RatioText, IsAFactorFromTwoOnInBothDirectionsAlike) {
+  EXPECT_EQ(change_of({12.3, 12.1, 12.5}), "12.3 times ± 1.6 %");
+  EXPECT_EQ(change_of({1 / 12.3, 1 / 12.5, 1 / 12.1}), "1/12.3 ± 1.6 %");
+  EXPECT_EQ(change_with_interval({12.3, 12.1, 12.5}), "12.3 times as long (12.1 to 12.5)");
+  EXPECT_EQ(change_with_interval({1 / 12.3, 1 / 12.5, 1 / 12.1}), "1/12.3 of the time (1/12.5 to 1/12.1)");
+  EXPECT_EQ(change_of({1.99, 1.98, 2.0}), "+99.00 ± 1.00 %");
+  EXPECT_EQ(change_of({0.51, 0.50, 0.52}), "-49.00 ± 1.00 %");
 }
 
 TEST(RatioText, AFactorIsKnownToMoreThanNothing) {
-  EXPECT_EQ(change_of({3.733, 3.730, 3.736}), "3.733 ± 0.003 times");
+  EXPECT_EQ(change_of({3.733, 3.730, 3.736}), "3.733 times ± 0.08 %");
 }
 
 // -22 ± 20 % would exclude that nothing changes, which this interval does not.
 TEST(RatioText, AWideIntervalIsNotSymmetric) {
   EXPECT_EQ(change_of({0.778, 0.601, 1.008}), "-39.9 to +0.8 %");
   EXPECT_EQ(change_of({0.778, 0.75, 0.807}), "-22.2 ± 2.9 %");
+  EXPECT_EQ(change_of({3.0, 2.1, 4.3}), "2.1 to 4.3 times");
+  EXPECT_EQ(change_of({0.25, 0.2, 0.31}), "1/5.0 to 1/3.2");
 }
 
 // Two records of two processes each: Welch's interval is wider than all that it could be about.
-TEST(RatioText, WhatIsNotKnownIsARange) { EXPECT_EQ(change_of({0.4, -10.3, 11.1}), "0.0 to 11.1 times"); }
+TEST(RatioText, WhatIsNotKnownIsARange) {
+  EXPECT_EQ(change_of({0.4, -10.3, 11.1}), "0.0 to 11.1 times");
+  EXPECT_EQ(change_with_interval({0.4, -10.3, 11.1}), "0.0 to 11.1 times as long");
+}
 
 }  // namespace
 }  // namespace jitterscope

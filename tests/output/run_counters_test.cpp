@@ -43,8 +43,8 @@ RunRecord counted_operation() {
 // clang-format off
 TEST(RunCounters, StandBesideTheTimeTheClockAndWhatMustMove) {
   EXPECT_THAT(run_table(counted_operation()), HasSubstr(R"(
-Counters of one launch, in 7 passes after the times. DRAM and L2 count what
-other programs do meanwhile too; "of it" is all DRAM traffic over what the
+Counters of one launch, read in 7 passes after the times. DRAM and L2 counts
+include other programs; "of it" is all DRAM traffic over the least that the
 operation must move.
 
 | cache |     time |    clock | DRAM read | written | to move | of it |
@@ -77,7 +77,7 @@ TEST(RunCounters, NamedOnesHaveARowEach) {
         {{"sm__inst_executed.sum", "inst", CounterQuantity::other, "", 1234567.0},
          {"lts__t_bytes.sum", "byte", CounterQuantity::other, "", std::nullopt}}}}};
   const std::string text = run_table(record);
-  EXPECT_THAT(text, HasSubstr("Counters of one launch, in a pass after the times."));
+  EXPECT_THAT(text, HasSubstr("Counters of one launch, read in a pass after the times."));
   EXPECT_THAT(text, HasSubstr("| cache | counter               |            value |\n"));
   EXPECT_THAT(text, HasSubstr("| cold  | sm__inst_executed.sum | 1.23457e+06 inst |\n"));
   EXPECT_THAT(text, HasSubstr("| cold  | lts__t_bytes.sum      |                – |\n"));

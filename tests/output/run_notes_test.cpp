@@ -46,9 +46,8 @@ TEST(RunNotes, ImprecisionIsCountedOnceAndIsNoFindingAmongTheFirst) {
   EXPECT_THAT(run_table(record), HasSubstr("12 of 12 times did not reach ± 0.5 %"));
   EXPECT_THAT(run_table(record), Not(HasSubstr("CPU")));
   record.device.capabilities.is_host = true;
-  EXPECT_THAT(
-      run_table(record, {.width = 200}),
-      HasSubstr("± 0.5 %. A CPU that other programs share seldom gives that. Why: --findings all.\n"));
+  EXPECT_THAT(run_table(record, {.width = 200}),
+              HasSubstr("± 0.5 %. A CPU shared with other programs seldom does. Why: --findings all.\n"));
   EXPECT_THAT(details(record), HasSubstr("**imprecise** (12 operations"));
 }
 
@@ -63,7 +62,7 @@ TEST(RunNotes, WhatHasNoReferenceIsNotCountedAsVerified) {
   record.entries[1].result.verification.reset();
   EXPECT_THAT(run_table(record), Not(HasSubstr("erified")));
   record.asked.emplace().verify = true;
-  EXPECT_THAT(run_table(record), HasSubstr("Verified nothing: there is no reference for this.\n"));
+  EXPECT_THAT(run_table(record), HasSubstr("Nothing was verified: there is no reference for this.\n"));
 }
 
 TEST(RunNotes, WhatWasNotTimedNamesTheTotalThatItIsAShareOf) {

@@ -50,7 +50,7 @@ std::string text_of(const RunRecord& record) {
 TEST(SequenceSection, AWholeNetworkHasATime) {
   const std::string text = text_of(three_calls());
   EXPECT_THAT(text, HasSubstr("In sequence: all 3 calls"));
-  EXPECT_THAT(text, HasSubstr("one pass takes 60"));
+  EXPECT_THAT(text, HasSubstr("one pass as a whole takes 60"));
   EXPECT_THAT(text, HasSubstr("| alone, warm |"));
   EXPECT_THAT(text, Not(HasSubstr("no call of the sequence wrote")));
   EXPECT_THAT(text, Not(HasSubstr("did not reach")));
@@ -70,9 +70,9 @@ TEST(SequenceSection, APartOfTheCallsHasNoTimeOfTheNetwork) {
   const std::string text = text_of(record);
   EXPECT_THAT(text, HasSubstr("In sequence: only 2 of 3 calls"));
   EXPECT_THAT(text, HasSubstr("these 2 calls take 60"));
-  EXPECT_THAT(text, HasSubstr("which is no time of the network"));
+  EXPECT_THAT(text, HasSubstr("which is not the time of the network"));
   EXPECT_THAT(text, HasSubstr("1 call was left out, the first second: too large"));
-  EXPECT_THAT(text, Not(HasSubstr("one pass takes")));
+  EXPECT_THAT(text, Not(HasSubstr("one pass as a whole takes")));
 }
 
 TEST(SequenceSection, WhatWasInterruptedBeforeTheFirstPassSaysSo) {
@@ -104,7 +104,7 @@ TEST(SequenceSection, TimesInPlaceHaveTheirPrecision) {
 TEST(SequenceSection, CallsThatReadWhatNoneWroteAreCounted) {
   RunRecord record = three_calls();
   record.sequence->calls[2].unwritten = 2;
-  EXPECT_THAT(text_of(record), HasSubstr("1 of them reads something that no call of the sequence wrote"));
+  EXPECT_THAT(text_of(record), HasSubstr("1 of them reads data that no call of the sequence wrote"));
   record.sequence->is_connected = false;
   EXPECT_THAT(text_of(record), HasSubstr("each with memory of its own"));
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <sstream>
+#include <string>
 #include <vector>
 
 namespace jitterscope {
@@ -56,22 +57,38 @@ std::vector<TableColumn> wide_columns() {
           {"rate", Align::right, {"509 TFLOP/s"}, 2}};
 }
 
-TEST(FittedTable, WhatIsSparestLeavesFirst) {
+TEST(FittedTable, TheSparestColumnIsLeftOutFirstAndNamed) {
   EXPECT_EQ(fitted_table(wide_columns(), 200), markdown_table(wide_columns()));
   const std::size_t all = table_width(wide_columns());
-  EXPECT_NE(fitted_table(wide_columns(), all).find("rate"), std::string::npos);
-  const std::string narrower = fitted_table(wide_columns(), all - 1);
-  EXPECT_EQ(narrower.find("rate"), std::string::npos);
-  EXPECT_NE(narrower.find("clock"), std::string::npos);
+  EXPECT_EQ(fitted_table(wide_columns(), all), markdown_table(wide_columns()));
+  std::vector<TableColumn> without_rate = wide_columns();
+  without_rate.pop_back();
+  EXPECT_EQ(fitted_table(wide_columns(), all - 1),
+            markdown_table(without_rate) + "\nLeft out at " + std::to_string(all - 1) +
+                " columns: rate (COLUMNS=" + std::to_string(all) + " shows all).\n");
 }
 
-TEST(FittedTable, NamesAreShortenedAndNumbersAreNot) {
-  const std::string narrow = fitted_table(wide_columns(), 55);
-  EXPECT_NE(narrow.find("| conv2d n=32,c=64,hw=56,… |"), std::string::npos) << narrow;
-  EXPECT_LE(display_width(narrow.substr(0, narrow.find('\n'))), 55u);
+TEST(FittedTable, NamesContinueOnFurtherLinesAndNothingIsCut) {
+  EXPECT_EQ(fitted_table(wide_columns(), 55),
+            "|   # | operation               |              time |\n"
+            "| --: | ----------------------- | ----------------: |\n"
+            "|   1 | conv2d n=32,c=64,hw=56, | 124.9 µs ± 0.15 % |\n"
+            "|     |   k=64,rs=3             |                   |\n"
+            "\nLeft out at 55 columns: clock, rate (COLUMNS=87 shows\nall).\n");
   for (const std::size_t width : {45u, 30u, 10u}) {
-    EXPECT_NE(fitted_table(wide_columns(), width).find("124.9 µs ± 0.15 %"), std::string::npos) << width;
+    const std::string narrow = fitted_table(wide_columns(), width);
+    EXPECT_NE(narrow.find("124.9 µs ± 0.15 %"), std::string::npos) << width;
+    EXPECT_EQ(narrow.find("…"), std::string::npos) << narrow;
   }
+}
+
+// A column is worth more than a name in one line, if the name must be wrapped in any case.
+TEST(FittedTable, AWrappedNameLeavesRoomForSpareColumns) {
+  std::vector<TableColumn> columns = wide_columns();
+  columns[1].cells = {"conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop"};
+  const std::string table = fitted_table(columns, 90);
+  EXPECT_NE(table.find("1704 MHz"), std::string::npos) << table;
+  EXPECT_NE(table.find("layout=nhwc,"), std::string::npos) << table;
 }
 
 TEST(SplitTables, HoldAllColumnsBehindTheKeys) {

@@ -71,7 +71,7 @@ TEST(PytorchComparison, WhatNoOperationDescribesIsNotCalledPytorchsOwn) {
   const auto others = other_operators(recording);
   ASSERT_THAT(others, SizeIs(3));
   EXPECT_THAT(others[0].reason, HasSubstr("cuDNN runs it"));
-  EXPECT_THAT(others[1].reason, HasSubstr("a kernel of its own"));
+  EXPECT_THAT(others[1].reason, HasSubstr("its own kernel"));
   EXPECT_THAT(others[2].reason, HasSubstr("cuBLAS runs it"));
 }
 
@@ -115,7 +115,7 @@ TEST(PytorchComparison, NothingIsEqualWhereNothingIsKnown) {
   PytorchComparison comparison;
   comparison.layers = {compare_layer(reference, here("ConvFwd_eng38_k2=1", {"memset"}))};
   EXPECT_FALSE(comparison.is_equal());
-  EXPECT_THAT(comparison.nothing_compared(), HasSubstr("recording holds no kernel and no engine"));
+  EXPECT_THAT(comparison.nothing_compared(), HasSubstr("recording has no kernels and no engines"));
   comparison.layers = {compare_layer(reference_layers(recording())[0], here("", {}))};
   EXPECT_FALSE(comparison.is_equal());
   EXPECT_THAT(comparison.nothing_compared(), HasSubstr("seen here"));
@@ -148,7 +148,7 @@ TEST(PytorchTable, DifferencesAreSpeltOut) {
   const std::string text = pytorch_table(record);
   EXPECT_THAT(text, HasSubstr("engine: PyTorch ConvFwd_eng38_k2=1, here ConvFwd_eng0"));
   EXPECT_THAT(text, HasSubstr("Equal engines: 0 of 1. Equal kernels: 0 of 1."));
-  EXPECT_THAT(text, HasSubstr("PyTorch runs it by a kernel of its own: aten::relu ×1 (2.4 %)"));
+  EXPECT_THAT(text, HasSubstr("PyTorch has its own kernel for it: aten::relu ×1 (2.4 %)"));
   Result failed;
   failed.failure = "out of memory";
   record.comparison.layers.push_back(compare_layer(reference_layers(recording())[0], failed));

@@ -49,7 +49,7 @@ TEST(Journal, OtherDamageIsSaidWithItsLine) {
     read_journal(text, "r.json.part");
     ADD_FAILURE() << "was read";
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("r.json.part, line 2: this is no JSON"));
+    EXPECT_THAT(error.what(), HasSubstr("r.json.part, line 2: this is not JSON"));
   }
 }
 

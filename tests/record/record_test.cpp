@@ -202,23 +202,22 @@ TEST(Record, SaysOfOtherFilesWhatTheyAre) {
   const std::string whole = write_record(test::sample_model());
   EXPECT_THAT(reason(""), HasSubstr("r.json: the file is empty"));
   EXPECT_THAT(reason(whole.substr(0, whole.size() / 2)), HasSubstr("ends in the middle of a record"));
-  EXPECT_THAT(reason("version: 3"), HasSubstr("no JSON from byte 1"));
+  EXPECT_THAT(reason("version: 3"), HasSubstr("not JSON from byte 1"));
   EXPECT_THAT(reason("{\"version\": 1e999}"), HasSubstr("a number in it is larger"));
-  EXPECT_THAT(reason(R"({"name": "vllm"})"), HasSubstr("no record of jitterscope;"));
-  EXPECT_THAT(reason("[]"), HasSubstr("no record of jitterscope;"));
-  EXPECT_THAT(
-      reason(R"({"format": "jitterscope-model", "version": 1})"),
-      HasSubstr("r.json: this is a model, and no record of what was measured: `jitterscope run r.json`"));
+  EXPECT_THAT(reason(R"({"name": "vllm"})"), HasSubstr("not a record of jitterscope;"));
+  EXPECT_THAT(reason("[]"), HasSubstr("not a record of jitterscope;"));
+  EXPECT_THAT(reason(R"({"format": "jitterscope-model", "version": 1})"),
+              HasSubstr("r.json: this is a model, not a record of a measurement: `jitterscope run r.json`"));
   EXPECT_THAT(reason(R"({"traceEvents": []})"), HasSubstr("r.json: this is a profiler trace of PyTorch"));
   EXPECT_THAT(reason("<!DOCTYPE html>"), HasSubstr("r.json: this is a page for a browser"));
   EXPECT_THAT(reason(R"({"format": "jitterscope-plan", "version": 1})"),
               HasSubstr("but a 'jitterscope-plan'"));
   EXPECT_THAT(reason(R"({"format": "jitterscope-record", "version": 3, "command": "run"})"),
-              HasSubstr("a record of version 3, and jitterscope"));
+              HasSubstr("this record has version 3, but jitterscope"));
   EXPECT_THAT(reason(R"({"format": "jitterscope-record", "version": 2, "command": "methods"})"),
               HasSubstr("`jitterscope methods` wrote this"));
   EXPECT_THAT(reason(R"({"format": "jitterscope-record", "version": 1, "command": "run"})"),
-              HasSubstr("a record of version 1, and jitterscope"));
+              HasSubstr("this record has version 1, but jitterscope"));
 }
 
 TEST(Record, RefusesWhatNoRunCanHold) {

@@ -136,13 +136,26 @@ TEST(Plots, OfAModelAreItsLayersSlowestFirst) {
   EXPECT_EQ(shares[0].at("share_shown"), "57 %");
 }
 
+// 2 calls of 20 us at 500 of 795 TFLOP/s, and one of 30 us at 333.
+TEST(Plots, OfAModelPartsAreDrawnByWhatTheyCouldSave) {
+  const std::vector<Plot> plots = plots_of(test::sample_model());
+  const Plot& plot = plot_named(plots, "where_to_work");
+  const Json& rows = rows_of(plot, "parts");
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].at("part"), "convolutions 1x1 of layer2");
+  EXPECT_EQ(rows[0].at("of"), "could save");
+  EXPECT_NEAR(rows[0].at("share").get<double>(), 30.0 / 70.0 * (1.0 - 333.333333 / 795.0), 1e-5);
+  EXPECT_NEAR(rows[1].at("share").get<double>(), 30.0 / 70.0 * 333.333333 / 795.0, 1e-5);
+  EXPECT_THAT(plot.caption, HasSubstr("Work on: convolutions 1x1 of layer2"));
+}
+
 TEST(Plots, WhatIsNotDrawnOfALargeModelIsSaid) {
   // Layers of 1 to 50 us: the ten fastest are 55 of 1275.
   const std::vector<Plot> plots = plots_of(test::model_of(50));
   ASSERT_EQ(plots[0].id, "layers");
   EXPECT_EQ(rows_of(plots[0], "layers_1").size(), 40u);
   EXPECT_THAT(plots[0].caption,
-              HasSubstr("40 of 50 layers are drawn, the slowest; the other 10 take 4.3 % of the time"));
+              HasSubstr("The 40 slowest of 50 layers are drawn; the other 10 take 4.3 % of the time"));
 }
 
 const Json& encoding_of(const Plot& plot, std::string_view view) {
@@ -220,7 +233,7 @@ TEST(Plots, ManyRoundsAreDrawnByTheirExtremes) {
   EXPECT_LE(drawn.size(), 4'000u);
   EXPECT_TRUE(std::ranges::any_of(drawn, [](const Json& row) { return row.at("round") == 31'235; }))
       << "the slowest is there";
-  EXPECT_THAT(plot.caption, HasSubstr("the fastest and the slowest are drawn"));
+  EXPECT_THAT(plot.caption, HasSubstr("the fastest and the slowest of neighbouring rounds are drawn"));
 }
 
 TEST(Plots, ARecordOfWordsHasNone) {

@@ -63,7 +63,7 @@ TEST(SelftestPlots, TheTableHasLinesWithoutAValueToo) {
   const Plot plot = plots_of(proved()).at(0);
   EXPECT_THAT(plot.table.at(1).cells,
               ElementsAre("time", "slope", "largest residual", "constant", "whole proof"));
-  EXPECT_THAT(plot.caption, HasSubstr("1 line without a value stands in the table alone"));
+  EXPECT_THAT(plot.caption, HasSubstr("1 line without a value is only in the table"));
   SelftestRecord nothing = proved();
   nothing.lines.erase(nothing.lines.begin(), nothing.lines.end() - 1);
   EXPECT_THAT(plots_of(nothing), IsEmpty());

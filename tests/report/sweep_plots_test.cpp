@@ -64,7 +64,7 @@ TEST(SweepPlots, AShareIsDrawnWhereTheTableHasOne) {
   EXPECT_EQ(shares[0].at("share"), 1.0) << "a ceiling is known to some percent";
   EXPECT_EQ(shares[1].at("share"), 0.8);
   EXPECT_EQ(plot.spec.at("vconcat").at(0).at("data").at("values").at(0).at("share_shown"), "in cache");
-  EXPECT_THAT(plot.caption, HasSubstr("in cache: more bytes per second than memory gives"));
+  EXPECT_THAT(plot.caption, HasSubstr("in cache: faster than DRAM"));
   const Plot cached = plots_of(swept_at({10.0, 3.0, 2.0})).at(0);
   EXPECT_THAT(cached.spec.at("vconcat"), SizeIs(2)) << "of what has no share there is no view";
   RunRecord without = swept_at({0.5, 0.6, 0.7});

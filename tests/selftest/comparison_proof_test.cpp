@@ -22,7 +22,7 @@ TEST(ComparisonProof, WhatIsTrueIsNotMissed) {
   ASSERT_EQ(lines.size(), 4u);
   for (const ProofLine& line : lines) EXPECT_NE(line.verdict, Verdict::missed) << line.name << line.measured;
   EXPECT_EQ(lines[0].name, "shown to differ from itself, h200");
-  EXPECT_EQ(lines[1].name, "shown to be slower, 0.5 % slower");
+  EXPECT_EQ(lines[1].name, "shown to be slower, slower: +0.50 %");
   EXPECT_EQ(lines[3].name, "interval over 4 processes, process effect of 0.2 %");
 }
 

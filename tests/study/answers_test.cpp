@@ -34,20 +34,22 @@ ComparisonRecord record_of(std::vector<Comparison> comparisons) {
 Remedy way(const std::string& arm) { return {{}, "Write " + arm + "."}; }
 
 TEST(Answers, ASpeedIsAPercentageOrAFactor) {
-  EXPECT_EQ(speed_against({0.4, 0.39, 0.41}, "f32"), "2.50 times as fast as f32 (2.44 to 2.56)");
-  EXPECT_EQ(speed_against({0.8, 0.78, 0.82}, "f32"), "25.0 % faster than f32 (22.0 to 28.2 %)");
-  EXPECT_EQ(speed_against({1.2, 1.1, 1.3}, "f32"), "20.0 % slower than f32 (10.0 to 30.0 %)");
-  EXPECT_EQ(speed_against({3.0, 2.9, 3.1}, "f32"), "3.00 times slower than f32 (2.90 to 3.10)");
+  EXPECT_EQ(speed_against({0.4, 0.39, 0.41}, "f32"), "faster than f32: 1/2.5 of the time (1/2.6 to 1/2.4)");
+  EXPECT_EQ(speed_against({0.8, 0.78, 0.82}, "f32"), "faster than f32: -20.00 % (-22.00 to -18.00 %)");
+  EXPECT_EQ(speed_against({1.2, 1.1, 1.3}, "f32"), "slower than f32: +20.0 % (+10.0 to +30.0 %)");
+  EXPECT_EQ(speed_against({3.0, 2.9, 3.1}, "f32"), "slower than f32: 3.0 times as long (2.9 to 3.1)");
 }
 
 TEST(Answers, TheFastestComesFirstWithItsErrorAndHowToGetIt) {
   const auto answers = answer_by_fastest(record_of({comparison_of(1, 0.5, EffectVerdict::faster, 3e-3),
                                                     comparison_of(2, 0.4, EffectVerdict::faster, 4e-4)}),
                                          way);
-  EXPECT_THAT(answers,
-              ElementsAre("**f16 is 2.50 times as fast as f32 (2.48 to 2.53)**, with a relative error of "
-                          "4.0e-04.",
-                          "Write f16."));
+  EXPECT_THAT(
+      answers,
+      ElementsAre(
+          "**f16 is faster than f32: 1/2.50 of the time (1/2.53 to 1/2.48)**, with a relative error of "
+          "4.0e-04.",
+          "Write f16."));
 }
 
 TEST(Answers, WhatComputesSomethingElseDoesNotWin) {
@@ -56,8 +58,8 @@ TEST(Answers, WhatComputesSomethingElseDoesNotWin) {
                                    comparison_of(2, 0.4, EffectVerdict::faster, 0.7, false)}),
                         way);
   ASSERT_THAT(answers, SizeIs(3));
-  EXPECT_THAT(answers[0], StartsWith("**bf16 is 2.00 times as fast"));
-  EXPECT_EQ(answers[2], "f16 computes something else (relative error 7.0e-01): its time does not count.");
+  EXPECT_THAT(answers[0], StartsWith("**bf16 is faster than f32: 1/2.00 of the time"));
+  EXPECT_EQ(answers[2], "f16 gives a wrong result (relative error 7.0e-01), so its time does not count.");
 }
 
 TEST(Answers, NothingFasterAndNothingDecidedAreNotTheSame) {
@@ -68,7 +70,7 @@ TEST(Answers, NothingFasterAndNothingDecidedAreNotTheSame) {
   EXPECT_THAT(answer_by_fastest(record_of({comparison_of(1, 1.0, EffectVerdict::undecided),
                                            comparison_of(2, 1.3, EffectVerdict::slower)}),
                                 way),
-              ElementsAre(HasSubstr("not all is decided")));
+              ElementsAre(HasSubstr("not everything is decided")));
 }
 
 TEST(Answers, OfSeveralOperationsTheAnswerCountsThem) {
@@ -77,7 +79,7 @@ TEST(Answers, OfSeveralOperationsTheAnswerCountsThem) {
                  comparison_of(1, 1.1, EffectVerdict::slower)}),
       way);
   EXPECT_THAT(answers.front(),
-              StartsWith("**bf16 is faster than f32 for 2 of 3 operations**, at best 2.00 times"));
+              StartsWith("**bf16 is faster than f32 for 2 of 3 operations**, at best 1/2.00 of the time"));
 }
 
 TEST(Answers, OfANetworkTheTotalDecides) {

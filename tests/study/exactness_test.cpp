@@ -36,14 +36,14 @@ TEST(Exactness, WhereProcessesDifferMoreOfThemWouldDo) {
   // sqrt(43).
   EXPECT_EQ(
       exactness_sentence(record_of_known({known_to(1, 0.08, 0.004, 0.05), known_to(2, 0.01, 0.0, 0.0)})),
-      "1 of 2 ratios are known to ± 2 % or better, graph to ± 8 % only: processes differ by 5 % (standard "
-      "deviation) beyond what their rounds explain; about 43 processes would know it to ± 2 % (--processes).");
+      "1 of 2 ratios are known to ± 2 % or better, graph only to ± 8 %: processes differ by 5 % (standard "
+      "deviation) more than their rounds explain; about 43 processes would reach ± 2 % (--processes).");
 }
 
 TEST(Exactness, WhereRoundsDifferMoreTimeWould) {
   EXPECT_EQ(
       exactness_sentence(record_of_known({known_to(1, 0.03, 0.02, 0.001)})),
-      "Its ratio is known to ± 3 % only: the rounds of a process know it to 2 % (standard deviation), and more "
+      "Its ratio is known only to ± 3 %: within a process it is known to 2 % (standard deviation), and more "
       "time would narrow that (--time-limit).");
 }
 
@@ -51,7 +51,7 @@ TEST(Exactness, OfSeveralOperationsTheWidestIsNamed) {
   Comparison other = known_to(2, 0.3, 0.0, 0.2);
   other.first.subject = Operation(Matmul{.m = 16, .n = 8, .k = 8});
   EXPECT_THAT(exactness_sentence(record_of_known({known_to(1, 0.08, 0.004, 0.05), other})),
-              testing::HasSubstr("batched of matmul:m=16,n=8,k=8,dtype=f32 to ± 30 % only"));
+              testing::HasSubstr("batched of matmul:m=16,n=8,k=8,dtype=f32 only to ± 30 %"));
 }
 
 TEST(Exactness, WhatFailedOrIsWrongDoesNotCount) {
@@ -63,7 +63,7 @@ TEST(Exactness, WhatFailedOrIsWrongDoesNotCount) {
 
 TEST(Exactness, NoNumberIsGivenThatNobodyWouldWaitFor) {
   EXPECT_THAT(exactness_sentence(record_of_known({known_to(1, 0.9, 0.0, 0.5)})),
-              testing::EndsWith("beyond what their rounds explain."));
+              testing::EndsWith("more than their rounds explain."));
 }
 
 }  // namespace

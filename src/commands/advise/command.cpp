@@ -122,9 +122,7 @@ struct AdviseFlags {
 void require_remedy(const std::string& name) {
   if (name != study::kLossScaling.id && study::find_study(name).is_remedy) return;
   throw UsageError(fmt::format(
-      "--allow {0}: that study shows what a machine or a training does, and has no remedy to try; ask it by "
-      "itself: jitterscope study {0}",
-      name));
+      "--allow {0}: that study has no remedy to try; run it by itself: jitterscope study {0}", name));
 }
 
 constexpr const char* kAdviseExamples = R"(Examples:
@@ -134,8 +132,8 @@ constexpr const char* kAdviseExamples = R"(Examples:
   jitterscope advise linear:n=256,in=1024,out=1024 --allow engine,graph --device virtual:h200
   jitterscope advise resnet50:batch=64 --html advice.html
 
-Exit codes: 0 done, also where nothing helps, 2 usage, 3 device or library missing, 5 the work has no time, 130
-interrupted, with what was known by then.)";
+Exit codes: 0 done, even if nothing helps, 2 usage, 3 device or library missing, 5 the work could not be timed, 130
+interrupted, with the result so far.)";
 
 const std::vector<study::Goal> kGoals = {study::Goal::latency, study::Goal::throughput, study::Goal::memory};
 
@@ -176,21 +174,21 @@ class AdviseCommand {
     constexpr std::int64_t kMostProcesses = 100;
     constexpr double kLeast = 5.0, kMost = 86400.0;
     if (flags_.processes < 2 || flags_.processes > kMostProcesses) {
-      throw UsageError(fmt::format("--processes: 2 to {}: one process cannot tell a gain from its own luck",
+      throw UsageError(fmt::format("--processes must be from 2 to {}: with one process a gain may be chance",
                                    kMostProcesses));
     }
     if (!(flags_.budget >= kLeast) || flags_.budget > kMost) {
-      throw UsageError(fmt::format("--budget: {:g} s to {:g} h", kLeast, kMost / 3600.0));
+      throw UsageError(fmt::format("--budget must be from {:g} s to {:g} h", kLeast, kMost / 3600.0));
     }
     if (!flags_.measure.lock_clocks.empty()) {
-      throw UsageError(
-          "advise tries remedies at the clocks that the work will have: leave --lock-clocks out");
+      throw UsageError("advise measures at the clocks that the work will have; leave --lock-clocks out");
     }
     if (!flags_.measure.loads.empty()) {
       throw UsageError(
           "advise tries remedies in bursts and checks the sum under a sustained load: leave --load out");
     }
-    if (flags_.measure.caches.size() > 1) throw UsageError("--cache: one state, the one that the work has");
+    if (flags_.measure.caches.size() > 1)
+      throw UsageError("--cache: name only the one state that the work has");
   }
 
   MeasureOptions own_options() const {
@@ -221,39 +219,45 @@ void add_advise_command(CLI::App& app, Invocation& invocation) {
                          .has_lock_clocks = false,
                          .has_sustained_time_limit = false};
   CLI::App* command =
-      app.add_subcommand("advise", "say what would make work shorter: tries remedies and measures their sum");
+      app.add_subcommand("advise", "find what makes work faster: try remedies and measure them together");
   command
       ->add_option("targets", flags->targets,
                    "operations, a network or a file of layers, as `run` takes them")
       ->required();
   flags->measure.add_to(*command);
   command
-      ->add_option("--goal", flags->goal,
-                   "what is to become less: latency, throughput (the time for each sample, so that "
-                   "batches may grow), memory")
+      ->add_option(
+          "--goal", flags->goal,
+          "what to reduce: latency, throughput (the time for each sample, so batches may grow) or memory")
       ->capture_default_str();
-  command->add_option("--allow", flags->allowed, "only remedies of these studies; jitterscope list studies")
-      ->delimiter(',');
-  command->add_option("--tolerance", flags->tolerance, "the largest relative error of a result")
-      ->capture_default_str();
-  command->add_option("--margin", flags->margin, "a gain must be shown to be larger")->capture_default_str();
   command
-      ->add_option("--budget", flags->budget,
-                   "how long it may take; what does not fit is left out, the longest layers first in")
+      ->add_option("--allow", flags->allowed,
+                   "try only remedies of these studies (jitterscope list studies shows them)")
+      ->delimiter(',');
+  command->add_option("--tolerance", flags->tolerance, "largest relative error that a result may have")
+      ->capture_default_str();
+  command->add_option("--margin", flags->margin, "smallest gain that counts")->capture_default_str();
+  command
+      ->add_option(
+          "--budget", flags->budget,
+          "longest time in all; the longest layers are tried first, and what does not fit is left out")
       ->transform(duration_in("--budget", seconds(1)))
       ->capture_default_str();
   command
-      ->add_option("--processes", flags->processes,
-                   "fresh processes in which remedies alternate; the unit of each interval")
+      ->add_option(
+          "--processes", flags->processes,
+          "number of fresh processes, in each of which remedies alternate; each interval is over processes")
       ->capture_default_str();
-  command->add_option("--provider", flags->provider, "what runs a network's layers: auto, torch, builtin")
+  command
+      ->add_option("--provider", flags->provider,
+                   "library that runs a network's layers: auto, torch or builtin")
       ->capture_default_str();
   command->add_option("--only", flags->only,
-                      "only layers in whose name or operation this regular expression is found");
+                      "only layers whose name or operation matches this regular expression");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
   flags->report.add_to(*command);
   flags->page.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be tried");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be tried, without measuring");
   command->footer(kAdviseExamples);
   command->callback([flags, &invocation] { AdviseCommand(*flags, invocation).run(); });
 }
@@ -389,7 +393,7 @@ std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
       continue;
     }
     if (study.changes_amount && record_.goal != study::Goal::throughput) {
-      leave_out("a larger batch makes no launch shorter (--goal throughput)");
+      leave_out("a larger batch does not make a launch shorter (it may with --goal throughput)");
       continue;
     }
     if (study.saves_host_time && request_.options.queue != QueueMode::eager) {
@@ -437,8 +441,8 @@ std::string AdvisedWork::plan_text() {
   }
   return text +
          fmt::format(
-             "Each step compares what is left in {} fresh processes, on the layers that hold {} of the time, "
-             "and the sum of what was taken is measured in the end; {} at most.\n",
+             "Each step compares the remaining remedies in {} fresh processes, on the layers that take "
+             "{} of the time. In the end all that were taken are measured together. At most {}.\n",
              request_.processes, percent_text(kShareOfTime), duration_text(request_.budget));
 }
 
@@ -495,11 +499,11 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
                       (static_cast<double>(verified) / static_cast<double>(work.model.layers.size())));
   remember_verified(record);
   if (!record.interrupted && std::ssize(durations) < record.processes_asked) {
-    add_once(
-        record_.notes,
-        fmt::format("A comparison ended after {}, and not {}, since the budget of {} was used up: --budget.",
-                    counted(std::ssize(durations), "process"), record.processes_asked,
-                    duration_text(request_.budget)));
+    add_once(record_.notes,
+             fmt::format(
+                 "A comparison ended after {} instead of {} because the budget of {} was used up (--budget).",
+                 counted(std::ssize(durations), "process"), record.processes_asked,
+                 duration_text(request_.budget)));
   }
   for (const std::string& note : plan.notes) add_once(record_.notes, note);
   for (const std::string& lost : record.lost_processes) add_once(record_.notes, "Lost: " + lost + '.');
@@ -590,7 +594,7 @@ bool AdvisedWork::step() {
   const Nanoseconds together = duration_of(work.model.layers.size() * 2);
   const bool fits = needed + together <= time_left();
   if (!record_.steps.empty() && !fits) {
-    add_once(record_.notes, fmt::format("The budget of {} did not suffice for a further step: --budget.",
+    add_once(record_.notes, fmt::format("The budget of {} was not enough for another step (--budget).",
                                         duration_text(request_.budget)));
     return false;
   }
@@ -638,9 +642,9 @@ void AdvisedWork::measure_together() {
   if (!all_fit) {
     add_once(
         record_.notes,
-        fmt::format(
-            "The sum is that of the {} on which remedies were tried: all do not fit into the budget of {}.",
-            counted(std::ssize(tried.model.layers), "layer"), duration_text(request_.budget)));
+        fmt::format("All together means the {} on which remedies were tried: the others did not fit into the "
+                    "budget of {}.",
+                    counted(std::ssize(tried.model.layers), "layer"), duration_text(request_.budget)));
   }
   say("measuring what was taken together");
   record_.together = compare(alternatives, whole, names, request_.options, verify);
@@ -653,7 +657,8 @@ void AdvisedWork::measure_together() {
   const Nanoseconds each = seconds(kSustained) * 2.0 * static_cast<double>(request_.processes);
   const auto fit = static_cast<std::size_t>(std::max(0.0, time_left() / each));
   if (fit == 0) {
-    add_once(record_.notes, "There was no time left to measure the sum under a sustained load: --budget.");
+    add_once(record_.notes,
+             "There was no time left to measure all together under a sustained load (--budget).");
     return;
   }
   std::vector<study::AdvisedLayer> layers = record_.layers;

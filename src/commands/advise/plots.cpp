@@ -63,10 +63,11 @@ std::optional<Plot> path_plot(const AdviceRecord& record) {
         {"tooltip", tooltip({{"step", "step"}, {"from", "from"}, {"to", "to"}})}}}};
   return Plot{
       .id = "path",
-      .title = "From how it is to what it can be: " + record.title,
+      .title = "From the time now to the time with all remedies: " + record.title,
       .caption =
-          "Each remedy was tried on what the one before it left; green is what it took off. The last bar is "
-          "where the last step ended; what all come to was measured again, and stands in the text.",
+          "Each remedy was tried together with those before it; green is the time that it saves. The "
+          "last bar is the time after the last step. All together were measured once more; the text has "
+          "that time.",
       .spec = single_plot(
           Json{{"height", height_of(steps.cells, 30)}, {"data", data_of(rows)}, {"layer", {bars}}}),
       .table = {steps, before, after}};
@@ -118,8 +119,8 @@ std::optional<Plot> remedies_plot(const AdviceRecord& record) {
       .id = "remedies",
       .title = "What each remedy gave: " + record.title,
       .caption =
-          "The time with each remedy against the work as its step began, with 95 % intervals; left of zero "
-          "is faster.",
+          "Change of the time by each remedy, against the start of its step, with 95 % intervals; left "
+          "of zero is faster.",
       .spec = single_plot(Json{{"height", height_of(names, 20)}, {"layer", layers}}),
       .table = {steps, remedies, changes, errors, outcomes}};
 }

@@ -65,8 +65,8 @@ std::string facts_line(const AdviceRecord& record, std::size_t width) {
   if (record.layers.size() == 1 && record.layers.front().count > 1)
     facts.push_back(fmt::format("one operation in all its {} calls", record.layers.front().count));
   if (record.layers.size() > 1) {
-    facts.push_back(fmt::format("tried on {} of {} operations, {} of the time", tried, record.layers.size(),
-                                percent_text(share)));
+    facts.push_back(fmt::format("tried on {} of {} operations, which take {} of the time", tried,
+                                record.layers.size(), percent_text(share)));
   }
   facts.push_back(one_line(record.device.name));
   if (!record.environment.tool_version.empty()) {
@@ -86,7 +86,7 @@ std::string counters_lines(const AdviceRecord& record, std::size_t width) {
     const std::string moved = operation == nullptr ? "" : moved_share_text(reading, operation->bytes());
     if (!moved.empty()) {
       facts.push_back(
-          fmt::format("memory moves {} ({} of what it must)", bytes_text(*moved_bytes(reading)), moved));
+          fmt::format("DRAM moves {} ({} of the least possible)", bytes_text(*moved_bytes(reading)), moved));
     }
     const auto add = [&](const std::string& share, const char* words) {
       if (!share.empty()) facts.push_back(fmt::format(fmt::runtime(words), share));
@@ -106,9 +106,9 @@ std::string counters_lines(const AdviceRecord& record, std::size_t width) {
 
 // Columns for what each step compared and for the sum, before and after.
 struct PathColumns {
-  TableColumn step{"step", Align::left, {}}, time{"time", Align::right, {}},
-      change{"against before", Align::right, {}}, error{"error", Align::right, {}},
-      memory{"memory", Align::right, {}, 1};
+  TableColumn step{"step", Align::left, {}}, time{"time", Align::right, {}, 1},
+      change{"against before", Align::right, {}}, error{"error", Align::right, {}, 2},
+      memory{"memory", Align::right, {}, 3};
 
   void add(const std::string& name, const std::string& duration, const std::string& ratio,
            const std::string& inexactness, const std::string& bytes) {
@@ -167,8 +167,8 @@ std::string reason_of(const TriedRemedy& remedy, const AdviceRecord& record) {
 
 // Lists the remedies not taken, each in the last step that tried it: earlier steps no longer matter.
 std::string rest_table(const AdviceRecord& record, std::size_t width) {
-  TableColumn remedies{"tried, not taken", Align::left, {}}, steps{"step", Align::right, {}, 1},
-      changes{"against before", Align::right, {}}, errors{"error", Align::right, {}},
+  TableColumn remedies{"tried, not taken", Align::left, {}}, steps{"step", Align::right, {}, 3},
+      changes{"against before", Align::right, {}, 1}, errors{"error", Align::right, {}, 2},
       reasons{"why not", Align::left, {}};
   std::vector<std::string> known;
   for (const study::Recommendation& taken : record.recommendations) {
@@ -193,9 +193,9 @@ std::string rest_table(const AdviceRecord& record, std::size_t width) {
 
 std::string layers_table_of(const AdviceRecord& record, std::size_t width) {
   if (record.layers.size() < 2) return {};
-  TableColumn layers{"as it is", Align::left, {}}, counts{"×", Align::right, {}, 1},
-      times{"one call", Align::right, {}}, shares{"share", Align::right, {}}, tried{"tried", Align::left, {}},
-      findings{"findings", Align::left, {}, 2};
+  TableColumn layers{"as it is", Align::left, {}}, counts{"×", Align::right, {}, 3},
+      times{"one call", Align::right, {}, 1}, shares{"share", Align::right, {}},
+      tried{"tried", Align::left, {}, 2}, findings{"findings", Align::left, {}, 4};
   for (const AdvisedLayer& layer : record.layers) {
     layers.cells.push_back(one_line(layer.layers.empty() ? to_string(layer.subject) : layer.layers.front()));
     counts.cells.push_back(std::to_string(layer.count));
@@ -227,16 +227,15 @@ std::string notes_of(const AdviceRecord& record, const Page& page) {
   if (record.interrupted) text += "Interrupted: this is the result so far.\n";
   if (page.details) {
     text += wrapped(
-        "Studies that show what a machine does, such as streams, overlap or waves, have no remedy and are not "
-        "tried: `jitterscope study NAME` asks one.",
+        "Studies without a remedy, such as streams, overlap or waves, are not tried: run them by "
+        "`jitterscope study NAME`.",
         page.width);
     text += wrapped(
-        fmt::format(
-            "Each step compares what is left to try with the work as the step before left it, in fresh "
-            "processes; a gain counts where its whole 95 % interval lies beyond {}. error: L2 norm of the "
-            "difference to a float64 reference, over that of the reference; of kernels that name no reference, to "
-            "what the work as it is writes. memory: of all operands.",
-            percent_text(record.margin)),
+        fmt::format("Each step compares the remaining remedies with the result of the step before, in fresh "
+                    "processes. A gain counts if its whole 95 % interval is beyond {}. error: L2 norm of the "
+                    "difference from a float64 reference, over that of the reference; for kernels without a "
+                    "reference, from the results of the work as it is. memory: size of all operands.",
+                    percent_text(record.margin)),
         page.width);
   }
   return text;

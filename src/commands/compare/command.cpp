@@ -74,8 +74,8 @@ constexpr const char* kCompareExamples = R"(Examples:
   jitterscope compare monday.json tuesday.json wednesday.json --plot week.svg --csv week.csv
   jitterscope compare softmax:rows=4096,columns=1024 softmax:rows=1024,columns=4096 --fail-if slower
 
-Exit codes: 0 done, 1 --fail-if and what it names was shown or --verify found a wrong result, 2 usage, 3 device or library missing,
-5 nothing could be compared since an operation failed, 130 interrupted.)";
+Exit codes: 0 done, 1 --fail-if applies or --verify found a wrong result, 2 usage, 3 device or library missing,
+5 nothing could be compared because an operation failed, 130 interrupted.)";
 
 // A ratio over eight processes is known about twice as well as one process knows its own.
 constexpr double kPairPrecision = 0.25;  // as a share of the margin
@@ -107,7 +107,7 @@ class CompareCommand {
   void check_flags() const {
     constexpr std::int64_t kMost = 1000;
     if (flags_.processes < 1 || flags_.processes > kMost) {
-      throw UsageError(fmt::format("--processes: 1 to {}", kMost));
+      throw UsageError(fmt::format("--processes must be from 1 to {}", kMost));
     }
     if (!flags_.fail_if.empty() && flags_.fail_if != "slower" && flags_.fail_if != "different") {
       throw UsageError(
@@ -117,14 +117,14 @@ class CompareCommand {
 
   void compare_files() {
     if (flags_.targets.size() < 2)
-      throw UsageError("a record is compared with others: name two files or more, the first one first");
-    if (!flags_.vary.empty()) throw UsageError("--vary: what is recorded cannot be varied any more");
-    if (flags_.verify) throw UsageError("--verify: what is recorded cannot be verified any more");
+      throw UsageError("name two files or more: the others are compared with the first");
+    if (!flags_.vary.empty()) throw UsageError("--vary: a record cannot be varied");
+    if (flags_.verify) throw UsageError("--verify: a record cannot be verified");
     refuse_typed_flags(
         command_, invocation_,
         {"--margin", "--fail-if", "--json", "--csv", "--html", "--plot", "--top", "--findings", "--details"},
-        "records are compared as they were measured, and nothing is measured anew; leave it out, "
-        "or name operations or models in place of records");
+        "records are compared as they are, without measuring; leave it out, or name operations or models "
+        "instead of records");
     std::vector<RunRecord> records;
     for (const std::string& file : flags_.targets) records.push_back(read_run_file(file));
     compare_files_of(records, flags_.targets, record_);
@@ -135,7 +135,8 @@ class CompareCommand {
     if (!flags_.vary.empty() || flags_.dry_run || flags_.verify || !flags_.only.empty() ||
         !flags_.measure.lock_clocks.empty()) {
       throw UsageError(
-          "--vary, --only, --verify, --dry-run and --lock-clocks are for operations and models; name each function of Python");
+          "--vary, --only, --verify, --dry-run and --lock-clocks are for operations and models; name "
+          "each function of Python");
     }
     record_.alternatives = python_labels(flags_.targets);
     record_.processes_asked = flags_.processes;
@@ -207,10 +208,11 @@ class CompareCommand {
     if (flags_.fail_if.empty() || record_.interrupted) return;
     const auto is_partial = [&](const TotalComparison& each) { return !is_whole(record_, each); };
     if (record_.left_out.empty() && std::ranges::none_of(record_.totals, is_partial)) return;
-    fmt::print(stderr,
-               "jitterscope: --fail-if {}: nothing was judged where layers are left out, as a total of the "
-               "others says nothing of the whole networks; pick the layers in common with --only\n",
-               flags_.fail_if);
+    fmt::print(
+        stderr,
+        "jitterscope: --fail-if {}: layers are left out, so there is no verdict on the whole networks; "
+        "pick the layers in common with --only\n",
+        flags_.fail_if);
   }
 
   ExitCode exit_code() const {
@@ -247,12 +249,13 @@ class CompareCommand {
 
 void add_compare_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* command =
-      app.add_subcommand("compare", "say which is faster: operations, models, variants of one, or records");
+  CLI::App* command = app.add_subcommand(
+      "compare", "compare operations, models, variants of one, or records: which is faster, and by how much");
   command
-      ->add_option("targets", flags->targets,
-                   "two or more operations or models, the others against the first; one with --vary; or two "
-                   "or more files that --json wrote")
+      ->add_option(
+          "targets", flags->targets,
+          "two or more operations or models, each compared with the first; one with --vary; or two or more "
+          "files that --json wrote")
       ->required();
   command
       ->add_option(
@@ -261,27 +264,33 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
           "or provider; several --vary give all combinations")
       ->allow_extra_args(false);
   command
-      ->add_option("--processes", flags->processes,
-                   "fresh processes in which they alternate; the unit of each interval")
+      ->add_option(
+          "--processes", flags->processes,
+          "number of fresh processes, in each of which both sides alternate; each interval is over processes")
       ->capture_default_str();
-  command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
+  command->add_option("--margin", flags->margin, "largest difference that counts as the same")
+      ->capture_default_str();
   command->add_flag(
       "--verify", flags->verify,
-      "compare each result with a float64 reference, and where only types differ with that of the "
-      "first one's inputs");
-  command->add_option("--fail-if", flags->fail_if,
-                      "slower or different: exit code 1 where that is shown (of a network by its total)");
+      "compare each result with a float64 reference; if only data types differ, the reference is "
+      "computed from the first one's inputs");
+  command->add_option(
+      "--fail-if", flags->fail_if,
+      "exit code 1 if one is shown to be slower than the first (slower), or to differ from it (different); a network "
+      "counts by its total");
   flags->measure.add_to(*command);
-  command->add_option("--provider", flags->provider, "what runs a model's layers: auto, torch, builtin")
+  command
+      ->add_option("--provider", flags->provider,
+                   "library that runs a model's layers: auto, torch or builtin")
       ->capture_default_str();
   command->add_option("--only", flags->only,
-                      "compare the layers in whose name or operation this regular expression is found");
+                      "compare only layers whose name or operation matches this regular expression");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
   command->add_option("--csv", flags->csv,
                       "write a row for each ratio to PATH or - (stdout): both times, the ratio, the verdict");
   flags->report.add_to(*command);
   flags->page.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it would take");
   command->footer(kCompareExamples);
   command->callback([flags, command, &invocation] { CompareCommand(*flags, *command, invocation).run(); });
 }
@@ -312,7 +321,7 @@ Factor read_factor(const std::string& text) {
   }
   const std::set<std::string> different(factor.values.begin(), factor.values.end());
   if (different.size() != factor.values.size())
-    throw UsageError(fmt::format("--vary {}: a value stands twice", text));
+    throw UsageError(fmt::format("--vary {}: a value is given twice", text));
   return factor;
 }
 
@@ -424,8 +433,7 @@ std::vector<Alternative> read_alternatives(const std::vector<std::string>& targe
     throw UsageError(
         fmt::format("--vary: {} combinations; at most {} are compared at once", alternatives.size(), kMost));
   }
-  if (alternatives.size() < 2)
-    throw UsageError("--vary: one value leaves nothing to compare; name two or more");
+  if (alternatives.size() < 2) throw UsageError("--vary needs two or more values to compare");
   return alternatives;
 }
 

@@ -176,7 +176,7 @@ std::optional<Plot> rates_plot(const ComparisonRecord& record) {
   }
   return Plot{.id = "rates",
               .title = "Rates",
-              .caption = "What launches do, by their median times. Bars: 95 % intervals.",
+              .caption = "Median times of launches. Bars: 95 % intervals.",
               .spec = stacked_plots(std::move(drawn)),
               .table = {names, rates}};
 }
@@ -232,17 +232,18 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
   Json layers = Json::array({band});
   if (!processes.empty()) layers.push_back(dots);
   for (const Json& layer : drawn) layers.push_back(layer);
-  return Plot{.id = "effects",
-              .title = "Against " + first,
-              .caption = fmt::format(
-                  "Points and bars: the change in time with its 95 % interval; right of zero is slower. "
-                  "Grey: the margin of {:g} % within which two are the same{}.",
-                  margin,
-                  processes.empty() ? ""
-                  : are_paired      ? ", and what each process said"
-                                    : ", and each process of the second over the mean of the first's"),
-              .spec = single_plot(Json{{"height", height_of(names.cells, 26)}, {"layer", layers}}),
-              .table = {names, changes, low, high, verdicts}};
+  return Plot{
+      .id = "effects",
+      .title = "Against " + first,
+      .caption = fmt::format(
+          "Points: change of the time. Bars: 95 % intervals. Right of zero is slower. Grey: the margin "
+          "of {:g} % within which two count as the same{}.",
+          margin,
+          processes.empty() ? ""
+          : are_paired      ? ", and what each process said"
+                            : ", and each process of the second against the mean of the first's"),
+      .spec = single_plot(Json{{"height", height_of(names.cells, 26)}, {"layer", layers}}),
+      .table = {names, changes, low, high, verdicts}};
 }
 
 }  // namespace
@@ -426,8 +427,8 @@ std::optional<Plot> compared_distribution_plot(const ComparisonRecord& record) {
     drawn_pairs += together.pairs();
   }
   std::string caption =
-      "Orange: rounds of all processes, the medians of launches in a row. Blue: how many launches lie where. Green: "
-      "the time that is compared, with its 95 % interval.";
+      "Orange: rounds of all processes, each the median of launches in a row. Blue: histogram of single "
+      "launches. Green: the time that is compared, with its 95 % interval.";
   if (drawn_pairs < pairs.size()) caption += fmt::format(" {} of {} pairs.", drawn_pairs, pairs.size());
   return Plot{.id = "distribution",
               .title = "Distribution of times",
@@ -497,6 +498,7 @@ std::vector<JointView> joint_views(const ComparisonRecord& record) {
     add_rows(view_of(labels[i]), rows[i]->alternative, cache_and_load(rows[i]->first.conditions),
              rows[i]->first.time, rows[i]->second.time, rows[i]->time);
   }
+  for (JointView& view : views) std::ranges::stable_sort(view.rows, {}, &JointRow::alternative);
   return views;
 }
 

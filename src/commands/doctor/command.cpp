@@ -47,7 +47,7 @@ constexpr const char* kDoctorExamples = R"(Examples:
   jitterscope doctor --dry-run
   jitterscope doctor --device virtual:h200
 
-Exit codes: 0 done, whatever was found; 2 usage; 3 the device asked for is missing; 130 interrupted.)";
+Exit codes: 0 done, whatever was found, 2 usage, 3 the named device is missing, 130 interrupted.)";
 
 void append(std::vector<LibraryInfo>& libraries, const std::vector<LibraryInfo>& more) {
   for (const LibraryInfo& library : more) {
@@ -117,14 +117,15 @@ class DoctorCommand {
 
 void add_doctor_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<DoctorFlags>();
-  CLI::App* command =
-      app.add_subcommand("doctor", "what this machine allows, what limits precision here, and the remedies");
+  CLI::App* command = app.add_subcommand(
+      "doctor", "check what this machine allows and what limits precision here, with remedies");
   command->add_option("--device", flags->device, kDeviceHelp)->capture_default_str();
-  command->add_option("--seed", flags->seed, "of a simulated device")->capture_default_str();
+  command->add_option("--seed", flags->seed, "seed of a simulated device")->capture_default_str();
   command->add_option("--json", flags->json, "write the report as JSON to PATH or - (stdout)");
   flags->report.add_to(*command);
-  command->add_flag("--no-measure", flags->no_measure, "leave out the noise floor, which takes about 5 s");
-  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->add_flag("--no-measure", flags->no_measure,
+                    "do not measure the noise floor, which takes about 5 s");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it would take");
   command->footer(kDoctorExamples);
   command->callback([flags, &invocation] { DoctorCommand(*flags, invocation).run(); });
 }

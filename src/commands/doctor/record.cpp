@@ -164,7 +164,8 @@ std::string doctor_text(const DoctorReport& report, std::size_t width) {
   }
   text += summary(sections);
   if (!report.device.id.empty()) {
-    text += fmt::format("Believe the tool here? jitterscope selftest --device {}\n", report.device.id);
+    text +=
+        fmt::format("To check the tool's numbers here: jitterscope selftest --device {}\n", report.device.id);
   }
   return text;
 }
@@ -270,8 +271,8 @@ Check events_check(const Calibration& calibration) {
   const InstrumentConstant& events = calibration.events;
   const Nanoseconds shortest = events.uncertainty / kUsualPrecision;
   const std::string sentence = fmt::format(
-      "a pair of marks adds {}, which is taken off; from {} on a time is known to ±0.5 %; the timer steps by "
-      "{}",
+      "a pair of marks adds {}, which is subtracted; times from {} on are known to ±0.5 %; the timer "
+      "steps by {}",
       time_with_error_text(events.value, events.uncertainty), time_text(shortest, 0.05),
       time_text(events.grain, 0.05));
   if (shortest <= microseconds(10)) return {"events", Status::good, sentence, ""};
@@ -288,8 +289,8 @@ Check graph_check(const Calibration& calibration) {
   const std::string error = time_with_error_text(graph.value, graph.uncertainty);
   const bool is_reference = graph.value == Nanoseconds(0) && graph.uncertainty == Nanoseconds(0);
   const std::string sentence =
-      is_reference ? "the slope between recordings is what marks are calibrated against"
-                   : fmt::format("the slope between two recordings adds {}, which is taken off", error);
+      is_reference ? "the slope between recordings calibrates the marks"
+                   : fmt::format("the slope between two recordings adds {}, which is subtracted", error);
   return {"graph", Status::good, sentence, ""};
 }
 
@@ -310,11 +311,11 @@ Check result_check(const Result& result) {
                   time_range_text(spread.p5, spread.p95, width / 10), percent_text(width));
   if (!has_interval(measurement.time) || measurement.time.precision() > kUsualPrecision) {
     return {operation, Status::limits, sentence,
-            "mend what is marked 'limits' above, or give each operation more time (run --time-limit)"};
+            "fix what is marked 'limits' above, or give each operation more time (run --time-limit)"};
   }
   if (width > kWideSpread) {
     return {operation, Status::limits, sentence,
-            "mend what is marked 'limits' above; until then compare medians and intervals, not single runs"};
+            "fix what is marked 'limits' above; until then compare medians and intervals, not single runs"};
   }
   return {operation, Status::good, sentence, ""};
 }
@@ -327,7 +328,7 @@ Check cache_check(const CacheProof& proof) {
                   time_text(proof.cached_read, precision));
   if (proof.proven) return {"cold cache", Status::good, sentence + ": one eviction evicts", ""};
   return {"cold cache", Status::limits, sentence + ": this does not prove that one eviction evicts",
-          "repeat when the machine is quiet; until then read cold times as no more than a bound from below"};
+          "repeat when the machine is quiet; until then take cold times as lower bounds"};
 }
 
 }  // namespace
@@ -405,7 +406,7 @@ std::vector<Plot> plots_of(const DoctorReport& record) {
       {"mark", {{"type", "point"}, {"filled", true}, {"size", 50}, {"color", kBlue}, {"opacity", 1}}},
       {"encoding", {{"y", y}, {"x", quantity("change", of_median)}, {"tooltip", tips}}}};
   return {Plot{.id = "noise_floor",
-               .title = "How finely times are known here: " + one_line(record.device.name),
+               .title = "How precisely times are known here: " + one_line(record.device.name),
                .caption = "Blue: the 95 % interval of the median. Orange: nine rounds in ten.",
                .spec = single_plot(Json{{"height", height_of(operations.cells, 34)},
                                         {"data", data_of(rows)},

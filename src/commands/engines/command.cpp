@@ -42,7 +42,7 @@ class EnginesCommand {
   void run() {
     constexpr std::int64_t kMost = 10'000;
     if (flags_.imitations < 0 || flags_.imitations > kMost) {
-      throw UsageError(fmt::format("--imitations: 0 to {}", kMost));
+      throw UsageError(fmt::format("--imitations must be from 0 to {}", kMost));
     }
     refuse_file_as_operation(flags_.operation);
     const Operation operation = Operation::parse(flags_.operation);
@@ -94,15 +94,14 @@ class EnginesCommand {
 void add_engines_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<EnginesFlags>();
   CLI::App* command = app.add_subcommand(
-      "engines", "rank the plans that can run an operation, and say which ones PyTorch would take");
-  command->add_option("operation", flags->operation, "the operation (conv2d:…, matmul:…, linear:…)")
-      ->required();
+      "engines", "rank the engines that can run an operation, and show which ones PyTorch would take");
+  command->add_option("operation", flags->operation, "operation (conv2d:…, matmul:…, linear:…)")->required();
   flags->measure.add_to(*command);
   command
       ->add_option("--imitations", flags->imitations,
-                   "how often PyTorch's choice with benchmark=True is imitated")
+                   "how often to imitate PyTorch's choice with benchmark=True")
       ->capture_default_str();
-  command->add_flag("--list", flags->list, "name the plans in PyTorch's order, without measuring");
+  command->add_flag("--list", flags->list, "list the engines in PyTorch's order, without measuring");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
   flags->report.add_to(*command);
   command->footer(kEnginesExamples);

@@ -137,7 +137,7 @@ std::string table(const EngineRanking& ranking, std::size_t width) {
   const std::vector<Conditions> conditions = conditions_of(ranking);
   TableColumn number{"#", Align::right, {}}, tag{"engine", Align::left, {}},
       from{"proposed by", Align::left, {}}, notes{"notes", Align::left, {}},
-      workspace{"workspace", Align::right, {}}, slower{"slower by", Align::right, {}},
+      workspace{"workspace", Align::right, {}}, slower{"against the fastest", Align::right, {}},
       picks{"benchmark=True takes it", Align::right, {}};
   std::vector<TableColumn> times;
   for (const Conditions& each : conditions) {
@@ -170,10 +170,10 @@ std::string table(const EngineRanking& ranking, std::size_t width) {
 
 std::string loss_text(const EngineLoss& loss) {
   if (!loss.interval)
-    return fmt::format("{} slower than the fastest, without an interval", percent_text(loss.value));
+    return fmt::format("slower than the fastest: {}, without an interval", time_change_text(loss.value));
   if (loss.value == 0.0 && loss.interval->high == 0.0) return "the fastest";
-  return fmt::format("{} slower than the fastest ({}, 95 %: {} to {})", percent_text(loss.value),
-                     loss.is_distinguishable() ? "more than none" : "not distinguishable from none",
+  return fmt::format("slower than the fastest: {} ({}, 95 %: {} to {})", time_change_text(loss.value),
+                     loss.is_distinguishable() ? "a real loss" : "may be no loss",
                      change_text(loss.interval->low), change_text(loss.interval->high));
 }
 
@@ -190,11 +190,12 @@ std::string choice_sentences(const EngineRanking& ranking) {
                                      [](const RankedEngine& engine) { return engine.autotune_wins > 0; });
   return text +
          fmt::format(
-             "With benchmark on (one warm-up, one timed run, the first 10 plans) it took {} in {} "
-             "imitations, on average {}. The fastest is the least of {} medians and by being chosen reads a "
-             "little too fast: losses lean high.",
+             "With benchmark on (one warm-up, one timed run, the first 10 plans) it took {} in {}, on average {}. "
+             "The fastest is the smallest of {} medians, so it reads a little too fast, and the losses a little too "
+             "high.",
              choices == 1 ? "the same engine" : fmt::format("{} different engines", choices),
-             ranking.imitations, loss_text(*loss), std::ranges::count_if(ranking.engines, has_time));
+             counted(ranking.imitations, "imitation"), loss_text(*loss),
+             std::ranges::count_if(ranking.engines, has_time));
 }
 
 std::string failures(const EngineRanking& ranking, std::size_t width) {
@@ -285,15 +286,15 @@ std::vector<Plot> plots_of(const EnginesRecord& record) {
                              {"cache", "cache"},
                              {"shown", "time"},
                              {"taken", "autotune takes it"}})}}}};
-  return {Plot{
-      .id = "engines",
-      .title = "Engines by time: " + ranking.operation,
-      .caption =
-          "Larger points: the more often PyTorch with benchmark on takes the engine. Bars: 95 % intervals.",
-      .spec = single_plot(Json{{"height", height_of(engines.cells, 22 * caches_drawn)},
-                               {"data", data_of(rows)},
-                               {"layer", {intervals, points}}}),
-      .table = {engines, caches, times, shares}}};
+  return {
+      Plot{.id = "engines",
+           .title = "Engines by time: " + ranking.operation,
+           .caption =
+               "A larger point: PyTorch with benchmark on takes the engine more often. Bars: 95 % intervals.",
+           .spec = single_plot(Json{{"height", height_of(engines.cells, 22 * caches_drawn)},
+                                    {"data", data_of(rows)},
+                                    {"layer", {intervals, points}}}),
+           .table = {engines, caches, times, shares}}};
 }
 
 }  // namespace jitterscope::report

@@ -55,8 +55,8 @@ constexpr const char* kExplainExamples = R"(Examples:
   jitterscope explain monday.json tuesday.json
   jitterscope explain relu:count=8Mi --device virtual:h200 --quick --json why.json
 
-Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted, with what was
-known by then.)";
+Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted, with the
+result so far.)";
 
 // Returns the first few names, as values of --only that pick one layer each.
 std::string names_in(const Model& model) {
@@ -137,7 +137,8 @@ class ExplainCommand {
   bool study() {
     if (flags_.targets.size() != 1) {
       throw UsageError(
-          "one operation or network is explained at a time, or two records, or a record and then a trace; which of "
+          "one operation or network is explained at a time, or two records, or a record and then a "
+          "trace; which of "
           "several is faster says `jitterscope compare`");
     }
     const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
@@ -182,7 +183,7 @@ class ExplainCommand {
                             {"factors", flags_.factors}};
     Environment environment = std::move(record_.environment);
     record_ = std::get<ExplainRecord>(read_record(ask_python("explain-callable", asked.dump(), invocation_),
-                                                  "what the process of Python wrote"));
+                                                  "the result of the Python process"));
     record_.environment = std::move(environment);
     return true;
   }
@@ -305,7 +306,8 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
   command
       ->add_option(
           "targets", flags->targets,
-          "an operation, a network (what --only leaves of it, in its order), python:FILE:FUNCTION, two records that run --json wrote, or a record and the PyTorch trace of its layers")
+          "an operation, a network (what --only leaves of it, in its order), python:FILE:FUNCTION, two "
+          "records that run --json wrote, or a record and the PyTorch trace of its layers")
       ->required();
   command->add_option("--only", flags->only,
                       "the layer in whose name or operation this regular expression is found");

@@ -290,9 +290,9 @@ std::string subject_line(const ExplainRecord& record, std::size_t width) {
 // Lists costs paid once, part by part; each part is subtracted from the one that includes it.
 std::string first_work_section(const explain::FirstWork& work, std::size_t width) {
   std::vector<std::string> parts;
-  const auto add = [&](const char* what, Nanoseconds time) {
+  const auto add = [&](const char* what, Nanoseconds time, const char* beyond = "") {
     constexpr Nanoseconds kNothing = microseconds(1);
-    if (time > kNothing) parts.push_back(fmt::format("{} {}", what, duration_text(time)));
+    if (time > kNothing) parts.push_back(fmt::format("{} {}{}", what, duration_text(time), beyond));
   };
   if (work.preparation_again) {
     const Nanoseconds memory = work.allocation.value_or(Nanoseconds(0));
@@ -303,7 +303,7 @@ std::string first_work_section(const explain::FirstWork& work, std::size_t width
   } else {
     add("libraries, a plan, memory and its contents", work.preparation);
   }
-  add("the first launch, more than a later one,", work.launch - work.later_launch);
+  add("the first launch", work.launch - work.later_launch, " more than a later one");
   if (parts.empty()) return {};
   std::string text = fmt::format("Paid once, by the host: {}.", joined(parts));
   if (!work.launch_in_processes.empty()) {
@@ -340,8 +340,8 @@ std::string observation_section(const Observation& observation, std::size_t widt
 
 struct FactorColumns {
   TableColumn factor{"factor", Align::left, {}}, dose{"with", Align::left, {}},
-      time{"time", Align::right, {}}, clock{"clock", Align::right, {}, 2},
-      screened{"among all others", Align::right, {}, 1}, verdict{"verdict", Align::left, {}};
+      time{"time", Align::right, {}}, clock{"clock", Align::right, {}, 3},
+      screened{"among all others", Align::right, {}, 2}, verdict{"verdict", Align::left, {}, 1};
 
   void add(const std::string& name, const std::string& what, const std::optional<RatioEstimate>& in_time,
            const std::optional<RatioEstimate>& in_clock, const std::optional<RatioEstimate>& in_screening,
@@ -407,7 +407,7 @@ std::string_view variation_words(Variation variation) {
 std::string variation_table(const Observation& observation, std::size_t width) {
   if (observation.shares.empty()) return {};
   TableColumn causes{"plain loops vary with", Align::left, {}}, shares{"share", Align::right, {}},
-      intervals{"95 % interval", Align::right, {}};
+      intervals{"95 % interval", Align::right, {}, 1};
   for (const explain::VariationShare& share : observation.shares) {
     causes.cells.emplace_back(variation_words(share.variation));
     shares.cells.push_back(percent_text(share.share));
@@ -567,11 +567,11 @@ std::string several_accounts(const std::vector<Account>& accounts, const Page& p
   // in the network.
   const bool is_of_trace = accounts.front().is_of_trace();
   TableColumn names{"operation", Align::left, {}},
-      firsts{is_of_trace ? "alone" : "first", Align::right, {}, 4},
-      seconds{is_of_trace ? "PyTorch" : "second", Align::right, {}, 4}, changes{"time", Align::right, {}},
-      adds{"adds", Align::right, {}, 2}, shares{"of the change", Align::right, {}},
-      sources{is_of_trace ? "by its place" : "by the clock", Align::right, {}},
-      rests{"rest", Align::right, {}, 1}, explained{"explained", Align::left, {}, 3};
+      firsts{is_of_trace ? "alone" : "first", Align::right, {}, 6},
+      seconds{is_of_trace ? "PyTorch" : "second", Align::right, {}, 5}, changes{"time", Align::right, {}},
+      adds{"adds", Align::right, {}, 4}, shares{"of the change", Align::right, {}},
+      sources{is_of_trace ? "by its place" : "by the clock", Align::right, {}, 1},
+      rests{"rest", Align::right, {}, 2}, explained{"explained", Align::left, {}, 3};
   const std::optional<explain::AccountTotal> total = explain::total_of(accounts);
   const bool has_shares = total && total->is_changed();
   for (const Account* account : rows) {

@@ -105,10 +105,10 @@ constexpr const char* kGateExamples = R"(Examples:
   jitterscope gate main --junit gate.xml --html gate.html
   jitterscope gate main --save
 
-What is measured is what the newest record of each NAME was asked for, on the same device.
+The gate repeats the measurement of the newest record of each NAME, on the same device.
 
-Exit codes: 0 nothing is shown to be slower, 1 slower is shown (or, with --strict, something is undecided), 2 usage,
-3 device or library missing, 5 something of the baseline has no time any more, 130 interrupted.)";
+Exit codes: 0 nothing is shown to be slower, 1 something is slower (or, with --strict, undecided), 2 usage,
+3 device or library missing, 5 part of the baseline could not be timed again, 130 interrupted.)";
 
 struct Baseline {
   HistoryEntry entry;
@@ -123,7 +123,7 @@ class GateCommand {
   void run() {
     constexpr std::int64_t kMost = 1000;
     if (flags_.processes && (*flags_.processes < 1 || *flags_.processes > kMost)) {
-      throw UsageError(fmt::format("--processes: 1 to {}", kMost));
+      throw UsageError(fmt::format("--processes must be from 1 to {}", kMost));
     }
     margin_ = read_margin(flags_.margin);
     read_baselines();
@@ -152,9 +152,9 @@ class GateCommand {
   void read_baselines() {
     const std::vector<std::string> names = flags_.names.empty() ? history_.names() : flags_.names;
     if (names.empty()) {
-      throw UsageError(fmt::format(
-          "the history '{}' has no baseline to compare with; `jitterscope run … --save main` makes one",
-          history_.folder().string()));
+      throw UsageError(
+          fmt::format("the history '{}' has no baseline; `jitterscope run … --save main` makes one",
+                      history_.folder().string()));
     }
     for (const std::string& name : names) {
       const HistoryEntry entry = history_.find(name);
@@ -249,25 +249,27 @@ void add_gate_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<GateFlags>();
   CLI::App* command = app.add_subcommand(
       "gate",
-      "measure again what was saved, and fail where it has become slower: for continuous integration");
+      "measure saved baselines again and fail if something became slower: for continuous integration");
   command->add_option(
       "names", flags->names,
-      "baselines that `run --save NAME` made: NAME is its newest record, NAME/ID that one (default: "
-      "all of the history)");
-  command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
-  command->add_option("--processes", flags->processes,
-                      "fresh processes to measure in; the unit of each interval (default: 8, on a CPU 16)");
-  command->add_flag("--strict", flags->strict, "exit code 1 where something is undecided, too");
+      "baselines made by `run --save NAME`: NAME for its newest record, NAME/ID for a certain one "
+      "(default: all of the history)");
+  command->add_option("--margin", flags->margin, "largest difference that counts as the same")
+      ->capture_default_str();
+  command->add_option(
+      "--processes", flags->processes,
+      "number of fresh processes to measure in; each interval is over processes (default: 8, on a CPU 16)");
+  command->add_flag("--strict", flags->strict, "exit code 1 also if something is undecided");
   command->add_flag("--save", flags->save,
-                    "keep what was measured as the newest of its NAME, unless it is slower or failed");
+                    "save what was measured as the newest record of its NAME, unless it is slower or failed");
   command->add_option("--device", flags->conditions.device,
                       "cpu, cuda:0, virtual:h200… (default: the baseline's)");
-  command->add_option("--seed", flags->conditions.seed,
-                      "of the random idles and orders, and of a simulated device (default: another than the "
-                      "baseline's)");
+  command->add_option(
+      "--seed", flags->conditions.seed,
+      "seed of the random idles and orders, and of a simulated device (default: not the baseline's)");
   flags->history.add_to(*command);
   flags->files.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it would take");
   command->footer(kGateExamples);
   command->callback([flags, &invocation] { GateCommand(*flags, invocation).run(); });
 }
@@ -281,18 +283,18 @@ void open_file(std::optional<OutputFile>& file, const std::string& name) {
 }  // namespace
 
 void GateFileFlags::add_to(CLI::App& command) {
-  command.add_option("--json", json, "write the comparison with the one baseline to PATH or - (stdout)");
-  command.add_option("--junit", junit, "write JUnit's XML, for a server, to PATH or - (stdout)");
-  command.add_option("--markdown", markdown,
-                     "write the page of a pull request to PATH or - (stdout); where $GITHUB_STEP_SUMMARY is "
-                     "set, it goes there as well");
+  command.add_option("--json", json, "write the comparison to PATH or - (stdout); for one baseline only");
+  command.add_option("--junit", junit, "write JUnit XML to PATH or - (stdout)");
+  command.add_option(
+      "--markdown", markdown,
+      "write Markdown for a pull request to PATH or - (stdout), and to $GITHUB_STEP_SUMMARY if it is set");
   report.add_to(command);
 }
 
 GateFiles::GateFiles(const GateFileFlags& flags, std::size_t baselines) : report_(flags.report) {
   if (!flags.json.empty() && baselines > 1) {
     throw UsageError(
-        fmt::format("--json holds one comparison, and there are {} baselines: name one", baselines));
+        fmt::format("--json writes one comparison, but there are {} baselines: name one", baselines));
   }
   const std::vector<std::string> all = {flags.json, flags.junit, flags.markdown};
   const auto on_standard_output = std::ranges::count_if(all, is_stdout);
@@ -394,10 +396,10 @@ RunRecord measure_operations(RunAsked asked, const std::string& device_name, con
 
 void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages) {
   if (!baseline.asked || baseline.asked->targets.empty()) {
-    throw UsageError(
-        fmt::format("{} does not say what was asked for, as an earlier version of jitterscope wrote it; save "
-                    "another baseline by `jitterscope run … --save`",
-                    name_for_messages));
+    throw UsageError(fmt::format(
+        "{} was written by an earlier version of jitterscope and does not say what to measure; save a "
+        "new baseline by `jitterscope run … --save`",
+        name_for_messages));
   }
 }
 

@@ -40,7 +40,7 @@ std::string circumstances(const ComparisonRecord& record, std::size_t width) {
                     width, 2);
   }
   if (text.empty()) return text;
-  return wrapped(fmt::format("Not as when {} was measured, which may move times by itself:",
+  return wrapped(fmt::format("Changed since {} was measured, which may change times by itself:",
                              baseline_name(record)),
                  width) +
          "\n" + text + "\n";
@@ -123,9 +123,9 @@ bool is_known(const std::optional<RatioEstimate>& cycles) {
 std::string cases_table(const ComparisonRecord& record, const std::vector<GateCase>& cases,
                         std::size_t width) {
   TableColumn names{"operation", Align::left, {}}, conditions{"conditions", Align::left, {}},
-      before{baseline_name(record), Align::right, {}}, now{"now", Align::right, {}},
-      changes{"change", Align::right, {}}, cycles{"in cycles", Align::right, {}, 1},
-      verdicts{"verdict", Align::left, {}};
+      before{baseline_name(record), Align::right, {}, 3}, now{"now", Align::right, {}, 2},
+      changes{"change", Align::right, {}}, cycles{"in cycles", Align::right, {}, 4},
+      verdicts{"verdict", Align::left, {}, 1};
   for (const GateCase& each : cases) {
     if (!each.failure.empty()) continue;
     names.cells.push_back(one_line(each.name));
@@ -202,7 +202,7 @@ std::string case_label(const GateCase& each) { return one_line(each.name) + ", "
 std::string change_words(const GateCase& each, double margin) {
   std::string words = change_with_interval(each.time);
   if (const std::optional<ClockMove> move = clock_move(each, margin)) {
-    words += fmt::format("; the clock moved from {} to {}: in cycles {}, so that the work is the same",
+    words += fmt::format("; the clock changed from {} to {}: in cycles {}, so the work itself did not change",
                          clock_text(move->before), clock_text(move->after), change_of(move->cycles));
   }
   return words;
@@ -323,7 +323,8 @@ std::string junit_xml(std::span<const GateOutcome> outcomes, bool is_strict) {
   std::string suites;
   for (const GateOutcome& outcome : outcomes) suites += suite_of(outcome, is_strict, all);
   return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"jitterscope gate\" {}>\n{}</testsuites>\n",
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"jitterscope gate\" "
+      "{}>\n{}</testsuites>\n",
       all.attributes(), suites);
 }
 

@@ -28,7 +28,7 @@ constexpr const char* kHistoryExamples = R"(Examples:
   jitterscope history plot main --plot main.svg
   jitterscope history rm main --all
 
-Exit codes: 0 done, 2 there is no such record, 3 what draws is not there, 5 a record cannot be removed.)";
+Exit codes: 0 done, 2 the record does not exist, 3 the drawing library is missing, 5 a record cannot be removed.)";
 
 struct HistoryCommandFlags {
   HistoryFlags history;
@@ -62,11 +62,11 @@ std::string shortest_id(const HistoryEntry& entry, const std::vector<HistoryEntr
 void list_names(const History& history) {
   const std::vector<std::string> names = history.names();
   if (names.empty()) {
-    print_result(fmt::format("No record is in {}. `jitterscope run … --save NAME` makes one.\n",
+    print_result(fmt::format("{} has no records. `jitterscope run … --save NAME` makes one.\n",
                              one_line(history.folder().string())));
     return;
   }
-  TableColumn name{"name", Align::left, {}}, records{"records", Align::right, {}},
+  TableColumn name{"name", Align::left, {}}, records{"records", Align::right, {}, 1},
       newest{"newest", Align::left, {}};
   for (const std::string& each : names) {
     const std::vector<HistoryEntry> entries = history.entries(each);
@@ -114,7 +114,7 @@ void show(const HistoryCommandFlags& flags) {
 
 void plot(const HistoryCommandFlags& flags) {
   if (flags.output.empty() && flags.plot.empty()) {
-    throw UsageError("where shall it go? -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");
+    throw UsageError("name an output: -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");
   }
   const double margin = read_margin(flags.margin);
   std::vector<DatedRecord> records;
@@ -150,7 +150,7 @@ void remove(const HistoryCommandFlags& flags) {
     }
     const std::vector<HistoryEntry> all = history.entries(name);
     if (!flags.all) {
-      throw UsageError(fmt::format("{} has {}: name one, as {}, or remove the whole history by --all", name,
+      throw UsageError(fmt::format("{} has {}: name one, as {}, or add --all to remove them all", name,
                                    counted(std::ssize(all), "record"), all.back().text()));
     }
     entries.insert(entries.end(), all.begin(), all.end());
@@ -165,7 +165,8 @@ void remove(const HistoryCommandFlags& flags) {
 
 void add_history_command(CLI::App& app) {
   auto flags = std::make_shared<HistoryCommandFlags>();
-  CLI::App* command = app.add_subcommand("history", "list, show, plot and remove what `run --save` kept");
+  CLI::App* command =
+      app.add_subcommand("history", "list, show, plot or remove records saved by `run --save`");
   command->require_subcommand(1);
   command->footer(kHistoryExamples);
   const auto add = [&](const char* name, const char* description, const char* example,
@@ -176,19 +177,20 @@ void add_history_command(CLI::App& app) {
     verb->callback([flags, action] { action(*flags); });
     return verb;
   };
-  add("list", "the names, or the records of one", "list main", list)
-      ->add_option("name", flags->name, "whose records (default: all names)");
-  CLI::App* shown = add("show", "print a record as `run` did", "show main", show);
+  add("list", "list the names, or the records of one name", "list main", list)
+      ->add_option("name", flags->name, "name whose records to list (default: all names)");
+  CLI::App* shown = add("show", "print a record as `run` printed it", "show main", show);
   shown->add_option("name", flags->name, "NAME for its newest record, or NAME/ID")->required();
   flags->page.add_to(*shown);
-  CLI::App* plotted =
-      add("plot", "draw how the times of a name went, with changes marked", "plot main -o main.html", plot);
-  plotted->add_option("name", flags->name, "whose records")->required();
+  CLI::App* plotted = add("plot", "plot the times of a name over its records, with changes marked",
+                          "plot main -o main.html", plot);
+  plotted->add_option("name", flags->name, "name whose records to plot")->required();
   plotted->add_option("-o,--output", flags->output,
-                      "write a page to PATH or - (stdout): one file, to be opened without a network");
+                      "write a page with plots to PATH or - (stdout): a single file that needs no network");
   plotted->add_option("--plot", flags->plot,
                       "write the main plot to PATH.png or PATH.svg (needs vl-convert-python)");
-  plotted->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
+  plotted->add_option("--margin", flags->margin, "largest difference that counts as the same")
+      ->capture_default_str();
   CLI::App* removed = add("rm", "remove records", "rm main --all", remove);
   removed->add_option("names", flags->names, "NAME/ID, or NAME with --all")->required();
   removed->add_flag("--all", flags->all, "all records of a NAME");

@@ -193,8 +193,9 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
       .id = "history",
       .title = name + ": " + series.label,
       .caption = fmt::format(
-          "Medians with 95 % intervals, coloured by what a gate with a margin of {} would say beside the "
-          "record before. Dashed: something else changed too, as the driver, the clock or a library.",
+          "Medians with 95 % intervals, coloured by the verdict of a gate with a margin of {} against "
+          "the record before. Dashed: something else changed, too, such as the driver, the clock or a "
+          "library.",
           percent_text(margin)),
       .spec = single_plot(Json{{"height", 260}, {"layer", layers}}),
       .table = {records, times, low, high, against, verdicts, others}};

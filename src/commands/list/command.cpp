@@ -33,7 +33,7 @@ constexpr const char* kListExamples = R"(Examples:
   jitterscope list resnet50 --only 'layer1.*conv'
   jitterscope list resnet18 --json -
 
-Exit codes: 0 done, 2 usage, 3 the device or CUPTI is missing, which counters need, 5 a part of the file is missing or damaged, and the rest is listed.)";
+Exit codes: 0 done, 2 usage, 3 counters need a device or CUPTI that is missing, 5 part of the file is missing or damaged (the rest is listed).)";
 
 const std::vector<std::string>& section_names() {
   static const std::vector<std::string> names = {"operations", "devices", "providers",
@@ -94,7 +94,7 @@ CounterListing read_counters(const ListFlags& flags) {
     return !pattern.finds(counter.name) && !pattern.finds(counter.description);
   });
   if (!listing.counters.empty()) return listing;
-  throw UsageError(fmt::format("--only: '{}' is in no name and no description of a counter of {}",
+  throw UsageError(fmt::format("--only: no counter of {1} has '{0}' in its name or description",
                                printable(flags.only, 60), listing.subject));
 }
 
@@ -104,10 +104,10 @@ void check_list_flags(const ListFlags& flags) {
     throw UsageError("--device with --chip: name the one or the other");
   }
   if (!flags.device.empty() || !flags.chip.empty()) {
-    throw UsageError("--device and --chip say whose counters are listed: write jitterscope list counters");
+    throw UsageError("--device and --chip are only for jitterscope list counters");
   }
   if (!flags.only.empty() && (flags.what.empty() || is_section(flags.what))) {
-    throw UsageError("--only: name the model of which some layers are to be listed");
+    throw UsageError("--only needs a model whose layers to list");
   }
 }
 
@@ -163,19 +163,21 @@ ExitCode run(const ListFlags& flags) {
 void add_list_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<ListFlags>();
   CLI::App* command = app.add_subcommand(
-      "list", "operations, devices, providers, models, studies, counters; the layers of a model");
+      "list", "list operations, devices, providers, models, studies, counters, or the layers of a model");
   command->add_option(
       "what", flags->what,
-      "operations, devices, providers, models, studies, counters; a network's name, or a trace, log or "
-      "model file, whose layers are shown; all but counters if left out");
+      "operations, devices, providers, models, studies or counters; or a network, trace, log or model "
+      "file, to show its layers (default: everything but counters)");
   command->add_option(
       "--only", flags->only,
-      "list the layers in whose name or operation, or the counters in whose name or description, "
-      "this regular expression is found");
-  command->add_option("--device", flags->device,
-                      "whose counters are listed (default: the first GPU, and where there is none a GH100)");
-  command->add_option("--chip", flags->chip,
-                      "the same for a GPU that need not be here, by NVIDIA's name of its chip: GA100, AD102");
+      "list only layers whose name or operation, or counters whose name or description, matches this "
+      "regular expression");
+  command->add_option(
+      "--device", flags->device,
+      "list the counters of this device (default: the first GPU, or a GH100 if there is none)");
+  command->add_option(
+      "--chip", flags->chip,
+      "list the counters of this chip, by NVIDIA's name: GA100, AD102; the GPU need not be here");
   command->add_option("--json", flags->json, "write the list as JSON to PATH or - (stdout)");
   command->footer(kListExamples);
   command->callback([flags, &invocation] { invocation.exit_code = run(*flags); });

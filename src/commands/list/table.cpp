@@ -85,7 +85,7 @@ std::string models_text(const std::vector<ModelListing>& models, std::size_t wid
                                        : "damaged: " + model.problem,
                  width);
   }
-  return text + (models.empty() ? "None found; JITTERSCOPE_MODELS names folders to look in.\n"
+  return text + (models.empty() ? "None found; set JITTERSCOPE_MODELS to folders to look in.\n"
                                 : "\n`jitterscope list MODEL` shows its layers.\n");
 }
 
@@ -128,7 +128,7 @@ std::string studies_text(std::size_t width) {
   for (const study::StudySummary& study : study::list_studies()) {
     text += item(std::string(study.id), fmt::format("{} Of {}.", study.question, study.concerns), width);
   }
-  return text + "\n`jitterscope study NAME` runs one, of your own work or of an example.\n";
+  return text + "\n`jitterscope study NAME` runs one, on your own work or on an example.\n";
 }
 
 ProviderListing of_library(std::string name, std::string device, std::vector<std::string> operations,
@@ -208,8 +208,8 @@ Total total_of(const Model& model) {
 
 std::string model_text(const Model& model, std::size_t width) {
   TableColumn numbers{"#", Align::right, {}}, counts{"count", Align::right, {}},
-      operations{"operation", Align::left, {}}, flops{"GFLOP", Align::right, {}},
-      bytes{"MB", Align::right, {}}, names{"layers", Align::left, {}};
+      operations{"operation", Align::left, {}}, flops{"GFLOP", Align::right, {}, 1},
+      bytes{"MB", Align::right, {}, 2}, names{"layers", Align::left, {}, 3};
   for (const Layer& layer : model.layers) {
     numbers.cells.push_back(std::to_string(numbers.cells.size() + 1));
     counts.cells.push_back(std::to_string(layer.count()));
@@ -218,7 +218,6 @@ std::string model_text(const Model& model, std::size_t width) {
     bytes.cells.push_back(three_digits(bytes_of(layer) / kMega));
     names.cells.push_back(names_text(layer.names));
   }
-  names.spare = 1;
   const Total total = total_of(model);
   std::string heading = fmt::format("**{}**: {}", one_line(model.name), one_line(model.description));
   if (!heading.ends_with('.')) heading += '.';
@@ -227,14 +226,13 @@ std::string model_text(const Model& model, std::size_t width) {
   if (!model.recorded_cudnn.empty()) heading += fmt::format(" cuDNN {}.", one_line(model.recorded_cudnn));
   std::string text = wrapped(heading, width);
   text += wrapped(
-      fmt::format("{}, {}; together {:.4g} GFLOP and at least {:.4g} MB moved. "
-                  "GFLOP and MB are of one launch.",
-                  counted(total.layers, "layer"), counted(std::ssize(model.layers), "different operation"),
-                  total.flops / kGiga, total.bytes / kMega),
+      fmt::format(
+          "{}, {}; together {:.4g} GFLOP and at least {:.4g} MB moved. The columns GFLOP and MB are for "
+          "one launch.",
+          counted(total.layers, "layer"), counted(std::ssize(model.layers), "different operation"),
+          total.flops / kGiga, total.bytes / kMega),
       width);
-  const std::vector<TableColumn> columns = {numbers, counts, operations, flops, bytes, names};
-  text += '\n' + fitted_table(columns, width);
-  if (table_width(columns) > width) text += "\nAll of it: --json -, or a wider terminal (COLUMNS=180).\n";
+  text += '\n' + fitted_table({numbers, counts, operations, flops, bytes, names}, width);
   const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time, width);
   if (!untimed.empty()) text += '\n' + untimed;
   for (const std::string& note : model.notes) text += '\n' + wrapped(one_line(note), width);

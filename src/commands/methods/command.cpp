@@ -45,7 +45,7 @@ class MethodsCommand {
   void run() {
     constexpr std::int64_t kMost = 1000;
     if (flags_.repetitions < 1 || flags_.repetitions > kMost) {
-      throw UsageError(fmt::format("--repetitions: 1 to {}", kMost));
+      throw UsageError(fmt::format("--repetitions must be from 1 to {}", kMost));
     }
     refuse_file_as_operation(flags_.operation);
     const Operation operation = Operation::parse(flags_.operation);
@@ -94,7 +94,8 @@ class MethodsCommand {
   // Uses a separate process, because a tracer slows what runs beside it. Runs a round per repetition, or the
   // few more that an interval needs.
   TracedTimes traced_times(const Operation& operation) const {
-    if (!record_.device.capabilities.traces_kernels) return {{}, "CUPTI sees GPUs only, and this is none"};
+    if (!record_.device.capabilities.traces_kernels)
+      return {{}, "CUPTI works only on GPUs, and this device is not one"};
     MeasureOptions options = request_.options;
     options.caches = {CacheState::warm};
     options.loads = {Load::burst};
@@ -141,21 +142,22 @@ class MethodsCommand {
 void add_methods_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<MethodsFlags>();
   CLI::App* command =
-      app.add_subcommand("methods", "time one operation by every method, and say what each gets wrong here");
+      app.add_subcommand("methods", "time one operation by every method, and show what each gets wrong here");
   command->add_option("operation", flags->operation, "the operation (KIND:name=value,…)")->required();
   command->add_option("--device", flags->measure.device, kDeviceHelp)->capture_default_str();
-  command->add_option("--repetitions", flags->repetitions, "how often each method is used")
+  command->add_option("--repetitions", flags->repetitions, "how often to use each method")
       ->capture_default_str();
   command
-      ->add_option("--data", flags->measure.data, "what operands hold: normal, uniform, zeros, ones, sparse")
+      ->add_option("--data", flags->measure.data,
+                   "values of the operands: normal, uniform, zeros, ones or sparse")
       ->capture_default_str();
   command
       ->add_option("--seed", flags->measure.seed,
-                   "of the operands, of the random idles and orders, and of a simulated device")
+                   "seed of the operands, the random idles and orders, and a simulated device")
       ->capture_default_str();
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
   flags->report.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it would take");
   command->footer(kMethodsExamples);
   command->callback([flags, &invocation] { MethodsCommand(*flags, invocation).run(); });
 }

@@ -92,7 +92,7 @@ std::string header(const MethodsRecord& record, std::size_t width) {
   if (comparison.clock) first += ", clock " + clock_text(*comparison.clock);
   const std::string conditions = fmt::format(
       "Conditions: {} repetitions, methods in random order, a random idle of {} before each; n = {} "
-      "launches; data {}; caches warm but where a row says otherwise.",
+      "launches; data {}; caches warm unless a row says otherwise.",
       comparison.repetitions, time_range_text(comparison.shortest_idle, comparison.longest_idle, 0.05),
       comparison.launches, to_string(comparison.input.kind));
   const Calibration& calibration = comparison.calibration;
@@ -104,10 +104,10 @@ std::string header(const MethodsRecord& record, std::size_t width) {
   return wrapped(first + ".", width) + wrapped(conditions, width) + wrapped(constants, width);
 }
 
-// Returns "+2.93 µs (+88 %)".
+// Returns "+2.93 µs, +88.0 %".
 std::string distance_text(const MethodDistance& distance) {
   const char* sign = distance.time < Nanoseconds(0) ? "" : "+";
-  return fmt::format("{}{} ({:+.1f} %)", sign, time_text(distance.time, 0.02), distance.ratio * 100);
+  return fmt::format("{}{}, {}", sign, time_text(distance.time, 0.02), change_text(distance.ratio));
 }
 
 std::string distance_cell(const MethodComparison& comparison, const MethodReading& reading) {
@@ -126,9 +126,9 @@ std::string spread_cell(const MethodReading& reading) {
 std::string table(const MethodComparison& comparison, std::size_t width) {
   std::array<TableColumn, 5> columns = {{{"#", Align::right, {}},
                                          {"method", Align::left, {}},
-                                         {"time", Align::right, {}},
-                                         {"from the reference", Align::right, {}},
-                                         {std::string(kSpread), Align::right, {}, 1}}};
+                                         {"time", Align::right, {}, 1},
+                                         {"against reference", Align::right, {}},
+                                         {std::string(kSpread), Align::right, {}, 2}}};
   for (std::size_t i = 0; i < comparison.readings.size(); ++i) {
     const MethodReading& reading = comparison.readings[i];
     columns[0].cells.push_back(std::to_string(i + 1));
@@ -157,7 +157,7 @@ std::string sentences(const MethodComparison& comparison, std::size_t width) {
 
 std::string methods_table(const MethodsRecord& record, std::size_t width) {
   const std::string rows = table(record.comparison, width);
-  const bool has_spread = rows.find(kSpread) != std::string::npos;
+  const bool has_spread = rows.substr(0, rows.find('\n')).find(kSpread) != std::string::npos;
   std::string text = header(record, width) + '\n' + rows + "\ntime: median over the repetitions" +
                      (has_spread ? "; spread: largest less smallest, over the median.\n\n" : ".\n\n") +
                      sentences(record.comparison, width);
@@ -213,7 +213,7 @@ std::vector<Plot> plots_of(const MethodsRecord& record) {
                                      {"sentence", "what it gets wrong"}})}}}};
   return {Plot{.id = "methods",
                .title = "One operation, every method: " + comparison.operation,
-               .caption = "A tick is one repetition. Green: what jitterscope reads.",
+               .caption = "A tick is one repetition. Green: the time that jitterscope reports.",
                .spec = single_plot(Json{{"height", height_of(methods.cells, 24)}, {"layer", {line, points}}}),
                .table = {methods, repetitions, times}}};
 }

@@ -39,8 +39,8 @@ std::string reference_text(const std::string& what, const CommandDescription& to
 void add_reference_command(CLI::App& app, Invocation&) {
   auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
-      "reference", "the manual page, completions for shells, and pages of reference in Markdown");
-  command->add_option("what", *what, "what to print")->required()->check(CLI::IsMember(known_words()));
+      "reference", "print the manual page, completions for shells, or pages of the reference");
+  command->add_option("what", *what, "page to print")->required()->check(CLI::IsMember(known_words()));
   command->footer(kReferenceExamples);
   command->callback([what, &app] { print_result(reference_text(*what, describe(app))); });
 }

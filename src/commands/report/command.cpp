@@ -28,7 +28,7 @@ constexpr const char* kReportExamples = R"(Examples:
   jitterscope report result.json --plot result.svg
   jitterscope report monday.json tuesday.json wednesday.json --plot week.svg
 
-Exit codes: 0 done, 2 a file is not there or is no record, 3 what draws is not there.)";
+Exit codes: 0 done, 2 a file is missing or not a record, 3 the drawing library is missing.)";
 
 // Returns the runs beside each other: one plot of them all, and what differs. nullopt if there are not
 // several runs, or if one of them has nothing in common with the first.
@@ -53,7 +53,7 @@ std::optional<ReportSection> joint_section(const std::vector<AnyRecord>& records
 // Reads all records before it writes anything.
 void report(const ReportCommandFlags& flags) {
   if (flags.output.empty() && flags.plot.empty()) {
-    throw UsageError("where shall it go? -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");
+    throw UsageError("name an output: -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");
   }
   std::vector<ReportSection> sections;
   std::vector<AnyRecord> records;
@@ -74,16 +74,15 @@ void report(const ReportCommandFlags& flags) {
 
 void add_report_command(CLI::App& app) {
   auto flags = std::make_shared<ReportCommandFlags>();
-  CLI::App* command = app.add_subcommand(
-      "report", "draw what commands found out: a page with plots, or a picture, from records");
-  command->add_option("files", flags->files, "records, of any command; - is standard input")->required();
+  CLI::App* command = app.add_subcommand("report", "draw records: a page with plots, or a picture");
+  command->add_option("files", flags->files, "records of any command; - is standard input")->required();
   command->add_option(
       "-o,--output", flags->output,
-      "write one page of them all to PATH or - (stdout): one file, to be opened without a network");
+      "write one page of all records to PATH or - (stdout): a single file that needs no network");
   command->add_option(
       "--plot", flags->plot,
-      "write the main plot to PATH.png or PATH.svg (needs vl-convert-python): of several runs with "
-      "something in common one of them all, else that of the first");
+      "write the main plot to PATH.png or PATH.svg (needs vl-convert-python): one plot of several runs that have "
+      "something in common, else that of the first record");
   command->footer(kReportExamples);
   command->callback([flags] { report(*flags); });
 }

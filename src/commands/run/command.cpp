@@ -63,10 +63,9 @@ constexpr const char* kRunExamples = R"(Examples:
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
-(where only the tracer of --kernels or the counters are missing, the times are there), 4 --precision was given
-and not reached, or no steady state (of a sequence: the pass and nine calls of ten),
-5 the operation failed, or a call of a sequence, or a part of a file is missing or damaged,
-130 interrupted.)";
+(if only the tracer of --kernels or the counters are missing, times are still printed), 4 --precision was given
+and not reached, or a load was not steady (with --in-sequence: the pass, or more than one call in ten),
+5 an operation or a call failed, or part of a file is missing or damaged, 130 interrupted.)";
 
 // Says that times are a CPU's if no device was named and there is no GPU.
 std::string note_on_device(const std::string& asked_for, const DeviceDescription& device) {
@@ -88,7 +87,7 @@ class RunCommand {
   void run() {
     check_combinations(flags_);
     if (flags_.save.empty() && !flags_.history.folder.empty())
-      throw UsageError("--history: where --save NAME keeps the record; without it nothing is kept");
+      throw UsageError("--history is the folder for --save NAME; without --save nothing is saved");
     if (are_python(flags_.targets)) return run_python_command(flags_, invocation_);
     request_.work = read_targets(flags_.targets, flags_.only);
     request_.options = options_for(flags_, request_.work);
@@ -150,8 +149,7 @@ class RunCommand {
     }
     request_.options.placement = number;
     record_.notes.push_back(fmt::format(
-        "Operands stay in placement {} of the device's memory; without --placement they are placed anew from "
-        "block to block.",
+        "Operands stay in placement {} of the device's memory; without --placement each block has a new one.",
         number));
   }
 
@@ -249,86 +247,83 @@ class RunCommand {
 
 void add_run_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = app.add_subcommand("run", "time operations, sweeps of them, or all layers of a model");
+  CLI::App* command = app.add_subcommand("run", "time operations, sweeps, or all layers of a network");
   command
       ->add_option(
           "targets", flags->targets,
-          "operations (KIND:name=value,…), networks by name (NAME:batch=N,dtype=T,layout=L,direction=D), "
-          "files: execution and profiler traces of PyTorch, logs of cuDNN and cuBLAS, ONNX, models; or functions "
-          "of Python (python:FILE:FUNCTION, python:FILE for all its benchmarks); "
-          "behind a number k, M, G are powers of 1000, Ki, Mi, Gi of 1024")
+          "operations (KIND:name=value,…); networks by name (NAME:batch=N,dtype=T,layout=L,direction=D); "
+          "files (PyTorch execution and profiler traces, cuDNN and cuBLAS logs, ONNX, models); or Python "
+          "functions (python:FILE:FUNCTION, python:FILE for all its benchmarks). In numbers k, M, G are "
+          "powers of 1000, and Ki, Mi, Gi of 1024")
       ->required();
   flags->measure.add_to(*command);
   command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");
   command
       ->add_option(
           "--provider", flags->provider,
-          "what runs a model's layers: auto (PyTorch itself where jitterscope has only a stand-in and "
-          "the plug-in for PyTorch is there), torch (also operations that are typed), builtin")
+          "library that runs a model's layers: auto (PyTorch for layers that jitterscope only imitates, "
+          "if its plug-in is there), torch (for single operations, too) or builtin")
       ->capture_default_str();
   command
-      ->add_option(
-          "--iterations", flags->iterations,
-          "first run loops of so many launches, as 1,10,100,1000, and say how the time depends on it")
+      ->add_option("--iterations", flags->iterations,
+                   "first run loops of these numbers of launches, as 1,10,100,1000, and report how the time "
+                   "depends on the number")
       ->transform(count_of("--iterations"))
       ->delimiter(',');
   command->add_option(
       "--only", flags->only,
-      "time the layers in whose name or operation this regular expression is found, as conv1, "
-      "'^layer[12]' or dtype=f16");
+      "time only layers whose name or operation matches this regular expression, as conv1, '^layer[12]' "
+      "or dtype=f16");
   command->add_flag(
       "--in-sequence", flags->in_sequence,
-      "also run the model's calls in their order, in short passes with idle between, each timed "
-      "where it runs");
-  command->add_flag("--kernels", flags->kernels,
-                    "trace the kernels that one launch runs, and how long each takes");
+      "also run the model's calls in order, in short passes with idle between them, and time each call "
+      "within the pass");
+  command->add_flag("--kernels", flags->kernels, "list the kernels of one launch, and how long each takes");
   command->add_flag(
       "--counters", flags->counters,
-      "read hardware counters of one launch in each cache state, in passes after the times: DRAM "
-      "bytes, L2 hits, what is active and what warps wait for, or those of --counters NAME,NAME "
-      "(jitterscope list counters)");
-  CLI::Option* same =
-      command->add_flag("--same-data", flags->same_data, "all launches on the same operands (the default)");
+      "read hardware counters of one launch in each cache state, after the times: DRAM bytes, L2 hits, "
+      "active units and stall reasons, or those of --counters NAME,NAME (jitterscope list counters)");
+  CLI::Option* same = command->add_flag("--same-data", flags->same_data,
+                                        "let all launches use the same operands (the default)");
   command
-      ->add_flag(
-          "--fresh-data", flags->fresh_data,
-          "each launch on the next of so many sets of operands that three times the last-level cache goes by "
-          "before a set is taken again, in --iterations too; refused where memory does not hold them")
+      ->add_flag("--fresh-data", flags->fresh_data,
+                 "let each launch use the next of several sets of operands, together three times as large as "
+                 "the last-level cache, in --iterations, too; refused if memory is too small")
       ->excludes(same);
   command
       ->add_option(
           "--placement", flags->placement,
-          "keep operands in one place of the GPU's memory: another number, other pages, and for many kernels "
-          "a time that differs by some percent; 0 is where the driver puts them; without it they are placed "
-          "anew from block to block")
+          "keep operands on the same pages of the GPU's memory, numbered from 0 (the driver's choice); "
+          "many kernels differ by some percent between pages (default: new pages for each block)")
       ->check(CLI::Range(0, 1000));
   command
       ->add_option(
           "--processes", flags->processes,
-          "measure in so many fresh processes; the unit of each interval is then the process (default: 1, "
-          "with --save 8, on a CPU 16)")
+          "measure in this many fresh processes; each interval is then over processes (default: 1, with "
+          "--save 8, on a CPU 16)")
       ->check(CLI::Range(1, 1000));
   command
       ->add_option("--save", flags->save,
-                   "keep the record as the newest of NAME: what `jitterscope gate NAME` compares with")
+                   "save the record as the newest of NAME, for `jitterscope gate NAME` to compare with")
       ->type_name("NAME");
   flags->history.add_to(*command);
-  command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
+  command->add_flag("--no-ceilings", flags->no_ceilings,
+                    "do not measure the device's best rates (the ceilings) first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
   command
       ->add_option(
           "--continue", flags->unfinished,
-          "go on with the run that was to write FILE and was interrupted: the same targets and flags, "
-          "of which only what is missing is measured")
+          "continue the interrupted run that was to write FILE, with the same targets and flags: measure "
+          "only what is missing")
       ->type_name("FILE");
-  command->add_option("--csv", flags->csv,
-                      "write a row for each operation and condition, its parameters as columns, to PATH or - "
-                      "(stdout)");
+  command->add_option(
+      "--csv", flags->csv,
+      "write a CSV row for each operation and condition, with parameters as columns, to PATH or - (stdout)");
   command->add_option("--csv-launches", flags->csv_launches,
-                      "write a row for each launch to PATH or - (stdout)");
+                      "write a CSV row for each launch to PATH or - (stdout)");
   flags->report.add_to(*command);
   flags->page.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it would take");
   command->footer(kRunExamples);
   command->callback([flags, &invocation] { RunCommand(*flags, invocation).run(); });
 }
@@ -358,7 +353,7 @@ void check_device(const DeviceDescription& before, const DeviceDescription& now,
   const auto text = [](const DeviceDescription& device) {
     return fmt::format("{} ({}{}{})", device.name, device.id, device.uuid.empty() ? "" : ", ", device.uuid);
   };
-  throw UsageError(fmt::format("--continue {}: that run was on {}, and this is {}; name the same device",
+  throw UsageError(fmt::format("--continue {}: that run was on {}, but this is {}; name the same device",
                                file, text(before), text(now)));
 }
 
@@ -368,10 +363,10 @@ void check_operations(const std::vector<RunEntry>& entries, const WorkList& work
     const std::string before = to_string(entries[i].result.subject);
     const std::string now = i < layers.size() ? layers[i].operation.text() : "missing";
     if (before == now && entries[i].layers == layers[i].names) continue;
-    throw UsageError(
-        fmt::format("--continue {}: operation {} of that run is {}, and here it is {}; name the "
-                    "same targets, or leave --continue out",
-                    file, i + 1, before, now));
+    throw UsageError(fmt::format(
+        "--continue {}: operation {} of that run is {}, but here it is {}; name the same targets, or "
+        "leave --continue out",
+        file, i + 1, before, now));
   }
 }
 
@@ -397,10 +392,10 @@ RunRecord read_unfinished(const std::string& file) {
 
 void take_over(RunRecord before, const std::string& file, const WorkList& work, RunRecord& record) {
   if (!before.asked) {
-    throw UsageError(
-        fmt::format("--continue {}: the file does not say what was asked for, as an earlier version "
-                    "of jitterscope wrote it; measure anew",
-                    file));
+    throw UsageError(fmt::format(
+        "--continue {}: an earlier version of jitterscope wrote the file, without what is needed to "
+        "continue; start a new run",
+        file));
   }
   const auto is_of_processes = [](const RunEntry& entry) {
     return std::ranges::any_of(entry.result.measurements,
@@ -408,16 +403,14 @@ void take_over(RunRecord before, const std::string& file, const WorkList& work, 
   };
   if (std::ranges::any_of(before.entries, is_of_processes)) {
     throw UsageError(fmt::format(
-        "--continue {}: several processes measured that run, and what they did not finish is measured anew; "
-        "leave --continue out",
+        "--continue {}: that run used several processes, which cannot be continued; leave --continue out",
         file));
   }
   const std::string differing = differences(*before.asked, *record.asked);
   if (!differing.empty()) {
-    throw UsageError(
-        fmt::format("--continue {}: that run was asked for something else: {}; give the same "
-                    "targets and flags, or leave --continue out",
-                    file, differing));
+    throw UsageError(fmt::format(
+        "--continue {}: that run had other targets or flags: {}; give the same ones, or leave --continue out",
+        file, differing));
   }
   check_device(before.device, record.device, file);
   keep_finished(before.entries, record.asked->options);
@@ -427,7 +420,7 @@ void take_over(RunRecord before, const std::string& file, const WorkList& work, 
   record.entries = std::move(before.entries);
   if (!before.interrupted) record.sequence = std::move(before.sequence);
   if (record.entries.empty()) return;
-  record.notes.push_back(fmt::format("The first {} of {} operations are those of an earlier run, of {}.",
+  record.notes.push_back(fmt::format("The first {} of {} operations are from an earlier run, of {}.",
                                      record.entries.size(), work.model.layers.size(),
                                      before.environment.time));
 }

@@ -78,7 +78,7 @@ std::string verification_section(const RunPage& run) {
   }
   if (checked == 0) {
     const bool is_asked = record.asked && record.asked->verify && not_checked > 0;
-    return is_asked ? wrapped("Verified nothing: there is no reference for this.", run.page.width)
+    return is_asked ? wrapped("Nothing was verified: there is no reference for this.", run.page.width)
                     : std::string();
   }
   const std::string error =
@@ -86,7 +86,7 @@ std::string verification_section(const RunPage& run) {
   // A user's kernel is compared with the reference kernel that it names.
   const std::string against = kernels == 0         ? "a float64 reference"
                               : kernels == checked ? "the reference kernel"
-                                                   : "a float64 reference, kernels against the one they name";
+                                                   : "a float64 reference, or for kernels the one they name";
   const std::string summary =
       wrapped(fmt::format("Verified against {} at {} of {} elements: {} of {} passed{}{}.", against, elements,
                           of_elements, passed, checked, error,
@@ -118,7 +118,7 @@ std::string imprecise_line(const RunPage& run) {
   std::string text =
       fmt::format("{} of {} times did not reach {}.", missed, measured, joined(goals, ", or "));
   if (wide && run.record.device.capabilities.is_host)
-    text += " A CPU that other programs share seldom gives that.";
+    text += " A CPU shared with other programs seldom does.";
   if (run.page.findings == FindingsShown::top) text += " Why: --findings all.";
   return wrapped(text, run.page.width);
 }
@@ -140,10 +140,11 @@ std::string one_placement_line(const RunPage& run) {
     }
   }
   if (names.empty()) return {};
-  return wrapped(fmt::format("Memory holds the operands of {} in one place only: how places differ is in the "
-                             "interval as other operations show it, and was not seen.",
-                             joined(names)),
-                 run.page.width);
+  return wrapped(
+      fmt::format("Memory holds the operands of {} in one place only, so the effect of other places was not "
+                  "measured; the interval assumes that of other operations.",
+                  joined(names)),
+      run.page.width);
 }
 
 std::string where_more_is(const RunPage& run) {
@@ -300,20 +301,22 @@ bool any_stand_in(const RunRecord& record) {
   return std::ranges::any_of(results_of(record), [](const Result& result) { return result.stand_in; });
 }
 
-// Makes rows of kernels. Mangled names have up to 2,000 letters and are shortened; the JSON has them whole.
+// Makes rows of kernels. Mangled names have up to 2,000 letters and end after some lines; the JSON has them
+// whole.
 std::string kernel_rows(const RunPage& run) {
+  constexpr std::size_t kLongestName = 200;
   std::array<TableColumn, 5> columns = {{{"#", Align::right, {}},
                                          {"kernel", Align::left, {}},
                                          {"time", Align::right, {}},
-                                         {"minimum–maximum", Align::right, {}},
-                                         {"of launch", Align::right, {}}}};
+                                         {"minimum–maximum", Align::right, {}, 2},
+                                         {"of launch", Align::right, {}, 1}}};
   for (const std::size_t row : run.rows) {
     const Result& result = run.record.entries[row].result;
     Nanoseconds launch;
     for (const LaunchKernel& kernel : result.kernels) launch += kernel.median;
     for (const LaunchKernel& kernel : result.kernels) {
       columns[0].cells.push_back(std::to_string(row + 1));
-      columns[1].cells.push_back(one_line(kernel.name));
+      columns[1].cells.push_back(cut_to_width(one_line(kernel.name), kLongestName));
       columns[2].cells.push_back(time_text(kernel.median));
       columns[3].cells.push_back(time_range_text(kernel.minimum, kernel.maximum));
       columns[4].cells.push_back(percent_text(kernel.median / launch));
@@ -411,8 +414,8 @@ std::string kernels_section(const RunPage& run) {
   std::string missing = shortfall_text(run, "kernels", &Result::without_kernels);
   if (rows.empty()) return missing;
   const std::string heading = wrapped(
-      fmt::format("Kernels of one launch, in their order, traced in launches back to back ({}; the tracer "
-                  "slows what is between them):",
+      fmt::format("Kernels of one launch in order, traced in launches back to back ({}; the tracer slows the "
+                  "work between them):",
                   on_fresh_data(run.record) ? "fresh data" : "warm"),
       run.page.width);
   return heading + '\n' + rows + side_by_side_lines(run) + (missing.empty() ? "" : '\n' + missing);
@@ -554,10 +557,10 @@ std::string counters_heading(const RunPage& run, const std::vector<CountedLaunch
   const bool has_bytes =
       std::ranges::any_of(launches, [](const CountedLaunch& launch) { return !moved_text(launch).empty(); });
   return wrapped(
-      fmt::format("Counters of one launch, in {} after the times. DRAM and L2 count what other "
-                  "programs do meanwhile too{}.",
-                  passes == 1 ? "a pass" : fmt::format("{} passes", passes),
-                  has_bytes ? "; \"of it\" is all DRAM traffic over what the operation must move" : ""),
+      fmt::format(
+          "Counters of one launch, read in {} after the times. DRAM and L2 counts include other programs{}.",
+          passes == 1 ? "a pass" : fmt::format("{} passes", passes),
+          has_bytes ? "; \"of it\" is all DRAM traffic over the least that the operation must move" : ""),
       run.page.width);
 }
 

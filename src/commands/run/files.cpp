@@ -128,7 +128,8 @@ RunJournal::~RunJournal() {
 void RunJournal::begin(const std::string& text) {
   OutputFile(path_).commit(text);
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor_ < 0) throw FailedError("'" + path_ + "' was removed while it was written; run it again");
+  if (descriptor_ < 0)
+    throw FailedError("'" + path_ + "' was removed while it was being written; run it again");
 }
 
 void RunJournal::save(const RunRecord& record) {

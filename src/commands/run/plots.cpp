@@ -161,14 +161,13 @@ std::optional<Plot> distribution_plot(const PlottedResult& result) {
     values.cells.push_back(std::to_string(launches.values));
   }
   if (views.empty()) return std::nullopt;
-  Plot plot{
-      .id = "distribution",
-      .title = "Distribution of times: " + result.name,
-      .caption =
-          "Blue: readings of launches. Orange: rounds, the medians of launches in a row. Green: the median, and "
-          "the interval that holds it in 95 of 100 runs.",
-      .spec = stacked_plots(views),
-      .table = {conditions}};
+  Plot plot{.id = "distribution",
+            .title = "Distribution of times: " + result.name,
+            .caption =
+                "Blue: single launches. Orange: rounds, each the median of launches in a row. Green: the "
+                "median and its 95 % interval.",
+            .spec = stacked_plots(views),
+            .table = {conditions}};
   plot.table.insert(plot.table.end(), columns.begin(), columns.end());
   plot.table.push_back(values);
   return plot;
@@ -215,7 +214,7 @@ std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
                  tooltip({{"operation", "operation"}, {"conditions", "conditions"}, {"shown", "time"}})}}}};
   return Plot{.id = "times",
               .title = "Times",
-              .caption = "Points: medians. Bars: the intervals that hold them in 95 of 100 runs.",
+              .caption = "Points: medians. Bars: 95 % intervals.",
               .spec = single_plot(Json{{"height", height_of(names.cells, 24 * conditions_drawn)},
                                        {"data", data_of(rows)},
                                        {"layer", {intervals, points}}}),
@@ -267,15 +266,14 @@ std::optional<Plot> iterations_plot(const PlottedResult& result) {
       {"name", "medians"},
       {"mark", {{"type", "tick"}, {"color", kGreen}, {"thickness", 2}, {"size", 14}}},
       {"encoding", {{"x", x}, {"y", {{"field", "median"}, {"type", "quantitative"}}}, {"tooltip", read}}}};
-  Plot plot{
-      .id = "iterations",
-      .title = "Time against iterations: " + result.name,
-      .caption =
-          "Plain loops in a queue that is not held, each from rest. Band: from the least to the most iteration; line: the mean; "
-          "green: the median. Both axes are logarithmic.",
-      .spec = single_plot(
-          Json{{"height", 240}, {"data", data_of(rows)}, {"layer", {band, mean, points, medians}}}),
-      .table = {counts}};
+  Plot plot{.id = "iterations",
+            .title = "Time against iterations: " + result.name,
+            .caption =
+                "Plain loops without a held queue, each after a pause. Band: from the fastest to the slowest "
+                "iteration. Line: the mean. Green: the median. Both axes are logarithmic.",
+            .spec = single_plot(
+                Json{{"height", 240}, {"data", data_of(rows)}, {"layer", {band, mean, points, medians}}}),
+            .table = {counts}};
   plot.table.insert(plot.table.end(), columns.begin(), columns.end());
   return plot;
 }
@@ -344,8 +342,8 @@ std::optional<Plot> counters_plot(const PlottedResult& result) {
       .id = "counters",
       .title = "Bytes moved: " + result.name,
       .caption =
-          "What the hardware counted between the GPU's L2 cache and its memory in one launch. Less than must move "
-          "means that the cache kept a part.",
+          "Bytes that the hardware counted between the GPU's L2 cache and its memory in one launch. Less "
+          "than the operands: the cache kept a part.",
       .spec = single_plot(spec),
       .table = {of_what, kinds, counts}};
 }

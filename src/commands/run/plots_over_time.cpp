@@ -225,10 +225,9 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
   }
   if (views.empty()) return std::nullopt;
   std::string caption =
-      "A point is a round: the median of launches in a row. Below it what the device's sensors said "
-      "just behind the round.";
+      "A point is a round: the median of launches in a row. Below: the device's sensors just after the round.";
   if (is_marked) caption += " Bands: the rounds in which a finding happened.";
-  if (is_thinned) caption += " Of rounds in a row the fastest and the slowest are drawn.";
+  if (is_thinned) caption += " Only the fastest and the slowest of neighbouring rounds are drawn.";
   return Plot{.id = "rounds",
               .title = "Rounds over time: " + result.name,
               .caption = std::move(caption),
@@ -433,7 +432,8 @@ std::optional<Plot> clock_plot(const PlottedResult& result) {
       .id = "clock",
       .title = "Time against clock: " + result.name,
       .caption =
-          "Green: the fit t = a + b/f over all rounds. Red: the time at the reference clock with its 95 % interval.",
+          "Green: the fit t = a + b/f over all rounds. Red: the time at the reference clock with its 95 "
+          "% interval.",
       .spec = stacked_plots(views),
       .table = {conditions, clocks, times}};
 }

@@ -85,7 +85,7 @@ std::string what_is_left_out(const std::vector<const PlottedResult*>& sorted,
     shares += (shares.empty() ? "" : ", ") + percent_text(time / totals.at(label));
     if (left.size() > 1) shares += " (" + label + ")";
   }
-  return fmt::format("{} of {} layers are drawn, the slowest; the other {} take {} of the time.", kMostLayers,
+  return fmt::format("The {} slowest of {} layers are drawn; the other {} take {} of the time.", kMostLayers,
                      sorted.size(), sorted.size() - kMostLayers, shares);
 }
 
@@ -235,9 +235,10 @@ std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<Plott
     shares.cells.push_back(percent_text(row["share"].get<double>()));
   }
   std::string caption =
-      "Bars: the time of one call alone, times the calls, with its share of the total. Click one for its rounds.";
-  if (!rows.recorded.empty()) caption += " Red: in the record that was read.";
-  if (!rows.in_place.empty()) caption += " Purple: where it runs, in the network.";
+      "Bars: the time of one call measured alone, multiplied by its calls, with its share of the total. "
+      "Click one for its rounds.";
+  if (!rows.recorded.empty()) caption += " Red: in the record from PyTorch.";
+  if (!rows.in_place.empty()) caption += " Purple: within the network (--in-sequence).";
   if (sorted.size() > kMostLayers) {
     caption += " " + what_is_left_out(sorted, totals);
   }
@@ -448,11 +449,10 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
     Json share = quantity("share", "share of ceiling", parsed(R"({"axis": {"format": "~%"}})"));
     views.push_back(line_view(rows, x, share, series, read, false));
   }
-  std::string caption = "Bands: intervals that hold the median in 95 of 100 runs.";
+  std::string caption = "Bands: 95 % intervals of the median.";
   if (has_ceilings) caption += " Ceilings are the best rates measured on this device.";
   const std::string above = ceiling_words_explained(shares.cells);
-  if (!above.empty())
-    caption += " No share is drawn of what was faster than its ceiling; in the table, " + above;
+  if (!above.empty()) caption += " Times faster than their ceiling have no share; in the table, " + above;
   std::vector<TableColumn> table = {at, series_names, times};
   if (has_rates) table.push_back(rates);
   if (has_ceilings) table.push_back(shares);
@@ -580,12 +580,11 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
       .id = "roofline",
       .title = "Roofline" + (record.title.empty() ? std::string() : ": " + record.title),
       .caption =
-          std::string(roofs.empty()
-                          ? "Grey: the best rate of a copy through memory that was measured on this device; "
-                            "no product was measured."
-                          : "Grey: the best rates measured on this device, of a copy through memory and of "
-                            "large products.") +
-          " A point above has its operands in a cache. Larger points take more of the time.",
+          std::string(
+              roofs.empty()
+                  ? "Grey: the best copy rate measured on this device; no product was measured."
+                  : "Grey: the best rates measured on this device, for copies and for large products.") +
+          " A point above the grey line has its operands in a cache. Larger points take more of the time.",
       .spec = single_plot(Json{{"height", 320}, {"layer", {lines, points}}}),
       .table = {names, conditions, intensities, rates}};
 }

@@ -26,6 +26,11 @@ constexpr std::string_view kOfCeiling = "of ceiling";
 constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4,
               kSpareSaving = 5, kSpareCeiling = 6;
 
+// Says what the first row is, since a network has several times: each layer alone, warm or cold, and its
+// pass.
+constexpr std::string_view kTotalExplained =
+    "The first row adds the calls, each measured alone with its operands in the cache (warm) or not (cold); ";
+
 // Shortens "no interval", which at each time would make a column wider than the page.
 std::string short_estimate(const TimeEstimate& time) {
   if (time.rounds == 0 || has_interval(time)) return estimate_text(time);
@@ -151,16 +156,18 @@ std::string columns_explained(const ConditionLabels& labels, const std::vector<s
                               bool model) {
   std::string explanation;
   if (!labels.conditions.empty()) {
-    explanation += "Clock, rate, shares and the nearer ceiling are those of " + labels.labels.front() +
-                   "; launch is the host's time for one launch call. ";
+    explanation += "clock, rate, share and the nearer ceiling are those of " + labels.labels.front() +
+                   "; launch: the host's time for one launch call. ";
   }
   const std::string words = ceiling_words_explained(shares);
   if (!words.empty()) explanation += words + ' ';
   if (model) {
     explanation +=
-        "Share is of the total. The total adds the layers' times, none of the work between them; its ± adds "
-        "their half-widths, as they share the clock, and for each launch what is not known of the "
-        "instrument's constant, which no ± of a layer holds.";
+        "share: of the total, which is the sum of the layers' times without the work between them. The ± "
+        "of the "
+        "total adds theirs, since they share the clock, and the instrument's uncertainty for each "
+        "launch, which the "
+        "± of a layer does not include.";
   }
   return explanation;
 }
@@ -200,11 +207,16 @@ std::size_t needed_width(Columns columns) {
   return table_width(columns);
 }
 
+std::string without_precision(const RunPage& run, std::size_t with_precision) {
+  const auto& labels = run.labels.labels;
+  if (with_precision == labels.size()) return {};
+  std::vector<std::string> bare(labels.begin() + static_cast<std::ptrdiff_t>(with_precision), labels.end());
+  return wrapped(fmt::format("No room for the ± of {}: --details has it.", joined(bare)), run.page.width);
+}
+
 // Fits one table to the page by removing spare columns, then ± after the first condition, then all ± and
 // share. If the conditions still do not fit, they continue in further tables.
 std::string page_table(const RunPage& run, bool model) {
-  // Columns by which names may be shortened to keep ±, and to avoid a second table.
-  constexpr std::size_t kForPrecision = 4, kForOneTable = 12;
   const std::size_t conditions = run.labels.conditions.size();
   const Columns names = key_columns(run, model);
   for (const std::size_t with_precision : {conditions, std::size_t{1}, std::size_t{0}}) {
@@ -216,10 +228,10 @@ std::string page_table(const RunPage& run, bool model) {
       facts = below_total(std::move(facts));
     }
     const Columns times = time_columns(run, model, with_precision);
-    const std::size_t allowed = run.page.width + (with_precision == 0 ? kForOneTable : kForPrecision);
-    if (needed_width(keys + times) <= allowed) {
-      return fitted_table(keys + times + facts, run.page.width);
-    }
+    if (needed_width(keys + times) > run.page.width) continue;
+    const std::string table = fitted_table(keys + times + facts, run.page.width);
+    const std::string bare = without_precision(run, with_precision);
+    return table + (table.ends_with("|\n") && !bare.empty() ? "\n" : "") + bare;
   }
   Columns keys = model ? with_total(names, run.record) : names;
   std::erase_if(keys, [](const TableColumn& column) { return column.spare > 0; });
@@ -241,6 +253,11 @@ std::string left_out_text(const RunPage& run, bool model) {
     text += fmt::format(" take {} of the total", percent_text(share));
   }
   return wrapped(text + ": --top all shows them, --details all that is known of each.", run.page.width);
+}
+
+std::string total_explained(const RunRecord& record) {
+  return std::string(kTotalExplained) + (record.sequence ? "one pass as a whole is below (In sequence)."
+                                                         : "--in-sequence times a whole pass.");
 }
 
 std::string detailed_tables(const RunPage& run, bool model) {
@@ -268,7 +285,8 @@ std::string several_operations_table(const RunPage& run) {
   const bool model = is_network(run.record);
   const std::string text = run.page.details ? detailed_tables(run, model) : page_table(run, model);
   const std::string left_out = left_out_text(run, model);
-  return left_out.empty() ? text : text + '\n' + left_out;
+  const std::string total = model ? wrapped(total_explained(run.record), run.page.width) : std::string();
+  return text + (left_out.empty() && total.empty() ? "" : "\n") + left_out + total;
 }
 
 namespace {
@@ -295,8 +313,8 @@ std::vector<std::string> headings_alone(const ConditionLabels& labels) {
 // Shows times in place. By default names only the nearest time alone; with details shows all of them.
 std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
-      calls{"calls", Align::right, {}, 1}, place{"in place", Align::right, {}},
-      nearest{"nearest to", Align::left, {}}, difference{"from nearest", Align::right, {}};
+      calls{"calls", Align::right, {}, 3}, place{"in place", Align::right, {}},
+      nearest{"nearest to", Align::left, {}, 1}, difference{"against it", Align::right, {}, 2};
   std::vector<TableColumn> alone;
   for (const std::string& heading : headings_alone(run.labels)) alone.push_back({heading, Align::right, {}});
   for (const LayerInSequence& layer : layers) {
@@ -352,13 +370,13 @@ std::string pass_text(const SequenceMeasurement& sequence) {
   text += fmt::format(
       " in their order, {}; short passes with idle between{}; {} read by {}, {} {}; ",
       sequence.is_connected ? "each reading what the ones before it wrote"
-                            : "each with memory of its own, since nothing says what reads what",
+                            : "each with memory of its own, since the file does not say what reads what",
       sequence.queue == QueueMode::eager ? ", each call launched when the one before has ended" : "",
       sequence.instrument == Instrument::cupti ? "first kernel's start to last kernel's end" : "times",
       to_string(sequence.instrument), sequence.iteration.rounds,
       sequence.iteration.rounds == 1 ? "pass" : "passes");
-  text += timed == all ? fmt::format("one pass takes {}", estimate_text(sequence.iteration))
-                       : fmt::format("these {} calls take {}, which is no time of the network", timed,
+  text += timed == all ? fmt::format("one pass as a whole takes {}", estimate_text(sequence.iteration))
+                       : fmt::format("these {} calls take {}, which is not the time of the network", timed,
                                      estimate_text(sequence.iteration));
   if (sequence.clock) text += ", at " + clock_text(*sequence.clock);
   return text + '.';
@@ -369,9 +387,10 @@ std::string unwritten_text(const SequenceMeasurement& sequence) {
       sequence.calls, [](const SequenceCall& call) { return call.time.rounds > 0 && call.unwritten > 0; });
   if (calls == 0) return {};
   return fmt::format(
-      "{} of them {} something that no call of the sequence wrote: what writes it in the network is not "
-      "timed, or they are operators of PyTorch, which have memory of their own. Random numbers lie there, "
-      "and no cache holds them as it does in the network.",
+      "{} of them {} data that no call of the sequence wrote: its writer is not timed, or it is an operator of "
+      "PyTorch, which has memory of its own. Random numbers are there instead, and they are not in the "
+      "cache as "
+      "they would be in the network.",
       calls, calls == 1 ? "reads" : "read");
 }
 
@@ -419,13 +438,14 @@ std::string sequence_section(const RunPage& run) {
 namespace {
 
 std::string why_not_known(const Measurement& measurement) {
-  if (!measurement.clock) return "not known, as no clock was read";
+  if (!measurement.clock) return "not known, since no clock was read";
   const ClockEstimate& clock = *measurement.clock;
   const std::string range =
       clock_text(clock.low) == clock_text(clock.high)
           ? clock_text(clock.low)
           : fmt::format("{:.0f} to {}", clock.low.value() * 1e-6, clock_text(clock.high));
-  return fmt::format("not known: rounds at {} do not tell how the time follows the clock", range);
+  return fmt::format("not known: the rounds ran at {}, which does not tell how the time follows the clock",
+                     range);
 }
 
 std::string time_at_clock(const Measurement& measurement) {
@@ -503,8 +523,9 @@ std::string iterations_section(const RunPage& run) {
     if (!text.empty()) text += '\n';
     text +=
         wrapped(fmt::format(
-                    "Loops{}: operands and plan made anew, the device idle for 1 s, then so many launches "
-                    "as a program makes them, each between two events (less their constant).",
+                    "Loops{}: operands and plan are made anew, the device is idle for 1 s, and then so many "
+                    "launches follow "
+                    "as in a program, each between two events (less their constant).",
                     name),
                 run.page.width) +
         '\n' + table(result.iterations, run.page.width);

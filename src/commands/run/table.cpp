@@ -67,7 +67,7 @@ std::string ceilings_line(const Ceilings& ceilings) {
 std::string header_details(const RunPage& run) {
   std::string text;
   if (!run.labels.conditions.empty()) {
-    text += wrapped("Time of one launch, the median over rounds; ± is half its 95 % interval. " +
+    text += wrapped("Time of one launch: the median over rounds; ± is half of its 95 % interval. " +
                         explain_conditions(run.labels) + ".",
                     run.page.width);
   }
@@ -83,7 +83,7 @@ void append_section(std::string& text, const std::string& section) {
 
 std::string common_text(const std::string& common, std::size_t width) {
   if (common.empty()) return {};
-  return wrapped("The same in all operations that have it: " + common + '.', width);
+  return wrapped("The same in all operations: " + common + '.', width);
 }
 
 }  // namespace
@@ -254,7 +254,8 @@ std::string costs_line(const Result& result, std::size_t width) {
     costs.push_back("launch on the host " + duration_text(result.launch_cost));
   if (result.first_call.value() > 0) costs.push_back("first call " + duration_text(result.first_call));
   if (result.prepare_time.value() > 0) costs.push_back("preparation " + duration_text(result.prepare_time));
-  return costs.empty() ? std::string() : wrapped("Costs outside the times: " + joined(costs) + '.', width);
+  return costs.empty() ? std::string()
+                       : wrapped("Costs not included in the times: " + joined(costs) + '.', width);
 }
 
 Align align_of(std::string_view heading) {
@@ -303,19 +304,19 @@ std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement)
   const double spread_precision = std::max(time.precision(), 0.002);
   const auto rate = achieved_rate(run.record.entries.front().result, time.median, run.record);
   const bool any = launches.values > 0;
-  std::vector<Cell> cells = {
-      {calls_of(run) > 1 ? "one call" : "median", estimate_text(time)},
-      {"95 % interval", has_interval(time) ? time_range_text(time.low, time.high, time.precision()) : "", 3},
-      {"p5–p95", any ? time_range_text(launches.p5, launches.p95, spread_precision) : "", 4}};
+  std::vector<Cell> cells = {{calls_of(run) > 1 ? "one call" : "median", estimate_text(time)}};
   if (run.page.details) {
+    cells.push_back(
+        {"95 % interval", has_interval(time) ? time_range_text(time.low, time.high, time.precision()) : ""});
+    cells.push_back({"p5–p95", any ? time_range_text(launches.p5, launches.p95, spread_precision) : ""});
     cells.push_back(spread_cell(measurement));
     cells.push_back({"minimum", any ? time_text(launches.minimum, spread_precision) : ""});
     cells.push_back({"maximum", any ? time_text(launches.maximum, spread_precision) : ""});
   } else {
     cells.push_back({"clock", measurement.clock ? clock_text(measurement.clock->median) : "", 1});
   }
-  cells.push_back({"rate", rate ? rate_text(*rate) : "", 1});
-  cells.push_back({"of ceiling", rate ? share_text(*rate) : "", 2});
+  cells.push_back({"rate", rate ? rate_text(*rate) : "", 2});
+  cells.push_back({"of ceiling", rate ? share_text(*rate) : "", 3});
   return cells;
 }
 
@@ -338,8 +339,9 @@ std::string times_table(const RunPage& run) {
   if (!run.page.details || calls_of(run) < 2) return text;
   return text + '\n' +
          wrapped(
-             "The time of all calls adds theirs, and none of the work between them; its ± holds for each call what "
-             "is not known of the instrument's constant, which the ± of one call does not.",
+             "The time of all calls is the sum of theirs, without the work between them. Its ± includes "
+             "the instrument's "
+             "uncertainty for each call, which the ± of one call does not.",
              run.page.width);
 }
 
@@ -399,6 +401,43 @@ std::string method_table(const RunPage& run) {
   return split_tables({condition_column(run)}, columns, run.page.width);
 }
 
+std::string cold_below_warm(const Measurement& cold, const Measurement& warm) {
+  const std::string load(to_string(cold.conditions.load));
+  const std::string change = change_text(cold.time.median / warm.time.median - 1.0);
+  if (cold.time.high >= warm.time.low) {
+    return fmt::format(
+        "cold {0} is not slower than warm {0}: the difference ({1}) is within ±, so "
+        "caches do not matter here.",
+        load, change);
+  }
+  const std::string faster =
+      fmt::format("cold {0} is faster than warm {0}: {1}, beyond both ±.", load, change);
+  if (cold.cycles && warm.cycles && *cold.cycles >= *warm.cycles) {
+    return fmt::format("{} It ran at a higher clock ({} against {}); in cycles it is not faster ({}).",
+                       faster, clock_text(cold.clock->median), clock_text(warm.clock->median),
+                       change_text(cold.cycles->value() / warm.cycles->value() - 1.0));
+  }
+  return faster +
+         " So cached operands are no gain here. Eviction also writes back what the last launch left "
+         "modified in the "
+         "cache; a warm launch may have to do that within its own time.";
+}
+
+// Explains cold times that are below the warm ones, which readers otherwise take for a fault.
+std::string cold_below_warm(const RunPage& run) {
+  const Result& result = run.record.entries.front().result;
+  std::string text;
+  for (const Measurement& cold : result.measurements) {
+    if (cold.conditions.cache != CacheState::cold || !has_interval(cold.time)) continue;
+    Conditions conditions = cold.conditions;
+    conditions.cache = CacheState::warm;
+    const Measurement* warm = find_measurement(result, conditions);
+    if (warm == nullptr || !has_interval(warm->time) || cold.time.median >= warm->time.median) continue;
+    text += wrapped(cold_below_warm(cold, *warm), run.page.width);
+  }
+  return text;
+}
+
 // Reports what one number cannot: several modes, and whether a sustained load settled.
 std::string remarks(const RunPage& run) {
   const ConditionLabels& labels = run.labels;
@@ -440,9 +479,10 @@ std::string smaller_part_line(const RunPage& run) {
   if (!part) return {};
   const std::string of_time =
       part->of_gpu_time ? fmt::format(" and {} of its GPU time", percent_text(*part->of_gpu_time)) : "";
-  return wrapped(fmt::format("Timed are {} of the {} calls of the record{}: there is no time of the whole.",
-                             part->calls, part->of_calls, of_time),
-                 run.page.width);
+  return wrapped(
+      fmt::format("Only {} of the {} calls of the record{} are timed, so there is no time of the whole.",
+                  part->calls, part->of_calls, of_time),
+      run.page.width);
 }
 
 std::string single_operation_table(const RunPage& run) {
@@ -462,6 +502,7 @@ std::string single_operation_table(const RunPage& run) {
   text += work_line(result, calls_of(run) == 1, run.page.width);
   if (!any) return text;
   text += (text.ends_with("\n\n") ? "" : "\n") + times_table(run);
+  if (const std::string cold = cold_below_warm(run); !cold.empty()) text += '\n' + cold;
   if (!run.page.details) return text;
   text += '\n' + method_table(run);
   const std::string remarked = remarks(run);

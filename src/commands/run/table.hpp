@@ -62,8 +62,7 @@ std::string reference_clock_section(const RunPage& run);
 /// Returns "cudnn ConvFwd_eng38_k2=1", with ", stand-in" if PyTorch runs something else.
 std::string engine_text(const Result& result);
 inline constexpr std::string_view kStandInExplained =
-    "stand-in: run here in another way than by PyTorch, which has kernels of its own for it; this is not "
-    "PyTorch's time.";
+    "stand-in: PyTorch has kernels of its own for this; jitterscope ran others, so this is not PyTorch's time.";
 /// Says what runs each of two or more operations, in one sentence if it is the same for all.
 std::string engines_section(const RunPage& run);
 /// Lists the kernels, if they were traced.

@@ -55,17 +55,23 @@ std::string groups_table(const std::vector<WorkGroup>& groups, std::size_t shown
   return fitted_table(std::move(columns), width);
 }
 
+bool has_ceilings(const WhereToWork& where) {
+  return std::ranges::any_of(where.parts,
+                             [](const WorkGroup& part) { return part.of_ceiling().has_value(); });
+}
+
 }  // namespace
 
 std::string advice_line(const RunPage& run) {
   const std::optional<WhereToWork> where = where_to_work(run.record);
-  return where ? wrapped("**" + one_line(advice_of(*where)) + "**", run.page.width) : std::string();
+  return where && has_ceilings(*where) ? wrapped("**" + one_line(advice_of(*where)) + "**", run.page.width)
+                                       : std::string();
 }
 
 std::string where_to_work_section(const RunPage& run) {
   constexpr std::size_t kParts = 5;
   const std::optional<WhereToWork> where = where_to_work(run.record);
-  if (!where) return {};
+  if (!where || !has_ceilings(*where)) return {};
   const std::size_t width = run.page.width, top = run.page.top.value_or(where->parts.size()),
                     shown = std::min(where->parts.size(), top <= 2 * kParts ? std::min(top, kParts) : top);
   std::string text = groups_table(where->kinds, where->kinds.size(), "by kind", width) + '\n' +
@@ -93,7 +99,7 @@ namespace jitterscope::report {
 std::optional<Plot> where_to_work_plot(const RunRecord& record) {
   constexpr std::size_t kMostParts = 20;
   constexpr int kLongestPart = 320;  // in pixels
-  constexpr std::string_view kAtIt = "at its ceiling", kSaved = "could save", kOpen = "no known ceiling";
+  constexpr std::string_view kAtIt = "at the ceiling", kSaved = "could save", kOpen = "no known ceiling";
   const std::optional<WhereToWork> where = where_to_work(record);
   if (!where) return std::nullopt;
   Json rows = Json::array();
@@ -101,18 +107,19 @@ std::optional<Plot> where_to_work_plot(const RunRecord& record) {
               reached = number_column("of ceiling"), savings = number_column("could save");
   for (std::size_t i = 0; i < std::min(where->parts.size(), kMostParts); ++i) {
     const WorkGroup& part = where->parts[i];
-    const auto add = [&](std::string_view of, double share) {
+    const auto add = [&](int place, std::string_view of, double share) {
       if (share < 1e-6) return;
       rows.push_back(Json{{"part", part.name},
                           {"of", of},
+                          {"place", place},
                           {"share", rounded(share)},
                           {"shown", percent_text(share)},
                           {"reached", of_ceiling_text(part)},
                           {"calls", part.calls}});
     };
-    add(kSaved, part.could_save);
-    add(kAtIt, part.known_share - part.could_save);
-    add(kOpen, part.share - part.known_share);
+    add(0, kSaved, part.could_save);
+    add(1, kAtIt, part.known_share - part.could_save);
+    add(2, kOpen, part.share - part.known_share);
     names.cells.push_back(part.name);
     calls.cells.push_back(std::to_string(part.calls));
     shares.cells.push_back(percent_text(part.share));
@@ -127,7 +134,7 @@ std::optional<Plot> where_to_work_plot(const RunRecord& record) {
       {"encoding",
        {{"y", names_axis("part", names.cells, kLongestPart)},
         {"x", quantity("share", "share of the time", parsed(R"({"axis": {"format": "~%"}})"))},
-        {"order", parsed(R"({"field": "of", "sort": "descending"})")},
+        {"order", parsed(R"({"field": "place", "type": "quantitative"})")},
         {"color",
          category("of", "",
                   Json{{"title", nullptr},

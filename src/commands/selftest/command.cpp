@@ -39,7 +39,7 @@ constexpr const char* kSelftestExamples = R"(Examples:
   jitterscope selftest --device cpu --only clock,cycles
   jitterscope selftest --list
 
-Exit codes: 0 no line missed and some passed (PARTLY PROVEN where others had too few trials to tell),
+Exit codes: 0 no line missed and some passed (PARTLY PROVEN if others had too few trials to tell),
 1 a line missed or none passed, 2 usage, 3 device or library missing, 130 interrupted, with the proofs so far.)";
 
 std::string progress_text(const SelftestProgress& progress) {
@@ -119,7 +119,8 @@ class SelftestCommand {
 
   void print() {
     if (flags_.json != "-" && flags_.markdown != "-") {
-      print_result(flags_.details ? selftest_table(record_) : selftest_summary(record_, page_width()));
+      print_result(flags_.details ? selftest_table(record_, page_width())
+                                  : selftest_summary(record_, page_width()));
     }
     if (json_) json_->commit(write_record(record_));
     if (markdown_) markdown_->commit(selftest_markdown(record_));
@@ -138,20 +139,20 @@ class SelftestCommand {
 
 void add_selftest_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<SelftestFlags>();
-  CLI::App* command =
-      app.add_subcommand("selftest", "prove the tool's numbers, on virtual GPUs or on this very device");
+  CLI::App* command = app.add_subcommand(
+      "selftest", "check the tool's numbers against known truth, on simulated GPUs or on this device");
   command->add_option("--device", flags->device, "virtual, cuda, cuda:N or cpu")->capture_default_str();
-  command->add_flag("--quick", flags->quick, "about a minute: fewer repetitions and runs");
-  command->add_option("--seed", flags->seed, "of simulations, random idles and orders")
+  command->add_flag("--quick", flags->quick, "fewer repetitions and runs: about a minute");
+  command->add_option("--seed", flags->seed, "seed of the simulations, random idles and orders")
       ->capture_default_str();
-  command->add_option("--only", flags->only, "run these proofs alone, with commas between")->delimiter(',');
-  command->add_flag("--list", flags->list, "print the proofs and what each shows");
+  command->add_option("--only", flags->only, "run only these proofs, separated by commas")->delimiter(',');
+  command->add_flag("--list", flags->list, "list the proofs and what each shows");
   command->add_flag("--details", flags->details, "print every line, not only those that missed");
   command->add_option("--json", flags->json, "write everything as JSON to PATH or - (stdout)");
   command->add_option("--markdown", flags->markdown,
-                      "write the table under machine, versions, date and command to PATH or - (stdout)");
+                      "write the table with machine, versions, date and command to PATH or - (stdout)");
   flags->report.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be proven and how long it takes");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be proven and how long it would take");
   command->footer(kSelftestExamples);
   command->callback([flags, &invocation] { SelftestCommand(*flags, invocation).run(); });
 }

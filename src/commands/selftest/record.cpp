@@ -70,7 +70,7 @@ std::string write_record(const selftest::SelftestRecord& record) {
 }
 
 std::string record_text(const selftest::SelftestRecord& record, const ShownPage& shown) {
-  return shown.details ? selftest_table(record) : selftest_summary(record, shown.width);
+  return shown.details ? selftest_table(record, shown.width) : selftest_summary(record, shown.width);
 }
 
 void read_fields(const Json& document, const std::string& name, selftest::SelftestRecord& record) {
@@ -82,8 +82,9 @@ namespace {
 using selftest::ProofLine;
 using selftest::SelftestRecord;
 
-constexpr std::size_t kNotesWidth = 120;  // below a table that is wider
-constexpr std::size_t kListIndent = 2;    // width of "- ": Markdown then keeps the lines in the item
+constexpr std::size_t kNotesWidth = 120;       // below a table that is wider
+constexpr std::size_t kUnlimited = 1'000'000;  // a file has no width that a table must fit
+constexpr std::size_t kListIndent = 2;         // width of "- ": Markdown then keeps the lines in the item
 
 std::string verdict_cell(selftest::Verdict verdict) {
   return verdict == selftest::Verdict::missed ? "**missed**" : std::string(to_string(verdict));
@@ -91,10 +92,10 @@ std::string verdict_cell(selftest::Verdict verdict) {
 
 std::string text_or_absent(const std::string& text) { return text.empty() ? std::string(kAbsent) : text; }
 
-std::string table(const std::vector<ProofLine>& lines) {
+std::string table(const std::vector<ProofLine>& lines, std::size_t width) {
   std::array<TableColumn, 5> columns = {{{"proof", Align::left, {}},
                                          {"of", Align::left, {}},
-                                         {"must be", Align::left, {}},
+                                         {"must be", Align::left, {}, 1},
                                          {"is", Align::left, {}},
                                          {"verdict", Align::left, {}}}};
   for (const ProofLine& line : lines) {
@@ -104,11 +105,11 @@ std::string table(const std::vector<ProofLine>& lines) {
     columns[3].cells.push_back(text_or_absent(line.measured));
     columns[4].cells.push_back(verdict_cell(line.verdict));
   }
-  return markdown_table(columns);
+  return fitted_table({columns.begin(), columns.end()}, width);
 }
 
 // Prints a note once for all lines of a proof that share it.
-std::string notes(const std::vector<ProofLine>& lines) {
+std::string notes(const std::vector<ProofLine>& lines, std::size_t width) {
   std::string text;
   for (auto first = lines.begin(); first != lines.end(); ++first) {
     const auto same = [&](const ProofLine& line) {
@@ -120,7 +121,7 @@ std::string notes(const std::vector<ProofLine>& lines) {
       if (same(*line)) names.push_back(line->name);
     }
     text += wrapped(fmt::format("- {}, {}: {}.", first->group, joined(names, "; "), one_line(first->note)),
-                    kNotesWidth, kListIndent);
+                    width, kListIndent);
   }
   return text.empty() ? text : '\n' + text;
 }
@@ -188,8 +189,9 @@ std::string title(const SelftestRecord& record) {
                      record.quick ? ", quick" : "");
 }
 
-std::string body(const SelftestRecord& record) {
-  return verdict_line(record) + ".\n\n" + table(record.lines) + notes(record.lines);
+std::string body(const SelftestRecord& record, std::size_t width) {
+  return verdict_line(record) + ".\n\n" + table(record.lines, width) +
+         notes(record.lines, std::min(width, kNotesWidth));
 }
 
 std::string machine_lines(const SelftestRecord& record) {
@@ -227,18 +229,18 @@ std::string selftest_summary(const SelftestRecord& record, std::size_t width) {
   if (!others.empty()) text += '\n' + others;
   return text + '\n' + counts_of_proofs(record, selftest::Verdict::passed, "Lines that passed: ", width) +
          counts_of_proofs(record, selftest::Verdict::inconclusive,
-                          fmt::format("Inconclusive, as so few trials fit the target and its opposite{}: ",
+                          fmt::format("Inconclusive, because there were too few trials to tell{}: ",
                                       record.quick ? " (without --quick there are more)" : ""),
                           width) +
          "Every line: --details, --markdown FILE or --json FILE.\n";
 }
 
-std::string selftest_table(const SelftestRecord& record) {
-  return "**selftest** on " + title(record) + ".\n\n" + body(record);
+std::string selftest_table(const SelftestRecord& record, std::size_t width) {
+  return "**selftest** on " + title(record) + ".\n\n" + body(record, width);
 }
 
 std::string selftest_markdown(const SelftestRecord& record) {
-  return fmt::format("## {}\n\n{}\n{}", title(record), machine_lines(record), body(record));
+  return fmt::format("## {}\n\n{}\n{}", title(record), machine_lines(record), body(record, kUnlimited));
 }
 
 std::string proofs_table(std::span<const selftest::Proof> proofs, std::size_t width) {
@@ -422,12 +424,12 @@ std::vector<Plot> plots_of(const selftest::SelftestRecord& record) {
     views.push_back(proof_view(group, width_beside(names, kLongestClaim)));
   }
   std::string caption =
-      "A point is what was seen, with its interval or range; green is what the target allows. Inconclusive: so few "
-      "trials fit the target, and what would refute it as well.";
+      "Points: measured values with their interval or range. Green: the range that the target allows. "
+      "Inconclusive: too few trials to tell.";
   const std::size_t others = record.lines.size() - drawn;
   if (others > 0) {
-    caption += fmt::format(" {} without a value stand{} in the table alone.",
-                           counted(static_cast<std::int64_t>(others), "line"), others == 1 ? "s" : "");
+    caption += fmt::format(" {} without a value {} only in the table.",
+                           counted(static_cast<std::int64_t>(others), "line"), others == 1 ? "is" : "are");
   }
   return {Plot{.id = "proofs",
                .title = "What was proved: " + one_line(record.device.name),

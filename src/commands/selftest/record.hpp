@@ -20,8 +20,8 @@ void read_fields(const Json& document, const std::string& name, selftest::Selfte
 /// Prints the verdict in one line, then the missed and the skipped lines.
 std::string selftest_summary(const selftest::SelftestRecord& record, std::size_t width = kPageWidth);
 
-/// Prints the verdict, a row for each line, and notes, as wide as needed.
-std::string selftest_table(const selftest::SelftestRecord& record);
+/// Prints the verdict, a row for each line, and notes.
+std::string selftest_table(const selftest::SelftestRecord& record, std::size_t width = kPageWidth);
 
 /// Prints the table with machine, versions, date and command: a section of docs/evidence/truth.md.
 std::string selftest_markdown(const selftest::SelftestRecord& record);

@@ -21,7 +21,7 @@ constexpr const char* kShowExamples = R"(Examples:
   jitterscope show monday.json tuesday.json
   zcat result.json.gz | jitterscope show -
 
-Exit codes: 0 done, 2 a file is not there or is no record.)";
+Exit codes: 0 done, 2 a file is missing or not a record.)";
 
 void show(const ShowFlags& flags) {
   std::string text;
@@ -37,9 +37,8 @@ void show(const ShowFlags& flags) {
 
 void add_show_command(CLI::App& app) {
   auto flags = std::make_shared<ShowFlags>();
-  CLI::App* command =
-      app.add_subcommand("show", "print what a command found out, from the file that it wrote by --json");
-  command->add_option("files", flags->files, "records, of any command; - is standard input")->required();
+  CLI::App* command = app.add_subcommand("show", "print a record that a command wrote by --json");
+  command->add_option("files", flags->files, "records of any command; - is standard input")->required();
   flags->page.add_to(*command);
   command->footer(kShowExamples);
   command->callback([flags] { show(*flags); });

@@ -69,8 +69,8 @@ constexpr const char* kStudyExamples = R"(Examples:
   jitterscope study loss-scaling python:train.py:make --device cuda
   jitterscope list studies
 
-Exit codes: 0 done, 1 an arm computes something else than it should, 2 usage, or a study that cannot be asked of
-this work or device, 3 device or library missing, 5 no arm has a time, 130 interrupted.)";
+Exit codes: 0 done, 1 a variant gives a wrong result, 2 usage, or the study does not apply to this work or device,
+3 device or library missing, 5 no variant could be timed, 130 interrupted.)";
 
 // A ratio over five processes is known about twice as well as one process knows its own.
 constexpr double kPairPrecision = 0.25;  // as a share of the margin
@@ -83,7 +83,7 @@ class StudyCommand {
   void run() {
     constexpr std::int64_t kMost = 1000;
     if (flags_.processes < 1 || flags_.processes > kMost) {
-      throw UsageError(fmt::format("--processes: 1 to {}", kMost));
+      throw UsageError(fmt::format("--processes must be from 1 to {}", kMost));
     }
     record_.margin = read_margin(flags_.margin);
     files_.emplace(flags_.json, flags_.report);
@@ -148,11 +148,11 @@ class StudyCommand {
     }
     const auto kept = std::ranges::count(keep, true);
     if (kept == 0) {
-      throw UsageError(fmt::format("the study {} cannot be asked of {}: it is about {}", study_.id,
+      throw UsageError(fmt::format("the study {} does not apply to {}: it is for {}", study_.id,
                                    printable(targets.front(), 100), study_.concerns));
     }
     if (kept < std::ssize(keep)) {
-      record_.notes.push_back(fmt::format("{} of {} operations are left out: the study is about {}.",
+      record_.notes.push_back(fmt::format("{} of {} operations are left out: the study is for {}.",
                                           std::ssize(keep) - kept, std::ssize(keep), study_.concerns));
     }
     keep_layers(work, keep);
@@ -296,9 +296,8 @@ void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocati
                           name == "--json" || name == "--html" || name == "--details" ||
                           name == "--dry-run" || name == "--help";
     if (option->count() == 0 || is_taken) continue;
-    throw UsageError(name +
-                     ": is of studies that time operations; loss-scaling trains for 100 steps with each "
-                     "scale");
+    throw UsageError(
+        name + " is for studies that time operations; loss-scaling trains for 100 steps with each scale");
   }
   if (flags.dry_run) {
     return print_result(std::string(study::kLossScaling.question) + "\n\n" +
@@ -315,28 +314,32 @@ void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocati
 void add_study_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<StudyFlags>();
   CLI::App* command =
-      app.add_subcommand("study", "try a remedy on your own work: layout, precision, batch and others");
-  command->add_option("name", flags->name, "which one; jitterscope list studies")->required();
+      app.add_subcommand("study", "compare ways to do your work: layout, precision, batch size and others");
+  command->add_option("name", flags->name, "study to run (jitterscope list studies shows them)")->required();
   command->add_option(
       "targets", flags->targets,
       "operations, a network or a file of layers, as `run` takes them (default: the study's own)");
   flags->measure.help = {.caches = "cache states: warm, cold, dirty, produced (default: warm)",
                          .precision = "a quarter of --margin",
-                         .time_limit = "1.5, and less where many are typed, so that all take 15 s"};
+                         .time_limit = "1.5, or less for many operations, so that all take 15 s"};
   flags->measure.add_to(*command);
   command
-      ->add_option("--processes", flags->processes,
-                   "fresh processes in which the arms alternate; the unit of each interval")
+      ->add_option(
+          "--processes", flags->processes,
+          "number of fresh processes, in each of which all variants alternate; each interval is over processes")
       ->capture_default_str();
-  command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
-  command->add_option("--provider", flags->provider, "what runs a network's layers: auto, torch, builtin")
+  command->add_option("--margin", flags->margin, "largest difference that counts as the same")
+      ->capture_default_str();
+  command
+      ->add_option("--provider", flags->provider,
+                   "library that runs a network's layers: auto, torch or builtin")
       ->capture_default_str();
   command->add_option("--only", flags->only,
-                      "ask of the layers in whose name or operation this regular expression is found");
+                      "study only layers whose name or operation matches this regular expression");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
   flags->report.add_to(*command);
   flags->page.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it would take");
   command->footer(kStudyExamples);
   command->callback([flags, command, &invocation] {
     if (flags->name == study::kLossScaling.id) return run_loss_scaling(*flags, *command, invocation);
@@ -364,12 +367,12 @@ DeviceDescription describe_trainer(const std::string& device) {
 // Combines the results that Python wrote with this program's envelope.
 study::LossScalingRecord record_of(const study::LossScalingRecord& envelope, const std::string& output) {
   const nlohmann::json found = nlohmann::json::parse(output, nullptr, false);
-  if (!found.is_object()) throw FailedError("the process of Python wrote nothing that can be read");
+  if (!found.is_object()) throw FailedError("the Python process wrote no readable result");
   nlohmann::ordered_json document = nlohmann::ordered_json::parse(write_record(envelope));
   for (const auto& [key, value] : found.items()) document[key] = value;
   try {
     return std::get<study::LossScalingRecord>(
-        read_record(document.dump(), "what the process of Python wrote"));
+        read_record(document.dump(), "the result of the Python process"));
   } catch (const UsageError& error) {
     throw FailedError(error.what());
   }

@@ -79,9 +79,9 @@ std::string most_lost_in(const LossScalingArm& arm) {
 
 std::string scales_table(const LossScaling& found, std::size_t width) {
   TableColumn scales{"scale", Align::left, {}}, underflows{"underflow", Align::right, {}},
-      overflows{"overflow", Align::right, {}}, skipped{"steps skipped", Align::right, {}},
-      losses{"loss", Align::right, {}}, steps{"step", Align::right, {}},
-      worst{"most lost in", Align::left, {}, 1}, ends{"scale at the end", Align::right, {}, 2};
+      overflows{"overflow", Align::right, {}, 1}, skipped{"steps skipped", Align::right, {}, 3},
+      losses{"loss", Align::right, {}, 2}, steps{"step", Align::right, {}, 4},
+      worst{"most lost in", Align::left, {}, 5}, ends{"scale at the end", Align::right, {}, 6};
   const auto add = [&](const std::string& name, const LossScalingArm* arm, const std::optional<double>& loss,
                        Nanoseconds step) {
     scales.cells.push_back(one_line(name));
@@ -102,7 +102,7 @@ std::string layers_section(const LossScaling& found, std::size_t width) {
   if (found.arms.empty()) return {};
   TableColumn layers{"layer", Align::left, {}};
   for (const LayerGradients& layer : found.arms.front().layers) layers.cells.push_back(one_line(layer.name));
-  std::vector<TableColumn> columns = {layers};
+  std::vector<TableColumn> columns;
   for (const LossScalingArm& arm : found.arms) {
     TableColumn& column = columns.emplace_back(TableColumn{one_line(arm.name), Align::right, {}});
     for (const LayerGradients& layer : found.arms.front().layers) {
@@ -110,7 +110,8 @@ std::string layers_section(const LossScaling& found, std::size_t width) {
       column.cells.push_back(own == arm.layers.end() ? std::string(kAbsent) : percent_text(lost(*own)));
     }
   }
-  return "Of each layer's gradient is lost, by underflow or overflow:\n\n" + fitted_table(columns, width);
+  return "Lost by underflow or overflow, of each layer's gradient:\n\n" +
+         split_tables({layers}, columns, width);
 }
 
 }  // namespace
@@ -125,10 +126,10 @@ std::string loss_scaling_table(const study::LossScalingRecord& record, const Pag
   std::vector<std::string> sections = {answers, wrapped(joined(facts), page.width),
                                        scales_table(found, page.width)};
   if (page.details) sections.push_back(layers_section(found, page.width));
-  sections.push_back(wrapped(
-      "underflow, overflow: share of all gradients that is zero and is not in float32, or not finite. loss: "
-      "mean of the last ten steps.",
-      page.width));
+  sections.push_back(
+      wrapped("underflow, overflow: share of all gradients that are zero but not in float32, or not finite. "
+              "loss: mean of the last ten steps.",
+              page.width));
   std::erase(sections, std::string());
   return joined(sections, "\n");
 }
@@ -227,13 +228,14 @@ std::vector<Plot> plots_of(const study::LossScalingRecord& record) {
   const int width = width_beside(scales, kLongestScale);
   Json views = Json::array({lost_view(found, scales, width)});
   if (std::optional<Json> view = losses_view(found, scales, width)) views.push_back(*std::move(view));
-  return {Plot{.id = "scales",
-               .title = "What each scale of the loss does: " + one_line(found.model),
-               .caption =
-                   "Above: the share of all gradients that is zero and is not in float32 (underflow), or "
-                   "not finite (overflow). Below: the loss, where it is finite; green: in float32.",
-               .spec = stacked_plots(std::move(views)),
-               .table = {names, underflows, overflows, skipped, losses, steps}}};
+  return {
+      Plot{.id = "scales",
+           .title = "Effect of each loss scale: " + one_line(found.model),
+           .caption =
+               "Above: the share of all gradients that underflow (zero, but not zero in float32) or overflow "
+               "(not finite). Below: the loss if it is finite; green: in float32.",
+           .spec = stacked_plots(std::move(views)),
+           .table = {names, underflows, overflows, skipped, losses, steps}}};
 }
 
 }  // namespace jitterscope::report

@@ -32,11 +32,11 @@ constexpr const char* kVerifyPytorchExamples = R"(Examples:
   jitterscope verify-pytorch bert-base:dtype=bf16 --python ~/venv/bin/python3
   jitterscope verify-pytorch my-network --trace trace.json --log frontend.log
 
-A recording of a network of your own: run it with CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=frontend.log,
-within torch.profiler.profile(record_shapes=True), and export_chrome_trace("trace.json").
+To record a network of your own, run it with CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=frontend.log,
+within torch.profiler.profile(record_shapes=True), and write export_chrome_trace("trace.json").
 
-Exit codes: 0 the same engines and kernels, 1 an engine or a kernel differs, 2 usage, 3 device, library, PyTorch or
-everything that could be compared missing, 5 a layer or PyTorch failed, 130 interrupted.)";
+Exit codes: 0 the same engines and kernels, 1 an engine or a kernel differs, 2 usage, 3 device, library or PyTorch
+missing, or nothing to compare, 5 a layer or PyTorch failed, 130 interrupted.)";
 
 class VerifyCommand {
  public:
@@ -44,7 +44,7 @@ class VerifyCommand {
 
   void run() {
     if (!flags_.log.empty() && flags_.trace.empty()) {
-      throw UsageError("--log goes with --trace: the trace holds the layers, the log their plans");
+      throw UsageError("--log needs --trace: the trace has the layers, the log their plans");
     }
     // Refuses a model that cannot be trained before opening a device and starting Python.
     const std::optional<RecordingRequest> request =
@@ -143,14 +143,14 @@ class VerifyCommand {
 void add_verify_pytorch_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = app.add_subcommand(
-      "verify-pytorch",
-      "run a network in PyTorch and here: the same engines, the same kernels, how the times compare");
-  command->add_option("model", flags->model, "a network's name, with options: resnet50:batch=64,dtype=f16")
+      "verify-pytorch", "check that a network runs here as in PyTorch: engines, kernels and times");
+  command->add_option("model", flags->model, "a network with its options, as resnet50:batch=64,dtype=f16")
       ->required();
   command->add_option("--device", flags->device, kDeviceHelp)->capture_default_str();
-  command->add_option("--python", flags->python, "the Python that has PyTorch")->capture_default_str();
+  command->add_option("--python", flags->python, "Python interpreter that has PyTorch")
+      ->capture_default_str();
   command->add_option("--trace", flags->trace, "compare with this profiler trace instead of running PyTorch");
-  command->add_option("--log", flags->log, "cudnn-frontend's log of the same run");
+  command->add_option("--log", flags->log, "cudnn-frontend log of the same run");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
   flags->report.add_to(*command);
   command->footer(kVerifyPytorchExamples);

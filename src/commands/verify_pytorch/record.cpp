@@ -67,7 +67,9 @@ void describe_content(Fields& fields, Described<Fields, PytorchRecord>& record) 
 
 std::string write_record(const PytorchRecord& record) { return write_envelope("verify-pytorch", record); }
 
-std::string record_text(const PytorchRecord& record, const ShownPage&) { return pytorch_table(record); }
+std::string record_text(const PytorchRecord& record, const ShownPage& shown) {
+  return pytorch_table(record, shown.width);
+}
 
 void read_fields(const Json& document, const std::string& name, PytorchRecord& record) {
   record = read_envelope<PytorchRecord>(document, name);
@@ -84,15 +86,15 @@ std::string_view verdict_text(Verdict verdict) {
   return kAbsent;
 }
 
-std::string layers_table(const std::vector<ComparedLayer>& layers) {
+std::string layers_table(const std::vector<ComparedLayer>& layers, std::size_t width) {
   std::array<TableColumn, 8> columns = {{{"#", Align::right, {}},
                                          {"layer", Align::left, {}},
-                                         {"run by", Align::left, {}},
-                                         {"engine", Align::left, {}},
-                                         {"kernels", Align::left, {}},
-                                         {"PyTorch", Align::right, {}},
-                                         {"here", Align::right, {}},
-                                         {"ratio", Align::right, {}}}};
+                                         {"run by", Align::left, {}, 4},
+                                         {"engine", Align::left, {}, 1},
+                                         {"kernels", Align::left, {}, 1},
+                                         {"PyTorch", Align::right, {}, 3},
+                                         {"here", Align::right, {}, 2},
+                                         {"change", Align::right, {}}}};
   for (const ComparedLayer& layer : layers) {
     const ReferenceLayer& reference = layer.reference;
     const bool failed = !layer.here.failure.empty();
@@ -104,16 +106,16 @@ std::string layers_table(const std::vector<ComparedLayer>& layers) {
         std::string(verdict_text(layer.kernels)),
         reference.time ? time_text(*reference.time) : std::string(kAbsent),
         layer.here.kernels.empty() ? std::string(kAbsent) : time_text(time_here(layer)),
-        layer.time_ratio ? fmt::format("{:.3f}", *layer.time_ratio) : std::string(kAbsent)};
+        layer.time_ratio ? change_text(*layer.time_ratio - 1.0) : std::string(kAbsent)};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
-  return fitted_table({columns.begin(), columns.end()}, kPageWidth);
+  return fitted_table({columns.begin(), columns.end()}, width);
 }
 
-std::string differences(const std::vector<ComparedLayer>& layers) {
+std::string differences(const std::vector<ComparedLayer>& layers, std::size_t width) {
   std::string text;
   const auto add = [&](std::size_t row, const std::string& what) {
-    text += wrapped(fmt::format("- #{} {}", row + 1, what), kPageWidth, 2);
+    text += wrapped(fmt::format("- #{} {}", row + 1, what), width, 2);
   };
   const auto list = [](const auto& names) {
     std::vector<std::string> all;
@@ -142,7 +144,7 @@ std::string count_of(const std::vector<ComparedLayer>& layers, Member member) {
                      unknown > 0 ? fmt::format(", {} unknown", unknown) : "");
 }
 
-std::string summary(const PytorchComparison& comparison) {
+std::string summary(const PytorchComparison& comparison, std::size_t width) {
   std::string text = fmt::format("Equal engines: {}. Equal kernels: {}.",
                                  count_of(comparison.layers, &ComparedLayer::engine),
                                  count_of(comparison.layers, &ComparedLayer::kernels));
@@ -150,32 +152,31 @@ std::string summary(const PytorchComparison& comparison) {
     const auto without = std::ranges::count_if(comparison.layers,
                                                [](const ComparedLayer& layer) { return !layer.time_ratio; });
     text += fmt::format(
-        " Times here, warm and back to back, over PyTorch's in training: median {:.3f}, from {:.3f} to "
-        "{:.3f}{}.",
-        ratios->median, ratios->least, ratios->most,
+        " Times here, warm and back to back, against PyTorch's in training: median {}, from {} to {}{}.",
+        change_text(ratios->median - 1.0), change_text(ratios->least - 1.0), change_text(ratios->most - 1.0),
         without > 0 ? fmt::format(", {} without", counted(without, "layer")) : "");
   }
-  return wrapped(text, kPageWidth);
+  return wrapped(text, width);
 }
 
 }  // namespace
 
-std::string pytorch_table(const PytorchRecord& record) {
+std::string pytorch_table(const PytorchRecord& record, std::size_t width) {
   const PytorchComparison& comparison = record.comparison;
   std::string heading = fmt::format("**{}** as PyTorch", one_line(comparison.model));
   if (!comparison.torch.empty()) heading += " " + comparison.torch;
   if (!comparison.cudnn.empty()) heading += fmt::format(" (cuDNN {})", comparison.cudnn);
   heading += fmt::format(" ran it in training, and as jitterscope runs it on {} ({}).",
                          one_line(record.device.name), record.device.id);
-  std::string text =
-      wrapped(heading, kPageWidth) + '\n' + layers_table(comparison.layers) + '\n' + summary(comparison);
+  std::string text = wrapped(heading, width) + '\n' + layers_table(comparison.layers, width) + '\n' +
+                     summary(comparison, width);
   if (!comparison.without_plans.empty()) {
-    text += wrapped(fmt::format("No engine is known of PyTorch's: {}.", one_line(comparison.without_plans)),
-                    kPageWidth);
+    text += wrapped(fmt::format("PyTorch's engines are not known: {}.", one_line(comparison.without_plans)),
+                    width);
   }
-  const std::string differing = differences(comparison.layers);
+  const std::string differing = differences(comparison.layers, width);
   if (!differing.empty()) text += '\n' + differing;
-  const std::string others = untimed_text(comparison.not_compared, comparison.recorded_gpu_time, kPageWidth);
+  const std::string others = untimed_text(comparison.not_compared, comparison.recorded_gpu_time, width);
   if (!others.empty()) text += '\n' + others;
   if (comparison.interrupted) text += "\nInterrupted: these are the results so far.\n";
   return text;
@@ -305,11 +306,11 @@ std::vector<Plot> plots_of(const PytorchRecord& record) {
   const std::vector<TimedLayer> layers = timed_layers(record.comparison);
   if (layers.empty()) return {};
   std::string caption =
-      "The kernels of one call here, warm and back to back, against the mean over PyTorch's calls in training, where "
-      "other layers' data lies in the cache; left of zero is faster here.";
+      "Time of the kernels of one call here, warm and back to back, against the mean of PyTorch's calls "
+      "in training, where the cache holds other layers' data. Left of zero is faster here.";
   const std::size_t others = record.comparison.layers.size() - layers.size();
   if (others > 0) {
-    caption += fmt::format(" {} without both times: the text above says why.",
+    caption += fmt::format(" {} without both times; the text above says why.",
                            counted(static_cast<std::int64_t>(others), "layer"));
   }
   return {Plot{.id = "pytorch",

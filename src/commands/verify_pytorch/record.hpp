@@ -24,7 +24,7 @@ void read_fields(const Json& document, const std::string& name, PytorchRecord& r
 
 // Below: the printed table.
 
-std::string pytorch_table(const PytorchRecord& record);
+std::string pytorch_table(const PytorchRecord& record, std::size_t width = kPageWidth);
 
 }  // namespace jitterscope
 

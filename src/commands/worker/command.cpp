@@ -19,13 +19,12 @@ namespace jitterscope::cli {
 namespace {
 
 constexpr const char* kWorkerHelp =
-    R"(Reads a plan from standard input, carries it out, and writes its record to standard output, as
-`compare` and `run --processes` have it done by fresh processes; or runs work beside another process
-as `explain` has it, by orders that follow on standard input, each answered by a line. A plan that is in
-step with others writes each decision as a line, and follows the line that answers it. It ends with
-the process that started it.
+    R"(Reads a plan from standard input, carries it out, and writes its record to standard output. `compare` and
+`run --processes` start fresh processes this way. For `explain` it runs work beside another process: orders
+follow on standard input, and a line answers each. In a plan that is in step with others it writes each
+decision as a line, and follows the line that answers it. It ends with the process that started it.
 
-Exit codes: 0 the record is written, others as of `run`, with the error in place of the record.)";
+Exit codes: 0 the record is written, otherwise as for `run`, with the error in place of the record.)";
 
 constexpr int kInputPollMilliseconds = 1000;
 
@@ -80,7 +79,8 @@ void work(Invocation& invocation) {
 }  // namespace
 
 void add_worker_command(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("worker", "carry out a plan that another process made");
+  CLI::App* command =
+      app.add_subcommand("worker", "carry out a plan from another process (used by other commands)");
   command->footer(kWorkerHelp);
   command->callback([&invocation] { work(invocation); });
 }

@@ -125,7 +125,7 @@ class PatternReader {
   void allocate(const std::string& name, const std::string& size) {
     const std::optional<std::int64_t> bytes = read_count(size, Counted::bytes);
     if (!bytes || *bytes < 1 || *bytes > kLargestCount) {
-      fail(fmt::format("{} is no number of bytes from 1 to 1 TiB, such as 4096 or 1Mi", in_quotes(size)));
+      fail(fmt::format("{} is not a number of bytes from 1 to 1 TiB, such as 4096 or 1Mi", in_quotes(size)));
     }
     if (const auto live = live_.find(name); live != live_.end()) {
       fail(fmt::format("{} is allocated again and was not freed since line {}", in_quotes(name),

@@ -44,7 +44,7 @@ std::string other_interface(const fs::path& file, unsigned version) {
 std::string loader_problem(const fs::path& file, const std::string& answer) {
   const BuiltWith built = read_built_with(file);
   if (!built.torch)
-    return fmt::format("{} is no plug-in of jitterscope for PyTorch ({})", file.string(), answer);
+    return fmt::format("{} is not a plug-in of jitterscope for PyTorch ({})", file.string(), answer);
   const std::string found = found_torch(built.folder);
   const std::string with =
       fmt::format("it was built with PyTorch {} (C++ ABI {}) in {}", *built.torch, built.abi, built.folder);
@@ -72,8 +72,8 @@ Opened open_plugin(const fs::path& file) {
   const auto entry =
       reinterpret_cast<JitterscopeTorchPluginFunction>(dlsym(handle, JITTERSCOPE_TORCH_SYMBOL));
   if (entry == nullptr) {
-    opened.problem =
-        fmt::format("{} is no plug-in of jitterscope: it has no {}", file.string(), JITTERSCOPE_TORCH_SYMBOL);
+    opened.problem = fmt::format("{} is not a plug-in of jitterscope: it has no {}", file.string(),
+                                 JITTERSCOPE_TORCH_SYMBOL);
     return opened;
   }
   const JitterscopeTorchPlugin* const plugin = entry();
@@ -123,7 +123,7 @@ LibraryInfo torch_library() {
   info.problem.clear();
   const BuiltWith built = read_built_with(*file);
   if (!built.torch) {
-    info.problem = fmt::format("{} is no plug-in of jitterscope for PyTorch", info.path);
+    info.problem = fmt::format("{} is not a plug-in of jitterscope for PyTorch", info.path);
   } else if (built.interface_version != JITTERSCOPE_TORCH_INTERFACE_VERSION) {
     info.problem = other_interface(*file, built.interface_version);
   } else if (found_torch(built.folder).empty()) {

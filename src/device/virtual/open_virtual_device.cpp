@@ -51,7 +51,7 @@ physics::Parameters parameters_of(std::string_view name) {
   const bool names_preset = rest.starts_with(':');
   if (!name.starts_with(kPrefix) || (!rest.empty() && !names_preset && !rest.starts_with(','))) {
     throw UsageError(
-        fmt::format("'{}' is no virtual device: virtual, virtual:PRESET or virtual:FILE.toml", name));
+        fmt::format("'{}' is not a virtual device: virtual, virtual:PRESET or virtual:FILE.toml", name));
   }
   if (names_preset) rest.remove_prefix(1);
   const auto [preset, without] = split(rest);

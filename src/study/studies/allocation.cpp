@@ -54,7 +54,8 @@ std::vector<std::string> allocator_answer(const ComparisonRecord& record) {
 
 Study allocator() {
   return {.id = "allocator",
-          .question = "What does memory cost that each launch allocates and frees, and who gives it faster?",
+          .question =
+              "What does it cost to allocate and free memory in each launch, and which allocator is faster?",
           .concerns = "allocations of blocks (allocation:bytes=…,count=…)",
           .subject = allocator_subject,
           .can_be_asked_of = is_allocation_of_blocks,
@@ -113,7 +114,7 @@ std::vector<std::string> memory_sentences(const ComparisonRecord& record) {
     add(last, comparison.second);
   }
   if (texts.empty()) return {};
-  return {fmt::format("Of {} in use at once at most, {}.", bytes_text(*asked), joined(texts, "; "))};
+  return {fmt::format("At most {} are in use at once: {}.", bytes_text(*asked), joined(texts, "; "))};
 }
 
 // Reports the cost of allocating: the time that preallocated memory saves.
@@ -158,14 +159,16 @@ std::vector<std::string> fragmentation_answer(const ComparisonRecord& record) {
 }  // namespace
 
 Study fragmentation() {
-  return {.id = "fragmentation",
-          .question = "How much memory and time does a pattern of allocations lose, and who loses less?",
-          .concerns = "patterns of allocations (allocation:pattern=FILE)",
-          .subject = fragmentation_subject,
-          .can_be_asked_of = is_pattern,
-          .arms = fragmentation_arms,
-          .remedy = allocation_remedy,
-          .answer = fragmentation_answer};
+  return {
+      .id = "fragmentation",
+      .question =
+          "How much memory and time does a pattern of allocations waste, and which allocator wastes less?",
+      .concerns = "patterns of allocations (allocation:pattern=FILE)",
+      .subject = fragmentation_subject,
+      .can_be_asked_of = is_pattern,
+      .arms = fragmentation_arms,
+      .remedy = allocation_remedy,
+      .answer = fragmentation_answer};
 }
 
 std::vector<Arm> allocation_arms(const StudyContext& context, const std::vector<Allocator>& allocators) {
@@ -191,11 +194,11 @@ std::vector<Arm> allocation_arms(const StudyContext& context, const std::vector<
 Remedy allocation_remedy(const std::string& arm) {
   if (arm == to_string(Allocator::preallocated)) {
     return {{"output = torch.empty(shape, device=\"cuda\")  # once", "torch.mm(a, b, out=output)"},
-            "The memory stays taken, and shapes are fixed."};
+            "The memory stays in use, and shapes are fixed."};
   }
   if (arm == to_string(Allocator::cache)) {
     return {{"c10::cuda::CUDACachingAllocator::raw_alloc(bytes)"},
-            "PyTorch's tensors have it already; what it keeps is no other program's.",
+            "PyTorch's tensors use it already; other programs cannot use the memory that it keeps.",
             "In C++ beside PyTorch"};
   }
   if (arm == to_string(Allocator::expandable)) {
@@ -203,12 +206,13 @@ Remedy allocation_remedy(const std::string& arm) {
   }
   if (arm == to_string(Allocator::pool)) {
     return {{"cudaMallocAsync(&pointer, bytes, stream)", "cudaFreeAsync(pointer, stream)"},
-            "Each wait for the GPU gives the memory back.",
+            "The pool gives its memory back at each wait for the GPU.",
             "In CUDA"};
   }
-  return {{"cudaMallocAsync and cudaFreeAsync", "cudaMemPoolAttrReleaseThreshold of the pool at UINT64_MAX"},
-          "What the pool keeps is no other program's; PyTorch has it as backend:cudaMallocAsync.",
-          "In CUDA"};
+  return {
+      {"cudaMallocAsync and cudaFreeAsync", "cudaMemPoolAttrReleaseThreshold of the pool at UINT64_MAX"},
+      "Other programs cannot use the memory that the pool keeps; PyTorch has it as backend:cudaMallocAsync.",
+      "In CUDA"};
 }
 
 }  // namespace jitterscope::study::studies

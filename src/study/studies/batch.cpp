@@ -57,9 +57,7 @@ std::vector<Arm> batch_arms(const StudyContext& context) {
     arms.push_back(batch_arm(factor));
   }
   if (arms.size() < 2) {
-    throw UsageError(
-        "a launch of twice as many samples is more than this device can be asked to try: name a "
-        "smaller batch");
+    throw UsageError("a launch of twice as many samples is too large for this device; name a smaller batch");
   }
   return arms;
 }
@@ -201,7 +199,7 @@ std::vector<std::string> batch_answer(const ComparisonRecord& record) {
 
 Study batch() {
   return {.id = "batch",
-          .question = "How large a batch pays?",
+          .question = "Up to which size does a larger batch pay?",
           .concerns = "layers that take a batch",
           .changes_amount = true,
           .subject = batch_subject,

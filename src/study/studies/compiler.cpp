@@ -117,7 +117,7 @@ Remedy compiler_remedy(const std::string& arm) {
   const std::string place = "With nvcc";
   if (arm == "fast_math=1") {
     return {{"-use_fast_math"},
-            "Where it matters alone: __fdividef, __expf, __sinf, rsqrtf in the source.",
+            "Only where it matters: __fdividef, __expf, __sinf, rsqrtf in the source.",
             place};
   }
   if (arm == "fast_math=0") return {{"no -use_fast_math"}, "", place};
@@ -126,12 +126,12 @@ Remedy compiler_remedy(const std::string& arm) {
     return {{"-Xptxas -O" + value}, "It holds for all kernels of the file.", place};
   if (arm.starts_with("min_blocks")) {
     return {{"__global__ void __launch_bounds__(threads, " + value + ")"},
-            "threads are those of a block: larger ones cannot be launched any more.",
+            "threads is the size of a block; larger blocks can no longer be launched.",
             "At the kernel"};
   }
   if (arm.starts_with(kArchitecture)) {
     return {{"-arch=compute_" + value},
-            "The driver compiles it when the program starts, and anew after each update of the driver.",
+            "The driver compiles it when the program starts, and again after each update of the driver.",
             place};
   }
   return {{"-maxrregcount " + value}, "__launch_bounds__ at the kernel holds for it alone.", place};
@@ -143,7 +143,7 @@ std::string older_code_sentence(const ComparisonRecord& record) {
     const bool costs = outcome.verdict == statistics::EffectVerdict::slower && !outcome.is_wrong;
     if (!outcome.name.starts_with(kArchitecture) || !costs) continue;
     return fmt::format(
-        "Code that was built for an older GPU ({}) is {}: build for this one, nvcc -arch=native.",
+        "Code that was built for an older GPU ({}) is {}. Build for this one: nvcc -arch=native.",
         outcome.name, speed_against(outcome.time, record.alternatives.front()));
   }
   return {};

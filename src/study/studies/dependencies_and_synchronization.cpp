@@ -71,10 +71,10 @@ std::string cost_sentence(const ComparisonRecord& record, const char* arm) {
                        time_text(each(time.low)), time_text(each(time.high)));
   }
   if (time.low <= 1.0 && time.high >= 1.0) {
-    return fmt::format("{} costs nothing that shows: between {} and {} each.", arm, time_text(each(time.low)),
+    return fmt::format("{} has no visible cost: between {} and {} each.", arm, time_text(each(time.low)),
                        time_text(each(time.high)));
   }
-  return fmt::format("**{} costs {}** each ({} to {}) against the order on one stream.", arm,
+  return fmt::format("**{} costs {}** each ({} to {}), compared with one stream.", arm,
                      time_text(each(time.ratio)), time_text(each(time.low)), time_text(each(time.high)));
 }
 
@@ -83,13 +83,13 @@ std::string without_wait_sentence(const ComparisonRecord& record) {
   if (comparison == nullptr || !comparison->second.verification) return {};
   const Verification& verification = *comparison->second.verification;
   if (verification.passed) {
-    return "Without the wait the result was right this once: nothing but luck keeps it so.";
+    return "Without the wait the result was right this time, by luck.";
   }
   const std::string how = verification.unwritten > 0
                               ? fmt::format("{} of {} elements come from values that were not yet written",
                                             verification.unwritten, verification.total)
                               : fmt::format("its relative error is {:.1e}", verification.relative_error);
-  return fmt::format("Without the wait the result is wrong, as it must be: {}. Its time says nothing.", how);
+  return fmt::format("Without the wait the result is wrong, as expected: {}. Its time does not count.", how);
 }
 
 std::vector<std::string> dependencies_answer(const ComparisonRecord& record) {
@@ -101,7 +101,7 @@ std::vector<std::string> dependencies_answer(const ComparisonRecord& record) {
   add(without_wait_sentence(record));
   for (const ArmOutcome& outcome : arm_outcomes(record)) {
     if (outcome.is_wrong && outcome.name != kNoWait)
-      add(outcome.name + " computes something else: its time does not count.");
+      add(outcome.name + " gives a wrong result, so its time does not count.");
   }
   if (sentences.empty()) add("Nothing was compared with one stream.");
   add(remedy_sentence(dependencies_remedy(kEvents)));
@@ -111,15 +111,16 @@ std::vector<std::string> dependencies_answer(const ComparisonRecord& record) {
 }  // namespace
 
 Study dependencies() {
-  return {.id = "dependencies",
-          .question = "What does it cost that work on one stream waits for work on another?",
-          .concerns = "operations whose first output can be their first input, as relu or a square layer",
-          .is_remedy = false,
-          .subject = dependencies_subject,
-          .can_be_asked_of = can_follow_itself,
-          .arms = dependencies_arms,
-          .remedy = dependencies_remedy,
-          .answer = dependencies_answer};
+  return {
+      .id = "dependencies",
+      .question = "What does it cost if work on one stream waits for work on another?",
+      .concerns = "operations whose first output can be their first input, such as relu or a square layer",
+      .is_remedy = false,
+      .subject = dependencies_subject,
+      .can_be_asked_of = can_follow_itself,
+      .arms = dependencies_arms,
+      .remedy = dependencies_remedy,
+      .answer = dependencies_answer};
 }
 
 // Synchronization study. It varies how often and how the host waits within eight steps of eight launches:
@@ -196,8 +197,9 @@ std::string cost_of_waits(const Comparison& comparison, double waits, const std:
     return fmt::format("{}: not decided, between {} and {} more for each of {:.0f} waits.", name,
                        time_text(each(comparison.time.low)), time_text(each(comparison.time.high)), waits);
   }
-  return fmt::format("{}: {} more for each of {:.0f} waits ({:.2f} times as long).", name,
-                     time_text(added_time(comparison) / waits), waits, comparison.time.ratio);
+  return fmt::format("{}: {} more for each of {:.0f} waits ({}).", name,
+                     time_text(added_time(comparison) / waits), waits,
+                     time_change_text(comparison.time.ratio - 1.0));
 }
 
 std::vector<std::string> synchronization_answer(const ComparisonRecord& record) {
@@ -219,7 +221,7 @@ std::vector<std::string> synchronization_answer(const ComparisonRecord& record) 
     sentences.push_back(fmt::format("**{} is {}**.", name_of(*most), speed_against(most->time, kWaitAtEnd)));
   }
   if (least != nullptr) {
-    sentences.push_back(fmt::format("Of the waits after each step {} costs least: {}.", name_of(*least),
+    sentences.push_back(fmt::format("{} costs least of the waits after each step: it is {}.", name_of(*least),
                                     speed_against(least->time, kWaitAtEnd)));
   }
   for (const Waiting& waiting : kWaitings) {
@@ -241,8 +243,8 @@ std::vector<std::string> synchronization_answer(const ComparisonRecord& record) 
 
 Study synchronization() {
   return {.id = "synchronization",
-          .question = "What does it cost that the host waits for the device after each step or launch?",
-          .concerns = "everything that computes, but kernels of your own, chains and operators of PyTorch",
+          .question = "What does it cost if the host waits for the device after each step or launch?",
+          .concerns = "all operations that compute, except your own kernels, chains and operators of PyTorch",
           .is_remedy = false,
           .subject = synchronization_subject,
           .can_be_asked_of = can_be_waited_for,

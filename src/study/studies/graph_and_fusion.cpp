@@ -86,11 +86,10 @@ Remedy graph_remedy(const std::string& arm) {
     return {{"outputs = model(torch.stack(inputs))"},
             "All inputs must be there, and the first result comes with the last one."};
   }
-  return {
-      {"graph = torch.cuda.CUDAGraph()", "with torch.cuda.graph(graph): output = model(batch)",
-       "graph.replay()  # after batch.copy_(next_batch)"},
-      "Shapes and addresses are those of the capture, and its memory stays taken; Python's own cost of a launch, "
-      "which a graph saves as well, is not in these times."};
+  return {{"graph = torch.cuda.CUDAGraph()", "with torch.cuda.graph(graph): output = model(batch)",
+           "graph.replay()  # after batch.copy_(next_batch)"},
+          "Shapes and addresses are fixed by the capture, and its memory stays in use. A graph also saves "
+          "Python's own cost of a launch, which is not in these times."};
 }
 
 Remedy graph_in_cuda(const std::string& arm) {
@@ -104,7 +103,7 @@ Remedy graph_in_cuda(const std::string& arm) {
            "kernel<<<grid, block, 0, stream>>>(…);  // and all other launches",
            "cudaStreamEndCapture(stream, &graph);", "cudaGraphInstantiate(&executable, graph, 0);",
            "cudaGraphLaunch(executable, stream);  // each time"},
-          "Sizes and addresses are those of the capture.",
+          "Sizes and addresses are fixed by the capture.",
           place};
 }
 
@@ -158,22 +157,24 @@ std::string size_sentence(const LaunchesOfASize& size, const std::string& first)
   while (begin != size.graphs.begin() && gains(*(begin - 1))) --begin;
   if (begin == size.graphs.end()) {
     if (most.verdict == EffectVerdict::undecided)
-      return fmt::format("Of {} a graph is not shown to pay: more processes would tell.", size.step);
+      return fmt::format("A graph of {} is not shown to pay; use more processes (--processes).", size.step);
     if (count == 1)
-      return fmt::format("A graph of one {} saves nothing: a replay costs the host a launch.", size.step);
+      return fmt::format("A graph of one {} saves nothing, because a replay costs the host a launch.",
+                         size.step);
     return fmt::format(
-        "Of {} a graph does not pay: of {} launches each takes {} one by one and {} in a graph, so that the "
+        "A graph of {} does not pay: with {} launches each takes {} one by one and {} in a graph, so the "
         "kernel is the limit, not the host.",
         size.step, count, one_by_one, in_graph);
   }
   const std::int64_t fewest = count_of(*begin);
   std::string sentence =
       size.graphs.size() == 1
-          ? fmt::format("**Of {} launches of {} a graph is {}**", count, size.step,
+          ? fmt::format("**A graph of {} launches of {} is {}**", count, size.step,
                         speed_against(most.time, first))
-          : fmt::format("**Of {} a graph pays from {} launch{} on**: it is {}", size.step, fewest,
+          : fmt::format("**A graph of {} pays from {} launch{} on**: it is {}", size.step, fewest,
                         fewest == 1 ? "" : "es", speed_against((*begin)->time, first));
-  if (fewest < count) sentence += fmt::format(", and of {} {}", count, speed_against(most.time, first));
+  if (fewest < count)
+    sentence += fmt::format(", and with {} it is {}", count, speed_against(most.time, first));
   return sentence + fmt::format(". {}: each takes {} one by one, {} in a graph of {}.",
                                 most.time.ratio <= kHostsShare ? "The host is the limit"
                                                                : "The kernel is the limit, and not the host",
@@ -222,7 +223,7 @@ std::vector<std::string> graph_answer(const ComparisonRecord& record) {
   if (std::ranges::any_of(outcomes, is_faster) && std::ranges::any_of(outcomes, is_not)) {
     sentences.insert(
         sentences.begin() + 1,
-        "Where a graph is not faster, the kernel takes longer than its launch: the host is not the limit.");
+        "If a graph is not faster, the kernel takes longer than its launch: the host is not the limit.");
   }
   return sentences;
 }
@@ -233,7 +234,8 @@ Study graph() {
   return {
       .id = "graph",
       .question = "Do launches cost time that a CUDA graph, or one larger launch, saves?",
-      .concerns = "everything but spins, allocations and copies that wait, as those of pageable memory do",
+      .concerns =
+          "all operations except spins, allocations and copies that wait, such as those of pageable memory",
       .saves_host_time = true,
       .subject = graph_subject,
       .can_be_asked_of = can_be_recorded,
@@ -314,13 +316,12 @@ Remedy fusion_remedy(const std::string& arm) {
   if (arm == "graph") return graph().remedy(arm);
   if (arm == kFusedGraph) {
     return {{"model = torch.compile(model, mode=\"reduce-overhead\")"},
-            "It compiles anew for new shapes, and replays graphs, whose memory stays taken."};
+            "It compiles again for new shapes, and replays graphs, whose memory stays in use."};
   }
-  return {
-      {"model = torch.compile(model)",
-       "# or by hand, for inference: torch.nn.utils.fusion.fuse_conv_bn_eval(conv, norm)"},
-      "Compiling takes seconds to minutes, and again for new shapes; what it fuses is its own choice, and "
-      "js.compare, of both as functions, says what it gives."};
+  return {{"model = torch.compile(model)",
+           "# or by hand, for inference: torch.nn.utils.fusion.fuse_conv_bn_eval(conv, norm)"},
+          "Compiling takes seconds to minutes, and again for new shapes. It chooses itself what to fuse; "
+          "js.compare of both functions shows the gain."};
 }
 
 // Reports the bytes of the first fused operation.
@@ -331,12 +332,13 @@ std::string bytes_sentence(const ComparisonRecord& record) {
     if (separate == nullptr || fused == nullptr || !comparison.failure.empty()) continue;
     const auto* chain = std::get_if<Chain>(&fused->parameters());
     if (chain == nullptr || !chain->fused) continue;
-    const double before = static_cast<double>(separate->bytes().value());
-    const double share = 100.0 * (1.0 - static_cast<double>(fused->bytes().value()) / before);
+    const double change =
+        static_cast<double>(fused->bytes().value()) / static_cast<double>(separate->bytes().value()) - 1.0;
     std::string sentence = fmt::format(
-        "Fused, a launch has to move {} in place of {}, {:.0f} % less: what a step hands to the next is neither "
-        "written nor read.",
-        bytes_text(fused->bytes()), bytes_text(separate->bytes()), share);
+        "Fused, a launch has to move {} in place of {} ({}): what a step hands to the next is neither "
+        "written nor "
+        "read.",
+        bytes_text(fused->bytes()), bytes_text(separate->bytes()), change_text(change));
     if (comparison.first.counters && comparison.second.counters) {
       const auto separate_moved = moved_bytes(comparison.first.counters->reading);
       const auto fused_moved = moved_bytes(comparison.second.counters->reading);
@@ -363,7 +365,7 @@ std::vector<std::string> fusion_answer(const ComparisonRecord& record) {
   const bool is_one = std::ranges::count(outcomes, kFused, &ArmOutcome::name) == 1;
   if (is_one && of_graph != outcomes.end() && is_faster(*of_graph)) {
     sentences.push_back(
-        fmt::format("A graph of the separate launches is {}: so much of it is the host's launching.",
+        fmt::format("A graph of the separate launches is {}. So much is the host's launching.",
                     speed_against(of_graph->time, record.alternatives.front())));
   }
   if (std::string bytes = bytes_sentence(record); !bytes.empty()) sentences.push_back(std::move(bytes));
@@ -374,8 +376,8 @@ std::vector<std::string> fusion_answer(const ComparisonRecord& record) {
     sentences.push_back(not_decided("whether fusing gains"));
   } else {
     sentences.emplace_back(
-        "Fusing is not shown to gain here: it does where memory is the limit, and neither where the cache keeps the "
-        "results between the launches nor where a step computes for longer.");
+        "Fusing is not shown to gain here. It gains if memory is the limit, but not if the cache keeps "
+        "the results between launches, or if a step's arithmetic takes longer.");
   }
   return sentences;
 }
@@ -385,16 +387,17 @@ std::vector<std::string> fusion_answer(const ComparisonRecord& record) {
 // advise tries only fused launches, as graphs are a study of their own. It looks at a network's operations
 // one by one, which have no neighbours to be fused with.
 Study fusion() {
-  return {.id = "fusion",
-          .question = "Do steps gain by being one launch, whose results in between never reach memory?",
-          .concerns =
-              "chains of two or more steps on one stream, each of which reads what the one before it wrote",
-          .counts_memory = true,
-          .subject = fusion_subject,
-          .can_be_asked_of = has_steps_to_fuse,
-          .arms = fusion_arms,
-          .remedy = fusion_remedy,
-          .answer = fusion_answer};
+  return {
+      .id = "fusion",
+      .question = "Does it pay to fuse steps into one launch, so that results in between never reach memory?",
+      .concerns =
+          "chains of two or more steps on one stream, each of which reads what the one before it wrote",
+      .counts_memory = true,
+      .subject = fusion_subject,
+      .can_be_asked_of = has_steps_to_fuse,
+      .arms = fusion_arms,
+      .remedy = fusion_remedy,
+      .answer = fusion_answer};
 }
 
 }  // namespace jitterscope::study::studies

@@ -124,14 +124,13 @@ Remedy pinned_remedy(const std::string& arm) {
   }
   if (arm == to_string(HostMemory::mapped)) {
     return {{"cudaHostAlloc(&pointer, bytes, cudaHostAllocMapped)", "kernel<<<grid, block>>>(pointer, …)"},
-            "For data that is read once; the kernel's processors wait for the bus meanwhile.",
+            "For data that is read once; the kernel's processors wait for the bus.",
             "In CUDA"};
   }
-  return {
-      {"loader = DataLoader(dataset, batch_size, pin_memory=True)",
-       "batch = batch.to(\"cuda\", non_blocking=True)"},
-      "Pinning takes longer than a copy and is not in these times: pin a buffer once and use it again, not each "
-      "batch anew."};
+  return {{"loader = DataLoader(dataset, batch_size, pin_memory=True)",
+           "batch = batch.to(\"cuda\", non_blocking=True)"},
+          "Pinning takes longer than a copy and is not in these times: pin a buffer once and reuse it, not "
+          "each batch anew."};
 }
 
 std::vector<std::string> other_ways(const ComparisonRecord& record) {
@@ -287,7 +286,8 @@ std::string hidden_sentence(const ComparisonRecord& record, const Comparison& be
   const double low = (1.0 - best.time.high) / (1.0 - alone.time.low);
   const double high = (1.0 - best.time.low) / (1.0 - alone.time.high);
   return fmt::format(
-      "The copies take {:.0f} % of the time one after the other; {} hides {:.0f} % of them ({:.0f} to {:.0f} %).",
+      "The copies take {:.0f} % of the time one after the other; {} hides {:.0f} % of them ({:.0f} to "
+      "{:.0f} %).",
       100.0 * copies, record.alternatives[best.alternative], 100.0 * hidden, 100.0 * low, 100.0 * high);
 }
 
@@ -318,16 +318,15 @@ std::vector<std::string> overlap_answer(const ComparisonRecord& record) {
 }  // namespace
 
 Study overlap() {
-  return {
-      .id = "overlap",
-      .question = "How much of the copies to and from the device can be hidden behind work?",
-      .concerns = "operations of f32 with an even batch, whose first input is copied in and first output out",
-      .is_remedy = false,
-      .subject = overlap_subject,
-      .can_be_asked_of = can_be_cut,
-      .arms = overlap_arms,
-      .remedy = overlap_remedy,
-      .answer = overlap_answer};
+  return {.id = "overlap",
+          .question = "How much of the copies to and from the device can overlap with work?",
+          .concerns = "f32 operations with an even batch; the first input is copied in, the first output out",
+          .is_remedy = false,
+          .subject = overlap_subject,
+          .can_be_asked_of = can_be_cut,
+          .arms = overlap_arms,
+          .remedy = overlap_remedy,
+          .answer = overlap_answer};
 }
 
 }  // namespace jitterscope::study::studies

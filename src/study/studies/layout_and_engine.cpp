@@ -131,7 +131,7 @@ Remedy layout_remedy(const std::string& arm) {
   const std::string format = arm.starts_with("nhwc") ? "torch.channels_last" : "torch.contiguous_format";
   return {
       {"model = model.to(memory_format=" + format + ")", "batch = batch.to(memory_format=" + format + ")"},
-      "Where a layer wants the other layout, converting costs a copy, which is not in these times."};
+      "If a layer needs the other layout, converting costs a copy, which is not in these times."};
 }
 
 // Says what conversions leave of a gain, for one operation or a network's total; else empty.
@@ -148,11 +148,12 @@ std::string conversions_sentence(const ComparisonRecord& record) {
   }
   if (converted.verdict == EffectVerdict::undecided) {
     return fmt::format(
-        "Whether a gain is left with conversions at {} is not decided: more processes would tell (--processes).",
+        "Not decided: whether a gain is left with conversions at {}; use more processes (--processes).",
         borders);
   }
   return fmt::format(
-      "**With conversions at {} the gain is gone**: it is {}, so that {} pays where the layers around have it, too.",
+      "**With conversions at {} the gain is gone**: it is {}. {} pays where the layers around it have "
+      "that layout, too.",
       borders,
       converted.verdict == EffectVerdict::slower ? speed_against(converted.time, first)
                                                  : "as fast as " + first,
@@ -216,8 +217,7 @@ Remedy engine_remedy(const std::string& arm) {
             "The first call of each shape then times ten engines, and takes seconds."};
   }
   return {{},
-          "PyTorch does not take this engine by itself: `jitterscope engines` names it, and cuDNN's own "
-          "interface takes it."};
+          "PyTorch does not choose this engine: `jitterscope engines` names it for cuDNN's own interface."};
 }
 
 std::vector<std::string> engine_answer(const ComparisonRecord& record) {

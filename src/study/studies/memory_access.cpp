@@ -67,10 +67,10 @@ std::vector<Arm> access_arms(const StudyContext& context) {
     const std::int64_t count = kernel.arguments[0].integer, least = kWidest * kEach * kernel.block[0];
     if (count >= least && std::has_single_bit(static_cast<std::uint64_t>(count)) && count % least == 0)
       continue;
-    throw UsageError(
-        fmt::format("{} elements cannot be parted alike by all patterns; take a power of two, at "
-                    "least {}, and a block of a power of two",
-                    count, least));
+    throw UsageError(fmt::format(
+        "{} elements cannot be divided by all patterns; use a power of two, at least {}, and a block "
+        "size that is a power of two",
+        count, least));
   }
   std::vector<Arm> arms;
   for (const Pattern& pattern : kPatterns) arms.push_back(access_arm(pattern));
@@ -103,7 +103,7 @@ std::string moved_sentence(const ComparisonRecord& record, const Comparison& wor
   const auto moved = moved_bytes(worst.second.counters->reading);
   const auto least = moved_bytes(worst.first.counters->reading);
   if (!moved || !least) return {};
-  return fmt::format("For the same {} memory moves {} then, and {} {}, by its counters.",
+  return fmt::format("By its counters, memory then moves {1} for the same {0}, and {2} with {3}.",
                      bytes_text(Bytes(static_cast<std::int64_t>(worst.second.amount->count))),
                      bytes_text(*moved), bytes_text(*least), record.alternatives.front());
 }
@@ -161,7 +161,7 @@ std::vector<std::string> access_answer(const ComparisonRecord& record) {
 Study access() {
   return {.id = "access",
           .question = "How fast is memory, by how neighbouring threads access it?",
-          .concerns = "the kernel `coalesced<float>` of @access, or of a copy of it that you changed",
+          .concerns = "the kernel `coalesced<float>` of @access or of a changed copy",
           .is_remedy = false,
           .counts_memory = true,
           .subject = access_subject,
@@ -260,13 +260,11 @@ std::vector<std::string> tiling_answer(const ComparisonRecord& record) {
     const double low = conflicts->time.low / padded->time.high;
     if (ratio > 1.0 + record.margin && low > 1.0) {
       sentences.push_back(fmt::format(
-          "Bank conflicts make a transposed tile {:.2f} times slower; a column more in it (padded) "
-          "avoids them.",
-          ratio));
+          "Bank conflicts make a transposed tile slower: {}. A column more in it (padded) avoids them.",
+          time_change_text(ratio - 1.0)));
     } else if (conflicts->time.high / padded->time.low <= 1.0 + record.margin) {
-      sentences.push_back(
-          fmt::format("Bank conflicts cost nothing here: {} takes {:.2f} times as long as {}.", kConflicts,
-                      ratio, kPadded));
+      sentences.push_back(fmt::format("Bank conflicts cost nothing here: {} against {} is {}.", kConflicts,
+                                      kPadded, change_text(ratio - 1.0)));
     } else {
       sentences.push_back(not_decided("whether bank conflicts cost time here"));
     }
@@ -279,8 +277,8 @@ std::vector<std::string> tiling_answer(const ComparisonRecord& record) {
 
 Study tiling() {
   return {.id = "tiling",
-          .question = "What do tiles in shared memory give a product of matrices?",
-          .concerns = "the kernel `plain` of @tiling, or of a copy of it that you changed",
+          .question = "How much do tiles in shared memory speed up a matrix product?",
+          .concerns = "the kernel `plain` of @tiling or of a changed copy",
           .subject = tiling_subject,
           .can_be_asked_of = is_plain_product,
           .arms = tiling_arms,
@@ -507,9 +505,10 @@ std::string halves_sentence(const std::vector<LevelOutcome>& outcomes, double ma
   const double ratio = time_of_a_load(*far->side) / time_of_a_load(*near->side);
   if (ratio <= 1.0 + margin) return "All of the L2 is equally far from a processor.";
   return fmt::format(
-      "What fills more than half of the L2 takes {} a load, {:.0f} % longer: it comes from the half that "
-      "is farther from the processor.",
-      time_text(time_of_a_load(*far->side), far->side->time.precision()), (ratio - 1.0) * 100.0);
+      "Data that fills more than half of the L2 takes {} a load ({}): it comes from the half that is "
+      "farther from "
+      "the processor.",
+      time_text(time_of_a_load(*far->side), far->side->time.precision()), time_change_text(ratio - 1.0));
 }
 
 std::string host_sentence(const std::vector<LevelOutcome>& outcomes) {
@@ -543,8 +542,8 @@ std::vector<std::string> hierarchy_answer(const ComparisonRecord& record) {
 
 Study hierarchy() {
   return {.id = "hierarchy",
-          .question = "How far away are the levels of memory, and how much do they bring?",
-          .concerns = "the machine, by the kernels of @hierarchy, or of a copy of it that you changed",
+          .question = "How long does a load from each level of memory take, and how much bandwidth has it?",
+          .concerns = "the machine, with the kernels of @hierarchy or of a changed copy",
           .is_remedy = false,
           .subject = hierarchy_subject,
           .can_be_asked_of = is_chase,

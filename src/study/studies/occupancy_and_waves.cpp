@@ -58,7 +58,7 @@ std::vector<Arm> occupancy_arms(const StudyContext& context) {
   const std::int64_t own = std::get<CudaKernel>(context.operations.front().parameters()).block[0];
   std::vector<Arm> arms;
   if (!parts_evenly(context, own)) {
-    throw UsageError("the kernels have unlike blocks, which cannot be made alike: ask of one of them");
+    throw UsageError("the kernels have different block shapes; study one of them at a time");
   }
   arms.push_back(occupancy_arm(own));
   for (const std::int64_t threads : {64, 128, 256, 512, 1024}) {
@@ -66,7 +66,8 @@ std::vector<Arm> occupancy_arms(const StudyContext& context) {
   }
   if (arms.size() < 2) {
     throw UsageError(
-        "no other block size parts the threads evenly: take a grid so that grid times block is a multiple of 64");
+        "no other block size divides the threads evenly; use a grid so that grid times block is a "
+        "multiple of 64");
   }
   // A processor has 64 KiB (Turing) to 228 KiB (Hopper) for its blocks.
   constexpr std::int64_t kKibibyte = 1024;
@@ -83,7 +84,7 @@ std::string occupancy_subject(const DeviceDescription&) {
 Remedy occupancy_remedy(const std::string& arm) {
   if (arm.starts_with("shared"))
     return {{arm}, "Fewer blocks run at once, and share the caches.", "At the launch"};
-  return {std::vector{arm}, "As many blocks as make the same number of threads.", "At the launch"};
+  return {std::vector{arm}, "Use as many blocks as give the same number of threads.", "At the launch"};
 }
 
 std::vector<std::string> occupancy_answer(const ComparisonRecord& record) {
@@ -100,7 +101,7 @@ std::vector<std::string> occupancy_answer(const ComparisonRecord& record) {
   });
   if (fullest != outcomes.end()) {
     sentences.push_back(
-        fmt::format("Shared memory that leaves room for fewer blocks costs time from {} on: {}.",
+        fmt::format("Shared memory that leaves room for fewer blocks costs time from {} on, which is {}.",
                     fullest->name, speed_against(fullest->time, record.alternatives.front())));
   }
   for (std::string& sentence : what_ran(record)) sentences.push_back(std::move(sentence));
@@ -113,7 +114,7 @@ std::vector<std::string> occupancy_answer(const ComparisonRecord& record) {
 Study occupancy() {
   return {.id = "occupancy",
           .question = "Which size of blocks makes a kernel fastest, and does shared memory limit them?",
-          .concerns = "kernels of your own (cuda:FILE.cu:KERNEL) whose blocks have one side",
+          .concerns = "kernels of your own (cuda:FILE.cu:KERNEL) with one-dimensional blocks",
           .subject = occupancy_subject,
           .can_be_asked_of = has_blocks_in_a_row,
           .arms = occupancy_arms,
@@ -164,8 +165,9 @@ std::string waves_subject(const DeviceDescription& device) {
 }
 
 Remedy waves_remedy(const std::string& arm) {
-  return {
-      {"a grid of " + arm}, "Threads then take elements in turn, by the size of the grid.", "At the launch"};
+  return {{"a grid of " + arm},
+          "Threads then take elements in turn, in steps of the grid's size.",
+          "At the launch"};
 }
 
 std::vector<std::string> waves_answer(const ComparisonRecord& record) {
@@ -181,10 +183,10 @@ std::vector<std::string> waves_answer(const ComparisonRecord& record) {
     sentences.emplace_back("No grid but the first has a time.");
   } else if (worst != nullptr) {
     sentences.push_back(
-        fmt::format("**The same work in {} is {}**: the blocks of the last wave run while other "
+        fmt::format("**The same work in {} is {}**. The blocks of the last wave run while other "
                     "processors have nothing to do.",
                     worst->name, speed_against(worst->time, record.alternatives.front())));
-    sentences.emplace_back("Take whole waves, or so many blocks that the last wave does not count.");
+    sentences.emplace_back("Use whole waves, or so many blocks that the last wave hardly matters.");
   } else if (any_undecided(outcomes)) {
     sentences.push_back(not_decided("whether a wave that is not full costs time"));
   } else {
@@ -200,9 +202,10 @@ std::vector<std::string> waves_answer(const ComparisonRecord& record) {
 
 Study waves() {
   return {.id = "waves",
-          .question = "What does a last wave of blocks cost that is not full?",
+          .question = "What does a last wave of blocks cost if it is not full?",
           .concerns =
-              "kernels of your own with reference= that compute the same with any grid, given as one wave",
+              "kernels of your own with reference= that give the same result with any grid; the grid given "
+              "is one wave",
           .is_remedy = false,
           .subject = waves_subject,
           .can_be_asked_of = has_grid_and_reference,

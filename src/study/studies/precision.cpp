@@ -145,8 +145,9 @@ Remedy precision_remedy(const std::string& arm) {
   }
   if (arm != "bf16" && !is_f16) return {lines, ""};
   return {lines,
-          std::string("torch.autocast does it layer by layer, and converts where a layer's inputs are of "
-                      "another type, which is not in these times.") +
+          std::string(
+              "torch.autocast does it layer by layer, and converts inputs of another type, which is not in "
+              "these times.") +
               (is_f16 ? scaler : "")};
 }
 
@@ -186,15 +187,16 @@ std::vector<std::string> precision_answer(const ComparisonRecord& record) {
 }  // namespace
 
 Study precision() {
-  return {.id = "precision",
-          .question = "Which data type is faster, and how exact is the result?",
-          .concerns = "everything but copies, spins, your own kernels and operators that only PyTorch has",
-          .varies_type = true,
-          .subject = precision_subject,
-          .can_be_asked_of = has_type_of_its_own,
-          .arms = precision_arms,
-          .remedy = precision_remedy,
-          .answer = precision_answer};
+  return {
+      .id = "precision",
+      .question = "Which data type is faster, and how exact is its result?",
+      .concerns = "all operations except copies, spins, your own kernels and operators that only PyTorch has",
+      .varies_type = true,
+      .subject = precision_subject,
+      .can_be_asked_of = has_type_of_its_own,
+      .arms = precision_arms,
+      .remedy = precision_remedy,
+      .answer = precision_answer};
 }
 
 }  // namespace jitterscope::study::studies

@@ -68,22 +68,20 @@ std::string streams_subject(const DeviceDescription&) {
 }
 
 Remedy streams_remedy(const std::string& arm) {
-  return {
-      {fmt::format("streams = [torch.cuda.Stream() for _ in range({})]", arm.substr(0, arm.find(' '))),
-       "for i, batch in enumerate(batches):",
-       "    with torch.cuda.stream(streams[i % len(streams)]): outputs[i] = model(batch)",
-       "for s in streams: torch.cuda.current_stream().wait_stream(s)"},
-      "The launches must not need each other's results, and the host must be fast enough to fill all streams."};
+  return {{fmt::format("streams = [torch.cuda.Stream() for _ in range({})]", arm.substr(0, arm.find(' '))),
+           "for i, batch in enumerate(batches):",
+           "    with torch.cuda.stream(streams[i % len(streams)]): outputs[i] = model(batch)",
+           "for s in streams: torch.cuda.current_stream().wait_stream(s)"},
+          "The launches must be independent, and the host must be fast enough to fill all streams."};
 }
 
 Remedy streams_in_cuda(const std::string& arm) {
-  return {
-      {fmt::format("cudaStream_t streams[{}];  // each by cudaStreamCreateWithFlags(&stream, "
-                   "cudaStreamNonBlocking)",
-                   arm.substr(0, arm.find(' '))),
-       "kernel<<<grid, block, 0, streams[i % std::size(streams)]>>>(…);"},
-      "The launches must not need each other's results, and the host must be fast enough to fill all streams.",
-      "In CUDA"};
+  return {{fmt::format("cudaStream_t streams[{}];  // each by cudaStreamCreateWithFlags(&stream, "
+                       "cudaStreamNonBlocking)",
+                       arm.substr(0, arm.find(' '))),
+           "kernel<<<grid, block, 0, streams[i % std::size(streams)]>>>(…);"},
+          "The launches must be independent, and the host must be fast enough to fill all streams.",
+          "In CUDA"};
 }
 
 // For several sizes: names those for which no number of streams is faster, if all are decided.
@@ -116,17 +114,18 @@ std::vector<std::string> streams_answer(const ComparisonRecord& record) {
 }  // namespace
 
 Study streams() {
-  return {.id = "streams",
-          .question = "Do launches that do not need each other run side by side on several streams?",
-          .concerns = "everything but spins, chains, operators of PyTorch and copies of pageable memory",
-          .is_remedy = false,
-          .traces_kernels = true,
-          .subject = streams_subject,
-          .can_be_asked_of = can_be_step,
-          .arms = streams_arms,
-          .remedy = streams_remedy,
-          .kernel_remedy = streams_in_cuda,
-          .answer = streams_answer};
+  return {
+      .id = "streams",
+      .question = "Do independent launches run side by side on several streams?",
+      .concerns = "all operations except spins, chains, operators of PyTorch and copies of pageable memory",
+      .is_remedy = false,
+      .traces_kernels = true,
+      .subject = streams_subject,
+      .can_be_asked_of = can_be_step,
+      .arms = streams_arms,
+      .remedy = streams_remedy,
+      .kernel_remedy = streams_in_cuda,
+      .answer = streams_answer};
 }
 
 // Priorities study. It varies whether a short chain of launches has a stream of high priority while blocks on
@@ -158,13 +157,13 @@ std::string priorities_subject(const DeviceDescription&) { return "relu:count=16
 Remedy priorities_remedy(const std::string&) {
   return {
       {"stream = torch.cuda.Stream(priority=-1)", "with torch.cuda.stream(stream): output = model(request)"},
-      "It takes time from the work on other streams, and stops no block that runs."};
+      "It takes time from work on other streams, but does not stop running blocks."};
 }
 
 Remedy priorities_in_cuda(const std::string&) {
   return {{"cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1);",
            "kernel<<<grid, block, 0, stream>>>(…);"},
-          "It takes time from the work on other streams, and stops no block that runs.",
+          "It takes time from work on other streams, but does not stop running blocks.",
           "In CUDA"};
 }
 
@@ -182,24 +181,25 @@ std::vector<std::string> priorities_answer(const ComparisonRecord& record) {
                          : fmt::format("Alone on the device it is {}.", speed_against(alone->time, kUsual)));
   }
   sentences.emplace_back(
-      "The load is of blocks of 10 µs. It is stopped when the small work is done, which takes some µs that are in "
-      "both times under load.");
+      "The load consists of blocks of 10 µs. It is stopped when the small work is done; that takes some "
+      "µs, which are in both times under load.");
   return sentences;
 }
 
 }  // namespace
 
 Study priorities() {
-  return {.id = "priorities",
-          .question = "Does a stream of high priority get small work past a load on another stream?",
-          .concerns = "everything but spins, chains, operators of PyTorch and copies of pageable memory",
-          .is_remedy = false,
-          .subject = priorities_subject,
-          .can_be_asked_of = can_be_step,
-          .arms = priorities_arms,
-          .remedy = priorities_remedy,
-          .kernel_remedy = priorities_in_cuda,
-          .answer = priorities_answer};
+  return {
+      .id = "priorities",
+      .question = "Does a stream of high priority let small work overtake a load on another stream?",
+      .concerns = "all operations except spins, chains, operators of PyTorch and copies of pageable memory",
+      .is_remedy = false,
+      .subject = priorities_subject,
+      .can_be_asked_of = can_be_step,
+      .arms = priorities_arms,
+      .remedy = priorities_remedy,
+      .kernel_remedy = priorities_in_cuda,
+      .answer = priorities_answer};
 }
 
 namespace {
@@ -330,7 +330,8 @@ std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>
                                              : operations_sentence(together));
   if (!in_vain.empty()) {
     sentences.push_back(fmt::format(
-        "Kernels{} ran side by side and yet gained nothing: what they share, such as memory, is the limit.",
+        "Kernels{} ran side by side but gained nothing: the limit is something that they share, such as "
+        "memory.",
         of_which(in_vain, outcomes.size())));
   }
   if (!apart.empty()) sentences.push_back(apart_sentence(apart, outcomes.size()));

@@ -11,8 +11,8 @@ void require_streams(const StudyContext& context) {
   if (context.description.capabilities.chains_have_streams) return;
   throw UsageError(
       context.description.id +
-      " runs one launch after the other, and this study is about several at once: use a GPU, or a "
-      "simulated one (--device cuda or virtual)");
+      " runs one launch after the other, but this study needs several at once: use a GPU, or a simulated "
+      "one (--device cuda or virtual)");
 }
 
 bool can_be_step(const Operation& operation) {

@@ -31,8 +31,8 @@ TEST(AllocationPatterns, ThatCannotBeReplayedAreRefusedWithTheLine) {
   expect_refused("alloc a 4\nalloc a 4\n", "line 2: 'a' is allocated again and was not freed since line 1");
   expect_refused("alloc a 4\nalloc b 4\nfree b\n", "line 1: 'a' is never freed (1 of 2 blocks are not)");
   expect_refused("alloc a 4\nalloc b", "line 2: 'alloc b' is neither");
-  expect_refused("alloc a many\n", "'many' is no number of bytes");
-  expect_refused("alloc a 0\n", "'0' is no number of bytes");
+  expect_refused("alloc a many\n", "'many' is not a number of bytes");
+  expect_refused("alloc a 0\n", "'0' is not a number of bytes");
   expect_refused("", "holds no events");
   EXPECT_THAT([] { pattern_of({.pattern = "/no/such/file"}); },
               ThrowsMessage<UsageError>(HasSubstr("/no/such/file cannot be read")));

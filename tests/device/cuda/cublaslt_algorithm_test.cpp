@@ -71,7 +71,7 @@ TEST_F(CublasLtAlgorithm, NamesThePartThatIsNone) {
       configure(algorithm, tag);
       ADD_FAILURE() << tag;
     } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), ::testing::HasSubstr("'" + std::string(part) + "' is no part"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("'" + std::string(part) + "' is not part"));
     }
   }
 }

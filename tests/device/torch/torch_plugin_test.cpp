@@ -111,8 +111,8 @@ TEST_F(TorchPlugin, AnotherPytorchThanItsOwnIsNamed) {
 
 TEST_F(TorchPlugin, AnotherLibraryIsNone) {
   take_stand_in("not_a_plugin");
-  EXPECT_THAT(problem<MissingError>("aten::relu(f32[1])"), HasSubstr("is no plug-in"));
-  EXPECT_THAT(torch_library().problem, HasSubstr("is no plug-in"));
+  EXPECT_THAT(problem<MissingError>("aten::relu(f32[1])"), HasSubstr("is not a plug-in"));
+  EXPECT_THAT(torch_library().problem, HasSubstr("is not a plug-in"));
 }
 
 TEST_F(TorchPlugin, ItsFileSaysWhatItWasBuiltWith) {

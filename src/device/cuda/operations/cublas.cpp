@@ -216,7 +216,7 @@ std::optional<std::uint32_t> value_of(const Part& part, std::string_view text) {
 
 [[noreturn]] void fail(std::string_view tag, std::string_view piece) {
   throw UsageError(fmt::format(
-      "engine={}: '{}' is no part of an algorithm such as algo21_tile=128x128_stages=16x4_splitk=2", tag,
+      "engine={}: '{}' is not part of an algorithm such as algo21_tile=128x128_stages=16x4_splitk=2", tag,
       piece));
 }
 

@@ -263,9 +263,9 @@ EngineConfiguration configuration_of_tag(const ConvolutionGraph& graph, const Co
                                          std::string_view tag) {
   std::string_view rest = tag;
   if (!take(rest, prefix_of(convolution.direction)) || !take(rest, "_eng")) {
-    throw UsageError(
-        fmt::format("engine={} is no engine of this direction; a tag of {} begins with {}_eng and its number",
-                    tag, to_string(convolution.direction), prefix_of(convolution.direction)));
+    throw UsageError(fmt::format(
+        "engine={} is not an engine of this direction; a tag of {} begins with {}_eng and its number", tag,
+        to_string(convolution.direction), prefix_of(convolution.direction)));
   }
   CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph.graph);
@@ -279,7 +279,7 @@ EngineConfiguration configuration_of_tag(const ConvolutionGraph& graph, const Co
   }
   if (!rest.empty()) {
     throw UsageError(
-        fmt::format("engine={}: '{}' is no part of a tag such as ConvFwd_eng38_k2=1_k13=0", tag, rest));
+        fmt::format("engine={}: '{}' is not part of a tag such as ConvFwd_eng38_k2=1_k13=0", tag, rest));
   }
   CudnnDescriptor configuration(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   configuration.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
