@@ -73,10 +73,13 @@ int processes_with(const std::string& text) {
   return count;
 }
 
-TEST(SelftestCommand, AnInterruptionEndsItsProcessesAndKeepsTheProofsBefore) {
-  const Outcome outcome = run_tool(
-      "selftest --device cpu --quick --only clock --only pairs --seed 71550001 --json - & sleep 4; "
-      "kill -INT $!; wait $!");
+class SelftestOfCpu : public test::WithFolder {};
+
+TEST_F(SelftestOfCpu, AnInterruptionEndsItsProcessesAndKeepsTheProofsBefore) {
+  const Outcome outcome =
+      run_tool("selftest --device cpu --quick --only clock --only pairs --seed 71550001 --json - 2>" +
+               path("progress") + " & for i in $(seq 1200); do grep -q '2/2. pairs' " + path("progress") +
+               " && break; sleep 0.05; done; kill -INT $!; wait $!");
   EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
   EXPECT_EQ(test::validate_json(outcome.output), 0);
   const json document = json::parse(outcome.output);
