@@ -70,14 +70,6 @@ std::optional<std::vector<std::int64_t>> number_list(std::string_view text) {
   return numbers;
 }
 
-bool is_engine(std::string_view text) {
-  constexpr std::size_t kLongest = 200;
-  return !text.empty() && text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-           (letter >= '0' && letter <= '9') || letter == '_' || letter == '=' || letter == '-';
-  });
-}
-
 std::string quotable(std::string_view text) {
   constexpr std::size_t kLongest = 80;
   std::string result;

@@ -40,8 +40,6 @@ std::optional<double> real_number(std::string_view text);
 /// Reads "[ 8,64,56,56 ]" at the front of text; cudnn-frontend writes some lists as "[,1,1 ]".
 std::optional<std::vector<std::int64_t>> number_list(std::string_view text);
 
-/// True if text can be an engine: letters, digits, '_', '=' and '-', at most 200 of them.
-bool is_engine(std::string_view text);
 /// Returns a log's text for use in a sentence: without control characters, and cut if it is long.
 std::string quotable(std::string_view text);
 

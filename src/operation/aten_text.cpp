@@ -8,17 +8,18 @@
 #include "operation/words.hpp"
 
 namespace jitterscope {
-namespace {
 
 std::string real_text(double value) {
   if (std::isnan(value)) return "nan";
   char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;  // shortest that reads back
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
   std::string text(buffer, end);
   // Without it the text would be read as an integer, which other schemas take.
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text;
 }
+
+namespace {
 
 // Writes bytes outside ASCII as \xNN, so that any string can be printed on a line and stored as JSON.
 std::string quoted_text(std::string_view text) {
@@ -85,10 +86,6 @@ namespace {
 
 constexpr int kDeepestList = 8;  // PyTorch's schemas nest two levels
 
-bool is_word_character(char character) {
-  return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
-         (character >= '0' && character <= '9') || character == '_';
-}
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 
 class AtenParser {
@@ -136,7 +133,7 @@ class AtenParser {
   std::string_view word() {
     skip_spaces();
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word_character(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_word_letter(text_[at_])) ++at_;
     return text_.substr(begin, at_ - begin);
   }
 
@@ -263,7 +260,7 @@ class AtenParser {
 bool is_aten_text(std::string_view text) {
   text = trimmed(text);
   std::size_t at = 0;
-  while (at < text.size() && is_word_character(text[at])) ++at;
+  while (at < text.size() && is_word_letter(text[at])) ++at;
   return at > 0 && text.substr(at, 2) == "::";
 }
 

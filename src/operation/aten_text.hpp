@@ -17,6 +17,8 @@ bool is_aten_text(std::string_view text);
 /// number to a tensor. Throws UsageError.
 Aten parse_aten(std::string_view text);
 std::string aten_text(const Aten& operation);
+/// Returns the shortest decimal text that reads back as the number: 2.0, 1e-05, inf, nan.
+std::string real_text(double value);
 
 /// Returns the size of an element type, with or without @cpu; 0 if the type is unknown.
 Bytes aten_element_size(std::string_view type);

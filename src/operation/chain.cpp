@@ -106,18 +106,35 @@ constexpr std::int64_t kMostLaunches = 1000;
 constexpr std::int64_t kMostStreams = 32;
 constexpr std::int64_t kLongestLoad = 100'000'000;  // ns
 
-Operation::Parameters read_chain(const ParameterReader& reader) {
-  Chain chain;
-  reader.read("lanes", chain.lanes);
-  reader.read("streams", chain.streams);
-  reader.read("spread", chain.spread);
-  reader.read("order", chain.order);
-  reader.read("wait", chain.wait);
-  reader.read("wait_after", chain.wait_after);
-  reader.read("high_priority", chain.high_priority);
-  reader.read("load_ns", chain.load_ns);
-  reader.read("fused", chain.fused);
-  return chain;
+void describe(Chain& chain, Fields& fields) {
+  const Chain usual;
+  fields.optional("lanes", "how many times the steps run, each time with operands of their own", chain.lanes,
+                  usual.lanes, {1, kMostLaunches});
+  fields.optional("streams", "streams that they are spread over; they join at the end of a launch",
+                  chain.streams, usual.streams, {1, kMostStreams});
+  fields.optional("spread", "what goes to the next stream: a whole lane (lane) or each step of a lane (step)",
+                  chain.spread, usual.spread);
+  fields.optional(
+      "order",
+      "how a step waits for the one before it on another stream: events, joins (all streams for all) or "
+      "none (it may read what is not yet written)",
+      chain.order, usual.order);
+  fields.optional("wait",
+                  "how the host waits meanwhile: none, stream, event, device, blocking (it sleeps), polling, "
+                  "yielding, or value (it reads one value back)",
+                  chain.wait, usual.wait);
+  fields.optional("wait_after", "whether it waits after each lane or after each step", chain.wait_after,
+                  usual.wait_after);
+  fields.optional("high_priority", "1: on streams of the highest priority", chain.high_priority,
+                  usual.high_priority);
+  fields.optional("load_ns",
+                  "another stream keeps all processors busy for so long, or until the last step is done",
+                  chain.load_ns, usual.load_ns, {0, kLongestLoad});
+  fields.optional(
+      "fused",
+      "1: the steps of each lane as one launch, which keeps what they hand on out of memory; each step "
+      "reads the one before it, on one stream, without a wait or a load",
+      chain.fused, usual.fused);
 }
 
 void check_step(const Operation& step) {
@@ -150,18 +167,11 @@ void check_fused(const Chain& chain) {
   }
 }
 
-}  // namespace
-
-std::string_view name(const Chain&) { return kChainKind; }
-
 void check(const Chain& chain) {
   if (chain.steps.empty()) {
     throw UsageError("chain: there are no steps; write each in brackets, as in chain:[relu:count=1Mi]");
   }
   for (const Operation& step : chain.steps) check_step(step);
-  check_range("chain", "lanes", chain.lanes, 1, kMostLaunches);
-  check_range("chain", "streams", chain.streams, 1, kMostStreams);
-  check_range("chain", "load_ns", chain.load_ns, 0, kLongestLoad);
   const std::int64_t steps = std::ssize(chain.steps);
   if (steps * chain.lanes > kMostLaunches) {
     throw UsageError(
@@ -177,33 +187,10 @@ void check(const Chain& chain) {
   if (chain.fused) check_fused(chain);
 }
 
-void write(const Chain& chain, ParameterWriter& writer) {
-  const Chain usual;
-  writer.write_unless(usual.lanes, "lanes", chain.lanes);
-  writer.write_unless(usual.streams, "streams", chain.streams);
-  writer.write_unless(usual.spread, "spread", chain.spread);
-  writer.write_unless(usual.order, "order", chain.order);
-  writer.write_unless(usual.wait, "wait", chain.wait);
-  writer.write_unless(usual.wait_after, "wait_after", chain.wait_after);
-  writer.write_unless(usual.high_priority, "high_priority", chain.high_priority);
-  writer.write_unless(usual.load_ns, "load_ns", chain.load_ns);
-  writer.write_unless(usual.fused, "fused", chain.fused);
-}
-
 double flops(const Chain& chain) {
   double sum = 0.0;
   for (const Operation& step : chain.steps) sum += step.flops();
   return sum * static_cast<double>(chain.lanes);
-}
-
-Bytes bytes(const Chain& chain) {
-  Bytes sum;
-  if (chain.fused) {
-    for (const Bytes moved : operand_traffic(Operation(chain))) sum += moved;
-    return sum;
-  }
-  for (const Operation& step : chain.steps) sum += step.bytes();
-  return sum * chain.lanes;
 }
 
 std::vector<Operand> operands(const Chain& chain) {
@@ -215,31 +202,16 @@ std::vector<Operand> operands(const Chain& chain) {
   return operands;
 }
 
-Kind chain() {
-  return {
-      {"chain",
-       "several operations as one launch: one after the other, in lanes, on one or several streams",
-       "chain:[linear:n=64,in=256,out=256][relu:count=16Ki],lanes=4",
-       {{"lanes", "how many times the steps run, each time with operands of their own", "1"},
-        {"streams", "streams that they are spread over; they join at the end of a launch", "1"},
-        {"spread", "what goes to the next stream: a whole lane (lane) or each step of a lane (step)", "lane"},
-        {"order",
-         "how a step waits for the one before it on another stream: events, joins (all streams for all) or "
-         "none (it may read what is not yet written)",
-         "events"},
-        {"wait",
-         "how the host waits meanwhile: none, stream, event, device, blocking (it sleeps), polling, "
-         "yielding, or value (it reads one value back)",
-         "none"},
-        {"wait_after", "whether it waits after each lane or after each step", "lane"},
-        {"high_priority", "1: on streams of the highest priority", "0"},
-        {"load_ns", "another stream keeps all processors busy for so long, or until the last step is done",
-         "0"},
-        {"fused",
-         "1: the steps of each lane as one launch, which keeps what they hand on out of memory; each step "
-         "reads the one before it, on one stream, without a wait or a load",
-         "0"}}},
-      read_chain};
+}  // namespace
+
+Bytes bytes(const Chain& chain) {
+  Bytes sum;
+  if (chain.fused) {
+    for (const Bytes moved : operand_traffic(Operation(chain))) sum += moved;
+    return sum;
+  }
+  for (const Operation& step : chain.steps) sum += step.bytes();
+  return sum * chain.lanes;
 }
 
 }  // namespace kinds
@@ -323,8 +295,23 @@ std::string chain_text(const Chain& chain) {
   }
   ParameterWriter writer(kChainKind);
   writer.write_subject(steps);
-  kinds::write(chain, writer);
+  Chain options = chain;
+  kinds::Fields fields(writer);
+  kinds::describe(options, fields);
   return writer.text();
+}
+
+const kinds::KindOf<Chain>& kinds::kind_of(const Chain&) {
+  static const KindOf<Chain> kind = {
+      .words = {{"chain",
+                 "several operations as one launch: one after the other, in lanes, on one or several streams",
+                 "chain:[linear:n=64,in=256,out=256][relu:count=16Ki],lanes=4"}},
+      .describe = describe,
+      .check = check,
+      .text = chain_text,
+      .flops = flops,
+      .operands = operands};
+  return kind;
 }
 
 }  // namespace jitterscope

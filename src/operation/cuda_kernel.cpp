@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/files.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/aten_text.hpp"
 #include "operation/kinds.hpp"
 #include "operation/words.hpp"
 
@@ -21,26 +23,12 @@ constexpr std::size_t kMostArguments = 256;  // with 8 bytes each: half of CUDA'
 
 [[noreturn]] void fail_kernel(const std::string& problem) { throw UsageError("cuda: " + problem); }
 
-bool is_name_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-bool is_name(std::string_view word) {
-  return !word.empty() && !(word.front() >= '0' && word.front() <= '9') &&
-         std::ranges::all_of(word, is_name_letter);
-}
-
 // Bytes above ASCII must be UTF-8, because results are JSON.
 bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i++]);
-    const int more = byte < 0x80 ? 0 : byte >= 0xc2 && byte < 0xe0 ? 1 : byte >= 0xe0 && byte < 0xf0 ? 2 : -1;
-    if (more < 0 || i + static_cast<std::size_t>(more) > text.size()) return false;
-    const auto second = more > 0 ? static_cast<unsigned char>(text[i]) : 0;
-    const bool is_overlong = (byte == 0xe0 && second < 0xa0) || (byte == 0xed && second >= 0xa0);
-    if (is_overlong) return false;
-    for (int k = 0; k < more; ++k) {
-      if ((static_cast<unsigned char>(text[i++]) & 0xc0) != 0x80) return false;
-    }
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    if (!character.valid) return false;
+    text.remove_prefix(character.bytes);
   }
   return true;
 }
@@ -61,9 +49,9 @@ void check_file(const std::string& file) {
 // Brackets must match, and commas must be inside of them, because the kernel's name is one piece of the text.
 void check_kernel_name(std::string_view what, const std::string& name) {
   std::string open;
-  bool is_good = !name.empty() && trimmed(name) == name && is_name(name.substr(0, 1));
+  bool is_good = !name.empty() && trimmed(name) == name && is_identifier(name.substr(0, 1));
   for (const char c : name) {
-    is_good = is_good && c >= ' ' && c <= '~' && (is_name_letter(c) || !open.empty() || c == ':' || c == '<');
+    is_good = is_good && c >= ' ' && c <= '~' && (is_word_letter(c) || !open.empty() || c == ':' || c == '<');
     if (c == '<' || c == '(') open += c;
     if (c != '>' && c != ')') continue;
     is_good = is_good && !open.empty() && open.back() == (c == '>' ? '<' : '(');
@@ -75,18 +63,56 @@ void check_kernel_name(std::string_view what, const std::string& name) {
                   in_quotes(name)));
 }
 
+void describe(CudaKernel& kernel, kinds::Fields& fields) {
+  constexpr std::int64_t kMostShared = 1 << 20, kMostRegisters = 255;
+  constexpr std::int64_t kMostBlocks = 32;  // for one processor, on every GPU
+  const CudaKernel usual;
+  fields.declared("grid", "blocks, as 4096 or 64x64x1; also of integer arguments, rounded up, as n/block");
+  fields.declared("block", "threads in a block, as 256 or 32x8x1; at most 1024");
+  fields.optional("shared", "bytes of dynamic shared memory", kernel.shared, usual.shared, {0, kMostShared});
+  fields.optional("registers",
+                  "at most so many for each thread, as nvcc's -maxrregcount; 0: as the compiler chooses",
+                  kernel.registers, usual.registers, {0, kMostRegisters});
+  fields.optional("fast_math", "1: as nvcc's -use_fast_math", kernel.fast_math, usual.fast_math);
+  fields.optional("optimize", "0 to 3: as nvcc's -Xptxas -O0 to -O3", kernel.optimize, usual.optimize,
+                  {0, kFullOptimization});
+  fields.optional(
+      "min_blocks",
+      "as __launch_bounds__(threads of a block, min_blocks) at the kernel, in place of bounds in the source: so "
+      "many blocks find room on a processor; 0: as the source has it",
+      kernel.min_blocks, usual.min_blocks, {0, kMostBlocks});
+  fields.optional(
+      "architecture",
+      "80: as code that was built for compute capability 8.0, which the driver compiles for a newer GPU; 0: for "
+      "the GPU at hand",
+      kernel.architecture, usual.architecture, {0, kLargestDimension});
+  fields.text(
+      "reference",
+      "another kernel of the file with the same parameters, whose outputs are right: what --verify compares "
+      "with",
+      kernel.reference, "none");
+}
+
+// The words that are not arguments: grid, block…
+const std::vector<std::string>& launch_words() {
+  static const std::vector<std::string> words = [] {
+    std::vector<ParameterHelp> parameters;
+    kinds::Fields fields(parameters);
+    CudaKernel kernel;
+    describe(kernel, fields);
+    std::vector<std::string> names;
+    for (ParameterHelp& parameter : parameters) names.push_back(std::move(parameter.name));
+    return names;
+  }();
+  return words;
+}
+
 void check_sizes(const CudaKernel& kernel) {
   constexpr std::array<std::int64_t, 3> kLargestGrid = {kLargestDimension, 65535,
                                                         65535};  // CUDA's limits on every architecture
-  constexpr std::int64_t kMostShared = 1 << 20, kMostRegisters = 255;
-  constexpr std::int64_t kMostBlocks = 32;  // for one processor, on every GPU
   constexpr std::int64_t kOldestArchitecture = 20, kNewestArchitecture = 999;
-  for (std::size_t i = 0; i < 3; ++i) check_range("cuda", "grid", kernel.grid[i], 1, kLargestGrid[i]);
+  for (std::size_t i = 0; i < 3; ++i) check_range("cuda", "grid", kernel.grid[i], {1, kLargestGrid[i]});
   check_block(kernel);
-  check_range("cuda", "shared", kernel.shared, 0, kMostShared);
-  check_range("cuda", "registers", kernel.registers, 0, kMostRegisters);
-  check_range("cuda", "optimize", kernel.optimize, 0, kFullOptimization);
-  check_range("cuda", "min_blocks", kernel.min_blocks, 0, kMostBlocks);
   const bool is_at_hand = kernel.architecture == 0;
   if (!is_at_hand &&
       (kernel.architecture < kOldestArchitecture || kernel.architecture > kNewestArchitecture)) {
@@ -102,7 +128,7 @@ void check_sizes(const CudaKernel& kernel) {
 }
 
 void check_buffer(const Argument& argument) {
-  check_range("cuda", argument.name, argument.count, 1, kLargestCount);
+  check_range("cuda", argument.name, argument.count, {1, kLargestCount});
   if (argument.dtype == DataType::tf32)
     fail_kernel(fmt::format("{}: tf32 is not a type of a buffer; write f32", argument.name));
 }
@@ -141,11 +167,11 @@ void check_arguments(const CudaKernel& kernel) {
     fail_kernel(fmt::format("more than {} arguments", kMostArguments));
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
     const Argument& argument = kernel.arguments[i];
-    if (!is_name(argument.name))
+    if (!is_identifier(argument.name))
       fail_kernel(
           fmt::format("{} is not an argument's name; take letters, digits and _", in_quotes(argument.name)));
-    const auto same_name = [&](const auto& other) { return other.name == argument.name; };
-    if (std::ranges::any_of(cuda_kernel_parameters(), same_name))
+    const auto same_name = [&](const Argument& other) { return other.name == argument.name; };
+    if (std::ranges::find(launch_words(), argument.name) != launch_words().end())
       fail_kernel(
           fmt::format("an argument cannot be called {}: that is a word of the launch", argument.name));
     const auto end = kernel.arguments.begin() + static_cast<std::ptrdiff_t>(i);
@@ -178,17 +204,16 @@ const NumberTypeWord& number_type_word(KernelArgument::NumberType type) {
 void check_block(const CudaKernel& kernel) {
   constexpr std::array<std::int64_t, 3> kLargestBlock = {1024, 1024, 64};
   constexpr std::int64_t kMostThreads = 1024;
-  for (std::size_t i = 0; i < 3; ++i) check_range("cuda", "block", kernel.block[i], 1, kLargestBlock[i]);
+  for (std::size_t i = 0; i < 3; ++i) check_range("cuda", "block", kernel.block[i], {1, kLargestBlock[i]});
   if (threads_in_block(kernel) <= kMostThreads) return;
   fail_kernel(fmt::format("block={}x{}x{} is impossible: a block has at most {} threads", kernel.block[0],
                           kernel.block[1], kernel.block[2], kMostThreads));
 }
 
 namespace kinds {
+namespace {
 
-std::string_view name(const CudaKernel&) { return kCudaKind; }
-
-void check(const CudaKernel& kernel) {
+void check_kernel(const CudaKernel& kernel) {
   check_file(kernel.file);
   check_kernel_name("name", kernel.kernel);
   if (!kernel.reference.empty()) check_kernel_name("reference", kernel.reference);
@@ -216,9 +241,6 @@ void normalize(CudaKernel& kernel) {
   }
 }
 
-// Only its author knows what a kernel computes.
-double flops(const CudaKernel&) { return 0.0; }
-
 std::vector<Operand> operands(const CudaKernel& kernel) {
   std::int64_t smallest = kLargestDimension;
   for (const Argument& argument : kernel.arguments) {
@@ -236,20 +258,7 @@ std::vector<Operand> operands(const CudaKernel& kernel) {
   return operands;
 }
 
-Kind cuda_kernel() {
-  const auto read = [](const ParameterReader& reader) -> Operation::Parameters {
-    reader.fail_missing("the kernel (cuda:FILE.cu:KERNEL)");
-  };
-  return {
-      {"cuda",
-       "a kernel of your own, compiled from its source: cuda:FILE.cu:KERNEL, how it is launched, and its "
-       "arguments in the order of its parameters, under any names: buffers f32[COUNT] (an input), "
-       "out:f32[COUNT] and inout:f32[COUNT] of f64, f32, f16, bf16, i64 or i32; numbers 5 (int), 2.5 (float), "
-       "or with their type, as u64:5 (a size_t), of i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32 or f64",
-       kCudaKernelExample, cuda_kernel_parameters()},
-      read};
-}
-
+}  // namespace
 }  // namespace kinds
 
 // The text of kernels: cuda:FILE.cu:KERNEL,grid=4096,block=256,x=f32[1Mi],n=1Mi.
@@ -280,18 +289,10 @@ std::optional<double> real_number(std::string_view text) {
   return error == std::errc() && rest == end && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-std::string real_text_of(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;  // shortest that reads back
-  std::string text(buffer, end);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";  // else it would be an integer
-  return text;
-}
-
 std::string argument_text(const Argument& argument) {
   if (!is_buffer(argument)) {
     const NumberType type = argument.number_type;
-    std::string text = is_integer(type) ? std::to_string(argument.integer) : real_text_of(argument.real);
+    std::string text = is_integer(type) ? std::to_string(argument.integer) : real_text(argument.real);
     if (type == NumberType::i32 || type == NumberType::f32) return text;
     return std::string(number_type_word(type).word) + ':' + text;
   }
@@ -485,30 +486,6 @@ std::size_t kernel_piece_end(std::string_view text) {
   return text.size();
 }
 
-const std::vector<ParameterHelp>& cuda_kernel_parameters() {
-  static const std::vector<ParameterHelp> parameters = {
-      {"grid", "blocks, as 4096 or 64x64x1; also of integer arguments, rounded up, as n/block", ""},
-      {"block", "threads in a block, as 256 or 32x8x1; at most 1024", ""},
-      {"shared", "bytes of dynamic shared memory", "0"},
-      {"registers", "at most so many for each thread, as nvcc's -maxrregcount; 0: as the compiler chooses",
-       "0"},
-      {"fast_math", "1: as nvcc's -use_fast_math", "0"},
-      {"optimize", "0 to 3: as nvcc's -Xptxas -O0 to -O3", "3"},
-      {"min_blocks",
-       "as __launch_bounds__(threads of a block, min_blocks) at the kernel, in place of bounds in the source: so "
-       "many blocks find room on a processor; 0: as the source has it",
-       "0"},
-      {"architecture",
-       "80: as code that was built for compute capability 8.0, which the driver compiles for a newer GPU; 0: for "
-       "the GPU at hand",
-       "0"},
-      {"reference",
-       "another kernel of the file with the same parameters, whose outputs are right: what --verify compares "
-       "with",
-       "none"}};
-  return parameters;
-}
-
 void require_kernel_name(std::string_view text) {
   if (text.find(':') != std::string_view::npos) return;
   throw UsageError(fmt::format(
@@ -518,34 +495,23 @@ void require_kernel_name(std::string_view text) {
 
 CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<NamedValue>& values) {
   CudaKernel kernel;
+  std::vector<std::string> known = launch_words();
+  for (const NamedValue& entry : values) known.push_back(entry.name);
+  const ParameterReader reader("cuda", kCudaKernelExample, values, known);
+  if (kernel_name.empty()) reader.fail_missing("the kernel (cuda:FILE.cu:KERNEL)");
   require_kernel_name(kernel_name);
   const std::size_t colon = kernel_name.find(':');
   kernel.file = trimmed(kernel_name.substr(0, colon));
   kernel.kernel = trimmed(kernel_name.substr(colon + 1));
-  std::vector<std::string> known;
-  for (const ParameterHelp& parameter : cuda_kernel_parameters()) known.push_back(parameter.name);
-  const std::size_t words = known.size();
-  for (const NamedValue& entry : values) known.push_back(entry.name);
-  const ParameterReader reader("cuda", kCudaKernelExample, values, known);
   for (const char* required : {"grid", "block"}) {
     if (!reader.has(required)) reader.fail_missing(required);
   }
-  reader.read("registers", kernel.registers);
-  reader.read("fast_math", kernel.fast_math);
-  reader.read("optimize", kernel.optimize);
-  reader.read("min_blocks", kernel.min_blocks);
-  reader.read("architecture", kernel.architecture);
+  kinds::Fields fields(reader);
+  describe(kernel, fields);
   std::vector<const NamedValue*> given;
   for (const NamedValue& entry : values) {
+    if (std::ranges::find(launch_words(), entry.name) != launch_words().end()) continue;
     if (entry.value.empty()) reader.fail(entry.name + " has no value; write one behind " + entry.name + "=");
-    if (entry.name == "reference") kernel.reference = entry.value;
-    if (entry.name == "shared") {
-      const auto bytes = read_count(entry.value, Counted::bytes);
-      if (!bytes) fail_argument("shared", entry.value, count_problem(entry.value, Counted::bytes));
-      kernel.shared = *bytes;
-    }
-    const auto end_of_words = known.begin() + static_cast<std::ptrdiff_t>(words);
-    if (std::find(known.begin(), end_of_words, entry.name) != end_of_words) continue;
     given.push_back(&entry);
     kernel.arguments.push_back(describes_buffer(entry) ? read_buffer_type(entry) : read_number(entry));
   }
@@ -565,18 +531,33 @@ CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<Name
 }
 
 std::string cuda_kernel_text(const CudaKernel& kernel) {
-  std::string text = fmt::format("{}:{}:{},grid={},block={}", kCudaKind, kernel.file, kernel.kernel,
-                                 sides_text(kernel.grid), sides_text(kernel.block));
-  if (kernel.shared != 0) text += fmt::format(",shared={}", kernel.shared);
-  if (kernel.registers != 0) text += fmt::format(",registers={}", kernel.registers);
-  if (kernel.fast_math) text += ",fast_math=1";
-  if (kernel.optimize != kFullOptimization) text += fmt::format(",optimize={}", kernel.optimize);
-  if (kernel.min_blocks != 0) text += fmt::format(",min_blocks={}", kernel.min_blocks);
-  if (kernel.architecture != 0) text += fmt::format(",architecture={}", kernel.architecture);
-  if (!kernel.reference.empty()) text += ",reference=" + kernel.reference;
-  for (const Argument& argument : kernel.arguments)
-    text += fmt::format(",{}={}", argument.name, argument_text(argument));
-  return text;
+  ParameterWriter writer(kCudaKind);
+  writer.write_subject(kernel.file + ":" + kernel.kernel);
+  writer.write("grid", sides_text(kernel.grid));
+  writer.write("block", sides_text(kernel.block));
+  CudaKernel launch = kernel;
+  kinds::Fields fields(writer);
+  describe(launch, fields);
+  for (const Argument& argument : kernel.arguments) writer.write(argument.name, argument_text(argument));
+  return writer.text();
+}
+
+const kinds::KindOf<CudaKernel>& kinds::kind_of(const CudaKernel&) {
+  static const KindOf<CudaKernel> kind = {
+      .words =
+          {{"cuda",
+            "a kernel of your own, compiled from its source: cuda:FILE.cu:KERNEL, how it is launched, and its "
+            "arguments in the order of its parameters, under any names: buffers f32[COUNT] (an input), "
+            "out:f32[COUNT] and inout:f32[COUNT] of f64, f32, f16, bf16, i64 or i32; numbers 5 (int), 2.5 "
+            "(float), or with their type, as u64:5 (a size_t), of i8, u8, i16, u16, i32, u32, i64, u64, f16, "
+            "bf16, f32 or f64",
+            kCudaKernelExample}},
+      .describe = jitterscope::describe,
+      .normalize = normalize,
+      .check = check_kernel,
+      .text = cuda_kernel_text,
+      .operands = operands};
+  return kind;
 }
 
 }  // namespace jitterscope

@@ -21,11 +21,9 @@ std::size_t kernel_piece_end(std::string_view text);
 
 /// Throws UsageError if the text is not FILE.cu:KERNEL.
 void require_kernel_name(std::string_view text);
-/// `kernel` is FILE.cu:KERNEL; `values` are the rest in the order written. Throws UsageError.
+/// `kernel` is FILE.cu:KERNEL, or empty if it is missing; `values` are the rest in the order written. Throws
+/// UsageError.
 CudaKernel read_cuda_kernel(std::string_view kernel, const std::vector<NamedValue>& values);
-std::string cuda_kernel_text(const CudaKernel& kernel);
-/// The words that are not arguments: grid, block…
-const std::vector<ParameterHelp>& cuda_kernel_parameters();
 inline constexpr const char* kCudaKernelExample =
     "cuda:@saxpy:saxpy,grid=4096,block=256,n=1Mi,a=2.5,x=f32[1Mi],y=inout:f32[1Mi]";
 

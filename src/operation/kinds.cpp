@@ -1,32 +1,41 @@
 #include "operation/kinds.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <iterator>
 
 #include <fmt/format.h>
 
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
+namespace {
+
+template <class... Shapes>
+std::vector<kinds::Kind> kinds_of() {
+  std::vector<kinds::Kind> result;
+  const auto append = [&result]<class Shape>(const kinds::KindOf<Shape>& kind) {
+    for (const kinds::Named<Shape>& named : kind.words) {
+      Shape shape = named.initial;
+      OperationHelp help{named.word, named.summary, named.example, {}};
+      kinds::Fields fields(help.parameters);
+      kind.describe(shape, fields);
+      result.push_back({std::move(help), named.initial});
+    }
+  };
+  (append(kinds::kind_of(Shapes())), ...);
+  return result;
+}
+
+std::string pair_text(const kinds::Sides& sides) {
+  const std::string height = std::to_string(sides.height);
+  return sides.width == sides.height ? height : height + "x" + std::to_string(sides.width);
+}
+
+}  // namespace
 
 const std::vector<kinds::Kind>& kinds::all() {
-  static const std::vector<Kind> list = [] {
-    std::vector<Kind> result;
-    const auto append = [&result](std::vector<Kind> kinds) {
-      result.insert(result.end(), std::make_move_iterator(kinds.begin()),
-                    std::make_move_iterator(kinds.end()));
-    };
-    append({conv2d(), matmul(), linear(), attention(), batch_norm(), layer_norm()});
-    append(pools());
-    append(softmaxes());
-    append({bias_add(), convert(), embedding()});
-    append(optimizer_steps());
-    append({copy()});
-    append(elementwise());
-    append({spin(), allocation(), cuda_kernel(), aten(), chain()});
-    return result;
-  }();
+  static const std::vector<Kind> list =
+      kinds_of<Conv2d, Matmul, Linear, Attention, BatchNorm, LayerNorm, Pool2d, Softmax, BiasAdd, Convert,
+               Embedding, OptimizerStep, Copy, Elementwise, Spin, Allocation, CudaKernel, Aten, Chain>();
   return list;
 }
 
@@ -39,23 +48,10 @@ const std::vector<OperationHelp>& operation_help() {
   return list;
 }
 
-void check_range(std::string_view kind, std::string_view name, std::int64_t value, std::int64_t lowest,
-                 std::int64_t highest) {
-  if (value >= lowest && value <= highest) return;
+void check_range(std::string_view kind, std::string_view name, std::int64_t value, const Bounds& bounds) {
+  if (value >= bounds.lowest && value <= bounds.highest) return;
   throw UsageError(fmt::format("{}: {}={} is impossible: {} must be from {} to {}", kind, name, value, name,
-                               lowest, highest));
-}
-
-void check_pass(std::string_view kind, Pass pass) {
-  if (pass != Pass::inference) return;
-  throw UsageError(fmt::format("{}: pass=inference is the same as pass=forward here; write forward", kind));
-}
-
-void check_computes_in(std::string_view kind, std::string_view name, DataType dtype) {
-  if (!holds_indices(dtype)) return;
-  throw UsageError(fmt::format(
-      "{0}: {1}={2} is impossible: {2} holds indices, no operation computes in it; give a type such as f32",
-      kind, name, to_string(dtype)));
+                               bounds.lowest, bounds.highest));
 }
 
 std::int64_t limited_product(std::initializer_list<std::int64_t> factors) {
@@ -66,6 +62,12 @@ std::int64_t limited_product(std::initializer_list<std::int64_t> factors) {
     if (factor > kLimit / product) return kLimit;
     product *= factor;
   }
+  return product;
+}
+
+double real_product(std::initializer_list<std::int64_t> factors) {
+  double product = 1.0;
+  for (const std::int64_t factor : factors) product *= static_cast<double>(factor);
   return product;
 }
 
@@ -80,7 +82,9 @@ void check_operand_bytes(std::string_view kind, const std::vector<Operand>& oper
   }
 }
 
-Counted counted_by(std::string_view name) { return name == "bytes" ? Counted::bytes : Counted::things; }
+Counted counted_by(std::string_view name) {
+  return name == "bytes" || name == "shared" ? Counted::bytes : Counted::things;
+}
 
 std::string word_hint(std::string_view text, const std::vector<KnownWord>& words) {
   std::vector<std::string> all, printed;
@@ -117,7 +121,7 @@ void ParameterReader::read(std::string_view name, std::int64_t& field) const {
   const std::string* text = find(name);
   if (text == nullptr) return;
   const std::optional<std::int64_t> number = read_count(*text, counted_by(name));
-  if (!number) fail_value(name, *text, count_problem(*text, counted_by(name)));
+  if (!number) fail_value(name, count_problem(*text, counted_by(name)));
   field = *number;
 }
 
@@ -134,20 +138,8 @@ void ParameterReader::read(std::string_view name, DataType& field) const {
 void ParameterReader::read(std::string_view name, std::string& field) const {
   const std::string* text = find(name);
   if (text == nullptr) return;
-  if (text->empty()) fail_value(name, *text, "");
+  if (text->empty()) fail_value(name, "");
   field = *text;
-}
-
-void ParameterReader::read_engine(std::string& field) const {
-  const std::string* text = find("engine");
-  if (text == nullptr) return;
-  const bool readable = std::all_of(text->begin(), text->end(), [](unsigned char letter) {
-    return std::isalnum(letter) != 0 || letter == '_' || letter == '=' || letter == '-';
-  });
-  if (text->empty() || !readable) {
-    fail_value("engine", *text, "is not an engine: pytorch, autotune, best, or a tag as results name them");
-  }
-  field = *text == "pytorch" ? "" : *text;
 }
 
 void ParameterReader::read_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const {
@@ -158,20 +150,9 @@ void ParameterReader::read_pair(std::string_view name, std::int64_t& height, std
   const std::optional<std::int64_t> first = read_count(both.substr(0, cross));
   const std::optional<std::int64_t> second =
       cross == std::string_view::npos ? first : read_count(both.substr(cross + 1));
-  if (!first || !second)
-    fail_value(name, *text, "is neither a number for both sides nor height x width, as 2x1");
+  if (!first || !second) fail_value(name, "is neither a number for both sides nor height x width, as 2x1");
   height = *first;
   width = *second;
-}
-
-void ParameterReader::require(std::string_view name, std::int64_t& field) const {
-  if (!has(name)) fail_missing(std::string(name));
-  read(name, field);
-}
-
-void ParameterReader::require_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const {
-  if (!has(name)) fail_missing(std::string(name));
-  read_pair(name, height, width);
 }
 
 void ParameterReader::require_both(std::string_view both, std::string_view first, std::int64_t& first_field,
@@ -182,27 +163,28 @@ void ParameterReader::require_both(std::string_view both, std::string_view first
                        both, both, first, second));
     }
     if (const std::size_t cross = find(both)->find('x'); cross != std::string::npos) {
-      fail_value(both, *find(both),
-                 fmt::format("is not one number for both sides; write {}={},{}={}", first,
-                             find(both)->substr(0, cross), second, find(both)->substr(cross + 1)));
+      fail_value(both, fmt::format("is not one number for both sides; write {}={},{}={}", first,
+                                   find(both)->substr(0, cross), second, find(both)->substr(cross + 1)));
     }
     read(both, first_field);
     second_field = first_field;
     return;
   }
   if (!has(first) && !has(second)) fail_missing(fmt::format("{} (or {} and {})", both, first, second));
-  require(first, first_field);
-  require(second, second_field);
+  for (const auto& [name, field] : {std::pair(first, &first_field), std::pair(second, &second_field)}) {
+    if (!has(name)) fail_missing(name);
+    read(name, *field);
+  }
 }
 
 void ParameterReader::fail(const std::string& problem) const { throw UsageError(kind_ + ": " + problem); }
 
-void ParameterReader::fail_missing(const std::string& what) const {
-  fail(what + " is missing; an example: " + example_);
+void ParameterReader::fail_missing(std::string_view what) const {
+  fail(fmt::format("{} is missing; an example: {}", what, example_));
 }
 
-void ParameterReader::fail_value(std::string_view name, std::string_view value,
-                                 const std::string& expected) const {
+void ParameterReader::fail_value(std::string_view name, const std::string& expected) const {
+  const std::string& value = *find(name);
   if (value.empty()) fail(fmt::format("{0} has no value; write one behind {0}=, as in {1}", name, example_));
   fail(fmt::format("{}: {} {}", name, in_quotes(value), expected));
 }
@@ -213,35 +195,119 @@ void ParameterWriter::write_subject(std::string_view subject) {
   empty_ = false;
 }
 
-void ParameterWriter::write(std::string_view name, std::int64_t value) {
-  append(name, std::to_string(value));
-}
-
-void ParameterWriter::write_pair(std::string_view name, std::int64_t height, std::int64_t width) {
-  std::string pair = std::to_string(height);
-  if (width != height) pair += "x" + std::to_string(width);
-  append(name, pair);
-}
-
-void ParameterWriter::write_pair_unless(std::int64_t usual, std::string_view name, std::int64_t height,
-                                        std::int64_t width) {
-  if (height != usual || width != usual) write_pair(name, height, width);
-}
-
-void ParameterWriter::write_both(std::string_view both, std::string_view first, std::int64_t first_value,
-                                 std::string_view second, std::int64_t second_value) {
-  if (first_value == second_value) {
-    write(both, first_value);
-  } else {
-    write(first, first_value);
-    write(second, second_value);
-  }
-}
-
-void ParameterWriter::append(std::string_view name, std::string_view value) {
+void ParameterWriter::write(std::string_view name, std::string_view value) {
   text_ += empty_ ? ':' : ',';
   text_.append(name).append("=").append(value);
   empty_ = false;
 }
 
+namespace kinds {
+
+void Fields::list(std::string_view name, std::string_view meaning, std::string_view usual) {
+  help_->push_back({std::string(name), std::string(meaning), std::string(usual)});
+}
+
+void Fields::required(std::string_view name, std::string_view meaning, std::int64_t& value,
+                      const Bounds& bounds, std::string_view in_place_of) {
+  if (help_ != nullptr) return list(name, meaning, in_place_of);
+  if (writer_ != nullptr) return writer_->write(name, std::to_string(value));
+  if (reader_ != nullptr) {
+    if (!reader_->has(name)) reader_->fail_missing(name);
+    reader_->read(name, value);
+  }
+  check_range(kind_, name, value, bounds);
+}
+
+void Fields::optional(std::string_view name, std::string_view meaning, std::int64_t& value,
+                      const Usual<std::int64_t>& usual, const Bounds& bounds) {
+  if (help_ != nullptr) {
+    return list(name, meaning, usual.name.empty() ? std::to_string(usual.value) : std::string(usual.name));
+  }
+  if (writer_ != nullptr) {
+    if (value != usual.value) writer_->write(name, std::to_string(value));
+    return;
+  }
+  if (reader_ != nullptr) {
+    value = usual.value;
+    const std::string* given = reader_->find(name);
+    if (given != nullptr && (given->empty() || *given != usual.name)) reader_->read(name, value);
+  }
+  check_range(kind_, name, value, bounds);
+}
+
+void Fields::required_pair(std::string_view name, std::string_view meaning, std::int64_t& height,
+                           std::int64_t& width) {
+  if (help_ != nullptr) return list(name, meaning, "");
+  if (reader_ != nullptr && !reader_->has(name)) reader_->fail_missing(name);
+  // No pair of sides within the bounds is this default.
+  optional_pair(name, meaning, height, width, Sides{0, 0});
+}
+
+void Fields::optional_pair(std::string_view name, std::string_view meaning, std::int64_t& height,
+                           std::int64_t& width, const Usual<Sides>& usual, const Bounds& bounds) {
+  if (help_ != nullptr)
+    return list(name, meaning, usual.name.empty() ? pair_text(usual.value) : std::string(usual.name));
+  if (writer_ != nullptr) {
+    const Sides sides{height, width};
+    if (sides != usual.value) writer_->write(name, pair_text(sides));
+    return;
+  }
+  if (reader_ != nullptr) {
+    height = usual.value.height;
+    width = usual.value.width;
+    reader_->read_pair(name, height, width);
+  }
+  for (const std::int64_t side : {height, width}) check_range(kind_, name, side, bounds);
+}
+
+void Fields::both(std::string_view what, std::string_view first, std::int64_t& height,
+                  std::string_view second, std::int64_t& width) {
+  const std::string both = fmt::format("{}{}", first, second);
+  if (help_ != nullptr) {
+    list(both, fmt::format("{}height and width", what), "");
+    list(first, fmt::format("{}height, with {} in place of {}", what, second, both), both);
+    list(second, fmt::format("{}width, with {} in place of {}", what, first, both), both);
+  } else if (writer_ != nullptr && height == width) {
+    writer_->write(both, std::to_string(height));
+  } else {
+    if (reader_ != nullptr) reader_->require_both(both, first, height, second, width);
+    for (const auto& [name, side] : {std::pair(first, height), std::pair(second, width)}) {
+      writer_ != nullptr ? writer_->write(name, std::to_string(side)) : check_range(kind_, name, side, {});
+    }
+  }
+}
+
+void Fields::pass(std::string_view meaning, Pass& value) {
+  optional("pass", meaning, value, Pass::forward);
+  if (help_ != nullptr || writer_ != nullptr || value != Pass::inference) return;
+  throw UsageError(fmt::format("{}: pass=inference is the same as pass=forward here; write forward", kind_));
+}
+
+void Fields::text(std::string_view name, std::string_view meaning, std::string& value,
+                  std::string_view usual) {
+  if (help_ != nullptr) return list(name, meaning, usual);
+  if (writer_ != nullptr && !value.empty()) writer_->write(name, value);
+  if (reader_ == nullptr) return;
+  reader_->read(name, value);
+  if (value == usual) value.clear();
+}
+
+void Fields::engine(std::string_view meaning, std::string& value) {
+  text("engine", meaning, value, "pytorch");
+  if (reader_ == nullptr || value.empty() || is_engine(value)) return;
+  reader_->fail_value("engine", "is not an engine: pytorch, autotune, best, or a tag as results name them");
+}
+
+void Fields::declared(std::string_view name, std::string_view meaning) {
+  if (help_ != nullptr) list(name, meaning, "");
+}
+
+void Fields::check_computes_in(std::string_view name, DataType dtype) const {
+  if (!holds_indices(dtype)) return;
+  throw UsageError(fmt::format(
+      "{0}: {1}={2} is impossible: {2} holds indices, no operation computes in it; give a type such as f32",
+      kind_, name, to_string(dtype)));
+}
+
+}  // namespace kinds
 }  // namespace jitterscope

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "jitterscope/operation.hpp"
-#include "operation/aten_text.hpp"
 #include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
 #include "operation/kinds.hpp"
@@ -25,23 +24,15 @@ concept HasDataType = requires(Shape shape) {
 }  // namespace
 
 Operation::Operation(Parameters parameters) : parameters_(std::move(parameters)) {
-  // Equal operations must print equally: a copy on the device has no host side.
-  if (Copy* copy = std::get_if<Copy>(&parameters_); copy != nullptr && copy->kind == CopyKind::d2d) {
-    copy->memory = HostMemory::pinned;
-  }
-  if (Attention* attention = std::get_if<Attention>(&parameters_); attention != nullptr) {
-    if (attention->kv_heads == 0) attention->kv_heads = attention->heads;
-  }
-  if (Aten* aten = std::get_if<Aten>(&parameters_)) kinds::normalize(*aten);
-  if (CudaKernel* kernel = std::get_if<CudaKernel>(&parameters_)) kinds::normalize(*kernel);
-  if (Convert* convert = std::get_if<Convert>(&parameters_)) kinds::normalize(*convert);
   std::visit(
-      [](const auto& shape) {
-        if constexpr (HasDataType<std::decay_t<decltype(shape)>>) {
-          check_computes_in(kinds::name(shape), "dtype", shape.dtype);
-        }
-        kinds::check(shape);
-        check_operand_bytes(kinds::name(shape), kinds::operands(shape));
+      []<class Shape>(Shape& shape) {
+        const kinds::KindOf<Shape>& kind = kinds::kind_of(shape);
+        const std::string_view name = kinds::name(shape);
+        if (kind.normalize != nullptr) kind.normalize(shape);
+        kinds::Fields fields(name);
+        kind.describe(shape, fields);
+        if (kind.check != nullptr) kind.check(shape);
+        check_operand_bytes(name, kinds::operands(shape));
       },
       parameters_);
 }
@@ -52,24 +43,24 @@ std::string_view Operation::kind() const {
 
 std::string Operation::text() const {
   return std::visit(
-      [this]<class Shape>(const Shape& shape) {
-        if constexpr (std::is_same_v<Shape, Aten>) {
-          return aten_text(shape);
-        } else if constexpr (std::is_same_v<Shape, CudaKernel>) {
-          return cuda_kernel_text(shape);
-        } else if constexpr (std::is_same_v<Shape, Chain>) {
-          return chain_text(shape);
-        } else {
-          ParameterWriter writer(kind());
-          kinds::write(shape, writer);
-          return writer.text();
-        }
+      []<class Shape>(Shape shape) {
+        const kinds::KindOf<Shape>& kind = kinds::kind_of(shape);
+        if (kind.text != nullptr) return kind.text(shape);
+        ParameterWriter writer(kinds::name(shape));
+        kinds::Fields fields(writer);
+        kind.describe(shape, fields);
+        return writer.text();
       },
       parameters_);
 }
 
 double Operation::flops() const {
-  return std::visit([](const auto& shape) { return kinds::flops(shape); }, parameters_);
+  return std::visit(
+      []<class Shape>(const Shape& shape) {
+        const kinds::KindOf<Shape>& kind = kinds::kind_of(shape);
+        return kind.flops == nullptr ? 0.0 : kind.flops(shape);
+      },
+      parameters_);
 }
 
 Bytes Operation::bytes() const {

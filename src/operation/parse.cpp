@@ -100,14 +100,18 @@ bool is_range(std::string_view value) {
 }
 
 Operation make_operation(const OperationText& text, std::vector<NamedValue> values) {
-  const kinds::Kind& kind = *text.kind;
-  if (kind.help.kind == kCudaKind && !text.subject.empty()) {
-    return Operation(read_cuda_kernel(text.subject, values));
-  }
+  const OperationHelp& help = text.kind->help;
+  if (help.kind == kCudaKind) return Operation(read_cuda_kernel(text.subject, values));
   std::vector<std::string> known;
-  for (const ParameterHelp& parameter : kind.help.parameters) known.push_back(parameter.name);
-  Operation::Parameters parameters =
-      kind.read(ParameterReader(kind.help.kind, kind.help.example, std::move(values), known));
+  for (const ParameterHelp& parameter : help.parameters) known.push_back(parameter.name);
+  const ParameterReader reader(help.kind, help.example, std::move(values), known);
+  Operation::Parameters parameters = text.kind->initial;
+  std::visit(
+      [&](auto& shape) {
+        kinds::Fields fields(reader);
+        kinds::kind_of(shape).describe(shape, fields);
+      },
+      parameters);
   if (Chain* chain = std::get_if<Chain>(&parameters)) chain->steps = read_chain_steps(text.subject);
   return Operation(std::move(parameters));
 }

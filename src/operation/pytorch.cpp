@@ -355,14 +355,6 @@ using ArgumentKind = AtenArgument::Kind;
 constexpr std::size_t kMostDimensions = 64;  // PyTorch's own limit
 constexpr std::size_t kDeepestList = 8;      // the parser's
 
-bool is_identifier(std::string_view word) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !word.empty() && !(word.front() >= '0' && word.front() <= '9') &&
-         std::all_of(word.begin(), word.end(), fits);
-}
-
 void check_name(const Aten& aten) {
   const std::string_view name = aten.name;
   const std::size_t colons = std::min(name.find("::"), name.size());
@@ -474,8 +466,12 @@ bool AtenArgument::operator==(const AtenArgument& other) const {
 }
 
 namespace kinds {
+namespace {
 
-std::string_view name(const Aten&) { return "aten"; }
+void describe(Aten&, Fields& fields) {
+  if (fields.reader() == nullptr) return;
+  fields.reader()->fail("an operator of PyTorch is written aten::NAME(ARGUMENTS)");
+}
 
 void check(const Aten& aten) {
   check_name(aten);
@@ -490,7 +486,7 @@ void normalize(Aten& aten) {
   for (AtenArgument& argument : aten.arguments) argument = normal_form(std::move(argument));
 }
 
-double flops(const Aten&) { return 0.0; }
+}  // namespace
 
 Bytes bytes(const Aten& aten) {
   std::int64_t total = 0;
@@ -499,19 +495,18 @@ Bytes bytes(const Aten& aten) {
   return Bytes(total);
 }
 
-std::vector<Operand> operands(const Aten&) { return {}; }
-
-Kind aten() {
-  const auto read = [](const ParameterReader& reader) -> Operation::Parameters {
-    reader.fail("an operator of PyTorch is written aten::NAME(ARGUMENTS)");
-  };
-  return {
-      {"aten",
-       "any operator of PyTorch, with PyTorch's own kernels, by its schema's name and arguments: tensors as "
-       "f32[8,16] (strides in braces: f32[8,16]{1,8}), numbers, true, false, None, \"text\", [lists]",
-       "aten::add.Tensor(f32[8,16],f32[8,16]{1,8},alpha=2)",
-       {}},
-      read};
+const KindOf<Aten>& kind_of(const Aten&) {
+  static const KindOf<Aten> kind = {
+      .words =
+          {{"aten",
+            "any operator of PyTorch, with PyTorch's own kernels, by its schema's name and arguments: tensors as "
+            "f32[8,16] (strides in braces: f32[8,16]{1,8}), numbers, true, false, None, \"text\", [lists]",
+            "aten::add.Tensor(f32[8,16],f32[8,16]{1,8},alpha=2)"}},
+      .describe = describe,
+      .normalize = normalize,
+      .check = check,
+      .text = aten_text};
+  return kind;
 }
 
 }  // namespace kinds

@@ -1,5 +1,7 @@
 #include "operation/words.hpp"
 
+#include <algorithm>
+
 namespace jitterscope {
 namespace {
 
@@ -138,6 +140,23 @@ std::string printable(std::string_view text, std::size_t longest) {
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongestWord = 60;
   return "'" + printable(text, kLongestWord) + "'";
+}
+
+bool is_word_letter(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+         (letter >= '0' && letter <= '9') || letter == '_';
+}
+
+bool is_identifier(std::string_view text) {
+  return !text.empty() && !(text.front() >= '0' && text.front() <= '9') &&
+         std::ranges::all_of(text, is_word_letter);
+}
+
+bool is_engine(std::string_view text) {
+  constexpr std::size_t kLongest = 200;
+  return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, [](char letter) {
+    return is_word_letter(letter) || letter == '=' || letter == '-';
+  });
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -65,6 +65,13 @@ std::string printable(std::string_view text, std::size_t longest);
 /// Returns a word of the input, quoted for a message.
 std::string in_quotes(std::string_view text);
 
+/// True for a letter, digit or underscore of ASCII.
+bool is_word_letter(char letter);
+/// True for a name as programming languages have it: word letters that do not begin with a digit.
+bool is_identifier(std::string_view text);
+/// True if text can be an engine's tag: word letters, '=' and '-', at most 200 of them.
+bool is_engine(std::string_view text);
+
 /// Returns the text without leading and trailing spaces and tabs.
 std::string_view trimmed(std::string_view text);
 
