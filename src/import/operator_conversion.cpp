@@ -14,97 +14,154 @@
 namespace jitterscope {
 namespace {
 
-struct NamedConversion {
-  std::string_view name;
+struct NativeOperator {
+  std::string_view name, argument_names;
   NativeConversion convert;
 };
 
-constexpr NamedConversion kConversions[] = {
-    {"aten::cudnn_convolution", convert_convolution},
-    {"aten::mkldnn_convolution", convert_convolution},
-    {"aten::cudnn_convolution_transpose", convert_transposed_convolution},
-    {"aten::convolution_backward", convert_convolution_backward},
-    {"aten::linear", convert_linear},
-    {"aten::addmm", convert_addmm},
-    {"aten::mm", convert_mm},
-    {"aten::bmm", convert_bmm},
-    {"aten::baddbmm", convert_baddbmm},
-    {"aten::cudnn_batch_norm", convert_batch_norm},
-    {"aten::cudnn_batch_norm_backward", convert_batch_norm_backward},
-    {"aten::native_batch_norm", convert_batch_norm},
-    {"aten::_native_batch_norm_legit", convert_batch_norm},
-    {"aten::native_batch_norm_backward", convert_batch_norm_backward},
-    {"aten::native_layer_norm", convert_layer_norm},
-    {"aten::native_layer_norm_backward", convert_layer_norm_backward},
-    {"aten::_softmax", convert_softmax},
-    {"aten::_log_softmax", convert_softmax},
-    {"aten::_softmax_backward_data", convert_softmax_backward},
-    {"aten::_log_softmax_backward_data", convert_softmax_backward},
-    {"aten::max_pool2d_with_indices", convert_max_pool},
-    {"aten::max_pool2d_with_indices_backward", convert_max_pool_backward},
-    {"aten::avg_pool2d", convert_average_pool},
-    {"aten::avg_pool2d_backward", convert_average_pool_backward},
-    {"aten::_adaptive_avg_pool2d", convert_adaptive_pool},
-    {"aten::_adaptive_avg_pool2d_backward", convert_adaptive_pool_backward},
-    {"aten::mean", convert_mean},
-    {"aten::add", convert_sum_or_product},
-    {"aten::add_", convert_sum_or_product},
-    {"aten::mul", convert_sum_or_product},
-    {"aten::mul_", convert_sum_or_product},
-    {"aten::relu", convert_activation},
-    {"aten::relu_", convert_activation},
-    {"aten::clamp_min", convert_activation},
-    {"aten::clamp_min_", convert_activation},
-    {"aten::clamp", convert_activation},
-    {"aten::clamp_", convert_activation},
-    {"aten::hardtanh", convert_activation},
-    {"aten::hardtanh_", convert_activation},
-    {"aten::sigmoid", convert_activation},
-    {"aten::sigmoid_", convert_activation},
-    {"aten::tanh", convert_activation},
-    {"aten::tanh_", convert_activation},
-    {"aten::silu", convert_activation},
-    {"aten::silu_", convert_activation},
-    {"aten::gelu", convert_activation},
-    {"aten::threshold_backward", convert_activation_backward},
-    {"aten::hardtanh_backward", convert_activation_backward},
-    {"aten::sigmoid_backward", convert_activation_backward},
-    {"aten::tanh_backward", convert_activation_backward},
-    {"aten::silu_backward", convert_activation_backward},
-    {"aten::gelu_backward", convert_activation_backward},
-    {"aten::fill_", convert_fill},
-    {"aten::zero_", convert_fill},
-    {"aten::copy_", convert_copy},
-    {"aten::embedding", convert_embedding},
-    {"aten::embedding_dense_backward", convert_embedding_backward},
-    {"aten::_foreach_add_", convert_optimizer},
-    {"aten::_fused_sgd_", convert_optimizer},
-    {"aten::_fused_adam_", convert_optimizer},
-    {"aten::_fused_adamw_", convert_optimizer},
-    {"aten::_scaled_dot_product_flash_attention", convert_attention},
-    {"aten::_scaled_dot_product_efficient_attention", convert_attention},
-    {"aten::_scaled_dot_product_cudnn_attention", convert_attention},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", convert_attention},
-    {"aten::_scaled_dot_product_flash_attention_backward", convert_attention_backward},
-    {"aten::_scaled_dot_product_efficient_attention_backward", convert_attention_backward},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", convert_attention_backward},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", convert_attention_backward},
+// Argument names are those of PyTorch 2.11's native_functions.yaml, in their order.
+constexpr NativeOperator kOperators[] = {
+    {"aten::cudnn_convolution",
+     "self,weight,padding,stride,dilation,groups,benchmark,deterministic,allow_tf32", convert_convolution},
+    {"aten::mkldnn_convolution", "self,weight,bias,padding,stride,dilation,groups", convert_convolution},
+    {"aten::cudnn_convolution_transpose",
+     "self,weight,padding,output_padding,stride,dilation,groups,benchmark,deterministic,allow_tf32",
+     convert_transposed_convolution},
+    {"aten::convolution_backward",
+     "grad_output,input,weight,bias_sizes,stride,padding,dilation,transposed,output_padding,groups,output_mask",
+     convert_convolution_backward},
+    {"aten::linear", "input,weight,bias", convert_linear},
+    {"aten::addmm", "self,mat1,mat2,beta,alpha", convert_addmm},
+    {"aten::mm", "self,mat2", convert_mm},
+    {"aten::bmm", "self,mat2", convert_bmm},
+    {"aten::baddbmm", "self,batch1,batch2,beta,alpha", convert_baddbmm},
+    {"aten::cudnn_batch_norm",
+     "input,weight,bias,running_mean,running_var,training,exponential_average_factor,epsilon",
+     convert_batch_norm},
+    {"aten::cudnn_batch_norm_backward",
+     "input,grad_output,weight,running_mean,running_var,save_mean,save_var,epsilon,reserveSpace",
+     convert_batch_norm_backward},
+    {"aten::native_batch_norm", "input,weight,bias,running_mean,running_var,training,momentum,eps",
+     convert_batch_norm},
+    {"aten::_native_batch_norm_legit", "input,weight,bias,running_mean,running_var,training,momentum,eps",
+     convert_batch_norm},
+    {"aten::native_batch_norm_backward",
+     "grad_out,input,weight,running_mean,running_var,save_mean,save_invstd,train,eps,output_mask",
+     convert_batch_norm_backward},
+    {"aten::native_layer_norm", "input,normalized_shape,weight,bias,eps", convert_layer_norm},
+    {"aten::native_layer_norm_backward", "grad_out,input,normalized_shape,mean,rstd,weight,bias,output_mask",
+     convert_layer_norm_backward},
+    {"aten::_softmax", "self,dim,half_to_float", convert_softmax},
+    {"aten::_log_softmax", "self,dim,half_to_float", convert_softmax},
+    {"aten::_softmax_backward_data", "grad_output,output,dim,input_dtype", convert_softmax_backward},
+    {"aten::_log_softmax_backward_data", "grad_output,output,dim,input_dtype", convert_softmax_backward},
+    {"aten::max_pool2d_with_indices", "self,kernel_size,stride,padding,dilation,ceil_mode", convert_max_pool},
+    {"aten::max_pool2d_with_indices_backward",
+     "grad_output,self,kernel_size,stride,padding,dilation,ceil_mode,indices", convert_max_pool_backward},
+    {"aten::avg_pool2d", "self,kernel_size,stride,padding,ceil_mode,count_include_pad,divisor_override",
+     convert_average_pool},
+    {"aten::avg_pool2d_backward",
+     "grad_output,self,kernel_size,stride,padding,ceil_mode,count_include_pad,divisor_override",
+     convert_average_pool_backward},
+    {"aten::_adaptive_avg_pool2d", "self,output_size", convert_adaptive_pool},
+    {"aten::_adaptive_avg_pool2d_backward", "grad_output,self", convert_adaptive_pool_backward},
+    {"aten::mean", "self,dim,keepdim,dtype", convert_mean},
+    {"aten::add", "self,other,alpha", convert_sum_or_product},
+    {"aten::add_", "self,other,alpha", convert_sum_or_product},
+    {"aten::mul", "self,other", convert_sum_or_product},
+    {"aten::mul_", "self,other", convert_sum_or_product},
+    {"aten::relu", "self", convert_activation},
+    {"aten::relu_", "self", convert_activation},
+    {"aten::clamp_min", "self,min", convert_activation},
+    {"aten::clamp_min_", "self,min", convert_activation},
+    {"aten::clamp", "self,min,max", convert_activation},
+    {"aten::clamp_", "self,min,max", convert_activation},
+    {"aten::hardtanh", "self,min_val,max_val", convert_activation},
+    {"aten::hardtanh_", "self,min_val,max_val", convert_activation},
+    {"aten::sigmoid", "self", convert_activation},
+    {"aten::sigmoid_", "self", convert_activation},
+    {"aten::tanh", "self", convert_activation},
+    {"aten::tanh_", "self", convert_activation},
+    {"aten::silu", "self", convert_activation},
+    {"aten::silu_", "self", convert_activation},
+    {"aten::gelu", "self,approximate", convert_activation},
+    {"aten::threshold_backward", "grad_output,self,threshold", convert_activation_backward},
+    {"aten::hardtanh_backward", "grad_output,self,min_val,max_val", convert_activation_backward},
+    {"aten::sigmoid_backward", "grad_output,output", convert_activation_backward},
+    {"aten::tanh_backward", "grad_output,output", convert_activation_backward},
+    {"aten::silu_backward", "grad_output,self", convert_activation_backward},
+    {"aten::gelu_backward", "grad_output,self,approximate", convert_activation_backward},
+    {"aten::fill_", "self,value", convert_fill},
+    {"aten::zero_", "self", convert_fill},
+    {"aten::copy_", "self,src,non_blocking", convert_copy},
+    {"aten::embedding", "weight,indices,padding_idx,scale_grad_by_freq,sparse", convert_embedding},
+    {"aten::embedding_dense_backward", "grad_output,indices,num_weights,padding_idx,scale_grad_by_freq",
+     convert_embedding_backward},
+    {"aten::_foreach_add_", "self,other,alpha", convert_optimizer},
+    {"aten::_fused_sgd_",
+     "self,grads,momentum_buffer_list,weight_decay,momentum,lr,dampening,nesterov,maximize,is_first_step",
+     convert_optimizer},
+    {"aten::_fused_adam_", "self,grads,exp_avgs,exp_avg_sqs,max_exp_avg_sqs,state_steps", convert_optimizer},
+    {"aten::_fused_adamw_", "self,grads,exp_avgs,exp_avg_sqs,max_exp_avg_sqs,state_steps", convert_optimizer},
+    {"aten::_scaled_dot_product_flash_attention",
+     "query,key,value,dropout_p,is_causal,return_debug_mask,scale", convert_attention},
+    {"aten::_scaled_dot_product_efficient_attention",
+     "query,key,value,attn_bias,compute_log_sumexp,dropout_p,is_causal,scale", convert_attention},
+    {"aten::_scaled_dot_product_cudnn_attention",
+     "query,key,value,attn_bias,compute_log_sumexp,dropout_p,is_causal,return_debug_mask,scale",
+     convert_attention},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu",
+     "query,key,value,dropout_p,is_causal,attn_mask,scale", convert_attention},
+    {"aten::_scaled_dot_product_flash_attention_backward",
+     "grad_out,query,key,value,out,logsumexp,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,is_causal,philox_seed,philox_offset,scale",
+     convert_attention_backward},
+    {"aten::_scaled_dot_product_efficient_attention_backward",
+     "grad_out_,query,key,value,attn_bias,out,logsumexp,philox_seed,philox_offset,dropout_p,grad_input_mask,is_causal,scale",
+     convert_attention_backward},
+    {"aten::_scaled_dot_product_cudnn_attention_backward",
+     "grad_out,query,key,value,out,logsumexp,philox_seed,philox_offset,attn_bias,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,is_causal,scale",
+     convert_attention_backward},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+     "grad_out,query,key,value,out,logsumexp,dropout_p,is_causal,attn_mask,scale",
+     convert_attention_backward},
 };
+
+const NativeOperator* find_operator(std::string_view name) {
+  const auto* const found = std::ranges::find(kOperators, name, &NativeOperator::name);
+  return found == std::end(kOperators) ? nullptr : found;
+}
 
 // Returns an empty list if no native operation does the work. An error about an impossible shape is passed
 // on: the shape is impossible for the operator itself, too.
 Converted convert_natively(const RecordedOperator& recorded, ConversionContext& context) {
-  const auto* const found = std::find_if(std::begin(kConversions), std::end(kConversions),
-                                         [&](const auto& known) { return known.name == recorded.name; });
-  if (found == std::end(kConversions)) return {};
+  const NativeOperator* known = find_operator(recorded.name);
+  if (known == nullptr) return {};
   try {
-    return found->convert(recorded, context);
+    return known->convert(Arguments(recorded), context);
   } catch (const NotNative&) {
     return {};
   }
 }
 
 }  // namespace
+
+std::vector<std::string> known_argument_names(std::string_view name) {
+  const NativeOperator* known = find_operator(name);
+  std::vector<std::string> names;
+  std::string_view rest = known == nullptr ? std::string_view() : known->argument_names;
+  while (!rest.empty()) {
+    names.emplace_back(rest.substr(0, rest.find(',')));
+    rest.remove_prefix(std::min(names.back().size() + 1, rest.size()));
+  }
+  return names;
+}
+
+ConvertedOperation as_operation(Operation::Parameters parameters, const Arguments& arguments,
+                                std::initializer_list<std::pair<std::string_view, TensorPlace>> places) {
+  ConvertedOperation result{Operation(std::move(parameters))};
+  for (const auto& [operand, place] : places) result.tensors.emplace_back(operand, arguments.identity(place));
+  return result;
+}
 
 void ConversionContext::note(std::string_view sentence) { add_once(notes, sentence); }
 

@@ -25,10 +25,9 @@ struct ConvertedOperation {
   std::vector<OperandTensor> tensors = {};
 };
 
-inline ConvertedOperation as_operation(Operation::Parameters parameters,
-                                       std::vector<OperandTensor> tensors = {}) {
-  return {std::move(parameters), std::nullopt, "", std::move(tensors)};
-}
+/// Makes an operation; `places` has the place of each operand's tensor, by the operand's name.
+ConvertedOperation as_operation(Operation::Parameters parameters, const Arguments& arguments,
+                                std::initializer_list<std::pair<std::string_view, TensorPlace>> places);
 
 /// Facts from the whole record that the conversion of one operator needs.
 struct ConversionContext {
@@ -48,6 +47,9 @@ struct ConversionContext {
 /// reason if neither is possible.
 std::vector<ConvertedOperation> convert(const RecordedOperator& recorded, ConversionContext& context);
 
+/// Returns the argument names of an operator that is converted natively; empty for others.
+std::vector<std::string> known_argument_names(std::string_view name);
+
 /// Removes the bias gradient from a convolution_backward whose sum for it is timed apart. Returns false if no
 /// other gradient was wanted.
 bool leave_bias_gradient_out(RecordedOperator& recorded);
@@ -59,46 +61,46 @@ Aten aten_of(const RecordedOperator& recorded);
 // NotNative if no native operation does the same work.
 
 using Converted = std::vector<ConvertedOperation>;
-using NativeConversion = Converted (*)(const RecordedOperator&, ConversionContext&);
+using NativeConversion = Converted (*)(const Arguments&, ConversionContext&);
 
 // Convolutions, in operator_convolution.cpp.
-Converted convert_convolution(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_transposed_convolution(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_convolution_backward(const RecordedOperator& recorded, ConversionContext& context);
+Converted convert_convolution(const Arguments&, ConversionContext&);
+Converted convert_transposed_convolution(const Arguments&, ConversionContext&);
+Converted convert_convolution_backward(const Arguments&, ConversionContext&);
 // Matrix products, in operator_matmul.cpp.
-Converted convert_linear(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_addmm(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_mm(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_bmm(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_baddbmm(const RecordedOperator& recorded, ConversionContext& context);
+Converted convert_linear(const Arguments&, ConversionContext&);
+Converted convert_addmm(const Arguments&, ConversionContext&);
+Converted convert_mm(const Arguments&, ConversionContext&);
+Converted convert_bmm(const Arguments&, ConversionContext&);
+Converted convert_baddbmm(const Arguments&, ConversionContext&);
 // Normalization and softmax, in operator_elementwise.cpp.
-Converted convert_batch_norm(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_batch_norm_backward(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_layer_norm(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_layer_norm_backward(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_softmax(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_softmax_backward(const RecordedOperator& recorded, ConversionContext& context);
+Converted convert_batch_norm(const Arguments&, ConversionContext&);
+Converted convert_batch_norm_backward(const Arguments&, ConversionContext&);
+Converted convert_layer_norm(const Arguments&, ConversionContext&);
+Converted convert_layer_norm_backward(const Arguments&, ConversionContext&);
+Converted convert_softmax(const Arguments&, ConversionContext&);
+Converted convert_softmax_backward(const Arguments&, ConversionContext&);
 // Pooling, in operator_convolution.cpp.
-Converted convert_max_pool(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_max_pool_backward(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_average_pool(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_average_pool_backward(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_adaptive_pool(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_adaptive_pool_backward(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_mean(const RecordedOperator& recorded, ConversionContext& context);
+Converted convert_max_pool(const Arguments&, ConversionContext&);
+Converted convert_max_pool_backward(const Arguments&, ConversionContext&);
+Converted convert_average_pool(const Arguments&, ConversionContext&);
+Converted convert_average_pool_backward(const Arguments&, ConversionContext&);
+Converted convert_adaptive_pool(const Arguments&, ConversionContext&);
+Converted convert_adaptive_pool_backward(const Arguments&, ConversionContext&);
+Converted convert_mean(const Arguments&, ConversionContext&);
 // Elementwise operators, fills and copies, in operator_elementwise.cpp.
-Converted convert_sum_or_product(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_activation(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_activation_backward(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_fill(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_copy(const RecordedOperator& recorded, ConversionContext& context);
+Converted convert_sum_or_product(const Arguments&, ConversionContext&);
+Converted convert_activation(const Arguments&, ConversionContext&);
+Converted convert_activation_backward(const Arguments&, ConversionContext&);
+Converted convert_fill(const Arguments&, ConversionContext&);
+Converted convert_copy(const Arguments&, ConversionContext&);
 // Attention, in operator_matmul.cpp.
-Converted convert_attention(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_attention_backward(const RecordedOperator& recorded, ConversionContext& context);
+Converted convert_attention(const Arguments&, ConversionContext&);
+Converted convert_attention_backward(const Arguments&, ConversionContext&);
 // Embeddings and optimizer steps, in operator_elementwise.cpp.
-Converted convert_embedding(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_embedding_backward(const RecordedOperator& recorded, ConversionContext& context);
-Converted convert_optimizer(const RecordedOperator& recorded, ConversionContext& context);
+Converted convert_embedding(const Arguments&, ConversionContext&);
+Converted convert_embedding_backward(const Arguments&, ConversionContext&);
+Converted convert_optimizer(const Arguments&, ConversionContext&);
 
 // How a recorded tensor lies in memory, by PyTorch's own rules.
 

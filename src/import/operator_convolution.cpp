@@ -115,49 +115,41 @@ Operation with_mask(const RecordedOperator& recorded, std::size_t wanted) {
   return Operation(std::move(aten));
 }
 
-ConvertedOperation input_gradient(const Gradients& gradients, const RecordedOperator& recorded) {
-  const Arguments arguments(recorded);
+ConvertedOperation input_gradient(const Gradients& gradients, const Arguments& arguments) {
   Conv2d conv = gradients.problem;
   conv.direction = gradients.transposed ? Direction::fprop : Direction::dgrad;
-  ConvertedOperation result{Operation(conv), with_mask(recorded, 0), "dgrad"};
-  const auto dy = arguments.identity("grad_output"), w = arguments.identity("weight");
-  const auto dx = arguments.output_identity(0);
-  if (gradients.transposed) {
-    result.tensors = {{"x", dy}, {"w", w}, {"y", dx}};
-  } else {
-    result.tensors = {{"dy", dy}, {"w", w}, {"dx", dx}};
-  }
+  const bool transposed = gradients.transposed;
+  ConvertedOperation result =
+      as_operation(conv, arguments,
+                   {{transposed ? "x" : "dy", "grad_output"}, {"w", "weight"}, {transposed ? "y" : "dx", 0}});
+  result.aten = with_mask(arguments.recorded(), 0);
+  result.part = "dgrad";
   return result;
 }
 
-ConvertedOperation weight_gradient(const Gradients& gradients, const RecordedOperator& recorded) {
-  const Arguments arguments(recorded);
+ConvertedOperation weight_gradient(const Gradients& gradients, const Arguments& arguments) {
   Conv2d conv = gradients.problem;
   conv.direction = Direction::wgrad;
-  ConvertedOperation result{Operation(conv), with_mask(recorded, 1), "wgrad"};
-  const std::string_view x = gradients.transposed ? "grad_output" : "input";
-  const std::string_view dy = gradients.transposed ? "input" : "grad_output";
-  result.tensors = {
-      {"x", arguments.identity(x)}, {"dy", arguments.identity(dy)}, {"dw", arguments.output_identity(1)}};
+  const TensorPlace x = gradients.transposed ? "grad_output" : "input";
+  const TensorPlace dy = gradients.transposed ? "input" : "grad_output";
+  ConvertedOperation result = as_operation(conv, arguments, {{"x", x}, {"dy", dy}, {"dw", 1}});
+  result.aten = with_mask(arguments.recorded(), 1);
+  result.part = "wgrad";
   return result;
 }
 
 }  // namespace
 
-Converted convert_convolution(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
+Converted convert_convolution(const Arguments& arguments, ConversionContext& context) {
   const AtenArgument &input = arguments.tensor("self"), &weight = arguments.tensor("weight");
   context.allow_tf32 = arguments.boolean_or("allow_tf32", context.allow_tf32);
   Conv2d conv = problem_of(input.shape, weight, arguments);
   conv.dtype = convolution_type(input, context);
   conv.layout = convolution_layout(input, weight);
-  return {as_operation(conv, {{"x", arguments.identity("self")},
-                              {"w", arguments.identity("weight")},
-                              {"y", arguments.output_identity(0)}})};
+  return {as_operation(conv, arguments, {{"x", "self"}, {"w", "weight"}, {"y", 0}})};
 }
 
-Converted convert_transposed_convolution(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
+Converted convert_transposed_convolution(const Arguments& arguments, ConversionContext& context) {
   const AtenArgument &input = arguments.tensor("self"), &weight = arguments.tensor("weight");
   context.allow_tf32 = arguments.boolean_or("allow_tf32", context.allow_tf32);
   require_native(input.shape.size() == 4 && weight.shape.size() == 4);
@@ -175,13 +167,11 @@ Converted convert_transposed_convolution(const RecordedOperator& recorded, Conve
   conv.dtype = convolution_type(input, context);
   conv.layout = convolution_layout(input, weight);
   conv.direction = Direction::dgrad;
-  return {as_operation(conv, {{"dy", arguments.identity("self")},
-                              {"w", arguments.identity("weight")},
-                              {"dx", arguments.output_identity(0)}})};
+  return {as_operation(conv, arguments, {{"dy", "self"}, {"w", "weight"}, {"dx", 0}})};
 }
 
-Converted convert_convolution_backward(const RecordedOperator& recorded, ConversionContext& context) {
-  const RecordedOperator viewed = viewed_as_two_dimensional(recorded);
+Converted convert_convolution_backward(const Arguments& recorded, ConversionContext& context) {
+  const RecordedOperator viewed = viewed_as_two_dimensional(recorded.recorded());
   const Arguments arguments(viewed);
   Gradients gradients = read_gradients(arguments);
   const AtenArgument &input = arguments.tensor("input"), &weight = arguments.tensor("weight");
@@ -267,48 +257,38 @@ Pool2d adaptive_pool_of(const AtenArgument& input, std::int64_t out_h, std::int6
 }
 
 Converted forward(const Pool2d& pool, const Arguments& arguments) {
-  return {as_operation(pool, {{"x", arguments.identity("self")},
-                              {"y", arguments.output_identity(0)},
-                              {"indices", arguments.output_identity(1)}})};
+  return {as_operation(pool, arguments, {{"x", "self"}, {"y", 0}, {"indices", 1}})};
 }
 
 Converted backward(Pool2d pool, const Arguments& arguments) {
   pool.pass = Pass::backward;
-  return {as_operation(pool, {{"dy", arguments.identity("grad_output")},
-                              {"indices", arguments.identity("indices")},
-                              {"dx", arguments.output_identity(0)}})};
+  return {as_operation(pool, arguments, {{"dy", "grad_output"}, {"indices", "indices"}, {"dx", 0}})};
 }
 
 }  // namespace
 
-Converted convert_max_pool(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_max_pool(const Arguments& arguments, ConversionContext&) {
   return forward(max_pool_of(arguments), arguments);
 }
 
-Converted convert_max_pool_backward(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_max_pool_backward(const Arguments& arguments, ConversionContext&) {
   return backward(max_pool_of(arguments), arguments);
 }
 
-Converted convert_average_pool(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_average_pool(const Arguments& arguments, ConversionContext&) {
   return forward(average_pool_of(arguments), arguments);
 }
 
-Converted convert_average_pool_backward(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_average_pool_backward(const Arguments& arguments, ConversionContext&) {
   return backward(average_pool_of(arguments), arguments);
 }
 
-Converted convert_adaptive_pool(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_adaptive_pool(const Arguments& arguments, ConversionContext&) {
   const auto [height, width] = arguments.pair("output_size");
   return forward(adaptive_pool_of(arguments.tensor("self"), height, width), arguments);
 }
 
-Converted convert_adaptive_pool_backward(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_adaptive_pool_backward(const Arguments& arguments, ConversionContext&) {
   const AtenArgument& gradient = arguments.tensor("grad_output");
   require_native(gradient.shape.size() == 4);
   const Pool2d pool = adaptive_pool_of(arguments.tensor("self"), gradient.shape[2], gradient.shape[3]);
@@ -316,8 +296,7 @@ Converted convert_adaptive_pool_backward(const RecordedOperator& recorded, Conve
 }
 
 // adaptive_avg_pool2d to one element calls mean over height and width.
-Converted convert_mean(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_mean(const Arguments& arguments, ConversionContext&) {
   std::vector<std::int64_t> dimensions = arguments.integers("dim");
   for (std::int64_t& dimension : dimensions) dimension += dimension < 0 ? 4 : 0;
   std::sort(dimensions.begin(), dimensions.end());

@@ -8,13 +8,9 @@
 namespace jitterscope {
 namespace {
 
-ConvertedOperation elementwise(ElementwiseKind kind, const AtenArgument& tensor) {
+Elementwise elementwise(ElementwiseKind kind, const AtenArgument& tensor) {
   require_native(is_dense(tensor));
-  Elementwise result;
-  result.kind = kind;
-  result.count = element_count(tensor);
-  result.dtype = native_type(tensor);
-  return as_operation(result);
+  return {.kind = kind, .count = element_count(tensor), .dtype = native_type(tensor)};
 }
 
 bool are_alike(const AtenArgument& a, const AtenArgument& b) {
@@ -22,7 +18,7 @@ bool are_alike(const AtenArgument& a, const AtenArgument& b) {
 }
 
 // Recognises x + bias.reshape(1, c, 1, 1), as PyTorch adds a convolution's bias.
-ConvertedOperation bias_add(const AtenArgument& x, const AtenArgument& bias) {
+BiasAdd bias_add(const AtenArgument& x, const AtenArgument& bias) {
   require_native(x.shape.size() == 4 && x.text == bias.text && is_dense_row_major(bias));
   const std::vector<std::int64_t> whole = {1, x.shape[1], 1, 1}, part = {x.shape[1], 1, 1};
   const std::optional<Layout> layout = dense_layout(x);
@@ -31,38 +27,18 @@ ConvertedOperation bias_add(const AtenArgument& x, const AtenArgument& bias) {
   add.n = x.shape[0], add.c = x.shape[1], add.h = x.shape[2], add.w = x.shape[3];
   add.dtype = native_type(x);
   add.layout = *layout;
-  return as_operation(add);
+  return add;
 }
 
-std::string_view without_namespace_and_place(std::string_view name) {
+// Returns the operator's name without aten:: and the _ of operators in place.
+std::string_view operator_word(const Arguments& arguments) {
+  std::string_view name = arguments.recorded().name;
   name.remove_prefix(std::min(name.size(), std::string_view("aten::").size()));
   return name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
 }
 
 bool clamps(const Arguments& arguments, std::string_view low, std::string_view high) {
   return arguments.number(low) == 0.0 && arguments.number(high) == 6.0;
-}
-
-ElementwiseKind activation(std::string_view word, const Arguments& arguments) {
-  using enum ElementwiseKind;
-  if (word == "relu") return relu;
-  if (word == "sigmoid") return sigmoid;
-  if (word == "tanh") return tanh;
-  if (word == "silu") return silu;
-  if (word == "clamp_min" && arguments.number("min") == 0.0) return relu;
-  if (word == "clamp" && clamps(arguments, "min", "max")) return relu6;
-  if (word == "hardtanh" && clamps(arguments, "min_val", "max_val")) return relu6;
-  throw NotNative();
-}
-
-ElementwiseKind activation_backward(std::string_view word, const Arguments& arguments) {
-  using enum ElementwiseKind;
-  if (word == "sigmoid_backward") return sigmoid_backward;
-  if (word == "tanh_backward") return tanh_backward;
-  if (word == "silu_backward") return silu_backward;
-  if (word == "threshold_backward" && arguments.number("threshold") == 0.0) return relu_backward;
-  if (word == "hardtanh_backward" && clamps(arguments, "min_val", "max_val")) return relu6_backward;
-  throw NotNative();
 }
 
 // A profiler trace lacks strings. torch.nn.GELU computes the exact function unless told otherwise.
@@ -75,62 +51,67 @@ void require_exact_gelu(const Arguments& arguments, ConversionContext& context) 
   }
 }
 
+ElementwiseKind activation(const Arguments& arguments, ConversionContext& context) {
+  using enum ElementwiseKind;
+  const std::string_view word = operator_word(arguments);
+  if (word == "gelu") require_exact_gelu(arguments, context);
+  if (word == "gelu") return gelu;
+  if (word == "relu") return relu;
+  if (word == "sigmoid") return sigmoid;
+  if (word == "tanh") return tanh;
+  if (word == "silu") return silu;
+  if (word == "clamp_min" && arguments.number("min") == 0.0) return relu;
+  if (word == "clamp" && clamps(arguments, "min", "max")) return relu6;
+  if (word == "hardtanh" && clamps(arguments, "min_val", "max_val")) return relu6;
+  throw NotNative();
+}
+
+ElementwiseKind activation_backward(const Arguments& arguments, ConversionContext& context) {
+  using enum ElementwiseKind;
+  const std::string_view word = operator_word(arguments);
+  if (word == "gelu_backward") require_exact_gelu(arguments, context);
+  if (word == "gelu_backward") return gelu_backward;
+  if (word == "sigmoid_backward") return sigmoid_backward;
+  if (word == "tanh_backward") return tanh_backward;
+  if (word == "silu_backward") return silu_backward;
+  if (word == "threshold_backward" && arguments.number("threshold") == 0.0) return relu_backward;
+  if (word == "hardtanh_backward" && clamps(arguments, "min_val", "max_val")) return relu6_backward;
+  throw NotNative();
+}
+
 }  // namespace
 
-Converted convert_sum_or_product(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_sum_or_product(const Arguments& arguments, ConversionContext&) {
   const AtenArgument &a = arguments.tensor("self"), &b = arguments.tensor("other");
-  const bool sum = without_namespace_and_place(recorded.name) == "add";
-  const auto self = arguments.identity("self"), other = arguments.identity("other");
-  const auto y = arguments.output_identity(0);
+  const bool sum = operator_word(arguments) == "add";
   if (are_alike(a, b)) {
-    ConvertedOperation result = elementwise(sum ? ElementwiseKind::add : ElementwiseKind::mul, a);
-    result.tensors = {{"a", self}, {"b", other}, {"y", y}};
-    return {result};
+    return {as_operation(elementwise(sum ? ElementwiseKind::add : ElementwiseKind::mul, a), arguments,
+                         {{"a", "self"}, {"b", "other"}, {"y", 0}})};
   }
   require_native(sum);
-  ConvertedOperation result = bias_add(a, b);
-  result.tensors = {{"x", self}, {"bias", other}, {"y", y}};
-  return {result};
+  return {as_operation(bias_add(a, b), arguments, {{"x", "self"}, {"bias", "other"}, {"y", 0}})};
 }
 
-Converted convert_activation(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
-  const std::string_view word = without_namespace_and_place(recorded.name);
-  if (word == "gelu") require_exact_gelu(arguments, context);
-  const ElementwiseKind kind = word == "gelu" ? ElementwiseKind::gelu : activation(word, arguments);
-  ConvertedOperation result = elementwise(kind, arguments.tensor("self"));
-  result.tensors = {{"x", arguments.identity("self")}, {"y", arguments.output_identity(0)}};
-  return {result};
+Converted convert_activation(const Arguments& arguments, ConversionContext& context) {
+  const ElementwiseKind kind = activation(arguments, context);
+  return {as_operation(elementwise(kind, arguments.tensor("self")), arguments, {{"x", "self"}, {"y", 0}})};
 }
 
-Converted convert_activation_backward(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
-  const std::string_view word = without_namespace_and_place(recorded.name);
-  if (word == "gelu_backward") require_exact_gelu(arguments, context);
-  const ElementwiseKind kind =
-      word == "gelu_backward" ? ElementwiseKind::gelu_backward : activation_backward(word, arguments);
+Converted convert_activation_backward(const Arguments& arguments, ConversionContext& context) {
+  const ElementwiseKind kind = activation_backward(arguments, context);
   const std::string_view kept = arguments.has_tensor("output") ? "output" : "self";
-  require_native(are_alike(arguments.tensor("grad_output"), arguments.tensor(kept)));
-  ConvertedOperation result = elementwise(kind, arguments.tensor("grad_output"));
-  const auto forward = arguments.identity(kept);
-  result.tensors = {{"dy", arguments.identity("grad_output")},
-                    {"x", forward},
-                    {"y", forward},
-                    {"dx", arguments.output_identity(0)}};
-  return {result};
+  const AtenArgument& gradient = arguments.tensor("grad_output");
+  require_native(are_alike(gradient, arguments.tensor(kept)));
+  return {as_operation(elementwise(kind, gradient), arguments,
+                       {{"dy", "grad_output"}, {"x", kept}, {"y", kept}, {"dx", 0}})};
 }
 
-Converted convert_fill(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
-  ConvertedOperation result = elementwise(ElementwiseKind::fill, arguments.tensor("self"));
-  result.tensors = {{"y", arguments.output_identity(0)}};
-  return {result};
+Converted convert_fill(const Arguments& arguments, ConversionContext&) {
+  return {as_operation(elementwise(ElementwiseKind::fill, arguments.tensor("self")), arguments, {{"y", 0}})};
 }
 
 // Between tensors with equal strides PyTorch copies the bytes by the driver.
-Converted convert_copy(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_copy(const Arguments& arguments, ConversionContext&) {
   const AtenArgument &to = arguments.tensor("self"), &from = arguments.tensor("src");
   require_native(are_alike(to, from) && is_dense(to));
   const RecordedArgument *target = arguments.find("self"), *source = arguments.find("src");
@@ -138,7 +119,7 @@ Converted convert_copy(const RecordedOperator& recorded, ConversionContext&) {
   require_native(!target->device.empty() && target->device == source->device);
   const Copy copy{element_count(to) * element_size(native_type(to)).value()};
   require_native(copy.bytes % element_size(DataType::f32).value() == 0);  // copies are checked as f32
-  return {as_operation(copy, {{"x", arguments.identity("src")}, {"y", arguments.output_identity(0)}})};
+  return {as_operation(copy, arguments, {{"x", "src"}, {"y", 0}})};
 }
 
 // Batch and layer normalization, and softmax.
@@ -190,92 +171,83 @@ LayerNorm layer_norm_of(const Arguments& arguments) {
   return norm;
 }
 
-Softmax softmax_of(const AtenArgument& tensor, const Arguments& arguments, std::string_view name) {
+Softmax softmax_of(const AtenArgument& tensor, const Arguments& arguments) {
   const auto rank = static_cast<std::int64_t>(tensor.shape.size());
   const std::int64_t dimension = arguments.integer("dim");
   require_native(rank > 0 && (dimension == rank - 1 || dimension == -1));
   const Rows rows = rows_of(tensor, 1);
   Softmax softmax;
-  softmax.logarithm = name.find("_log_softmax") != std::string_view::npos;
+  softmax.logarithm = arguments.recorded().name.find("_log_softmax") != std::string::npos;
   softmax.rows = rows.rows, softmax.columns = rows.columns, softmax.dtype = native_type(tensor);
   return softmax;
 }
 
 }  // namespace
 
-Converted convert_batch_norm(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_batch_norm(const Arguments& arguments, ConversionContext&) {
   BatchNorm norm = batch_norm_of(arguments);
   require_native(arguments.has_tensor("bias"));
   norm.pass = arguments.boolean("training") ? Pass::forward : Pass::inference;
-  return {as_operation(norm, {{"x", arguments.identity("input")},
-                              {"weight", arguments.identity("weight")},
-                              {"bias", arguments.identity("bias")},
-                              {"mean", norm.pass == Pass::forward ? arguments.output_identity(1)
-                                                                  : arguments.identity("running_mean")},
-                              {"variance", arguments.identity("running_var")},
-                              {"y", arguments.output_identity(0)},
-                              {"deviation", arguments.output_identity(2)}})};
+  return {as_operation(norm, arguments,
+                       {{"x", "input"},
+                        {"weight", "weight"},
+                        {"bias", "bias"},
+                        {"mean", norm.pass == Pass::forward ? TensorPlace(1) : "running_mean"},
+                        {"variance", "running_var"},
+                        {"y", 0},
+                        {"deviation", 2}})};
 }
 
-Converted convert_batch_norm_backward(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_batch_norm_backward(const Arguments& arguments, ConversionContext&) {
   BatchNorm norm = batch_norm_of(arguments);
   // In inference the gradient is another operation, because the statistics are constants.
   require_native(arguments.boolean_or("train", true));
   norm.pass = Pass::backward;
   const bool cudnn = arguments.find("save_var") != nullptr;
-  return {as_operation(norm, {{"x", arguments.identity("input")},
-                              {"dy", arguments.identity(cudnn ? "grad_output" : "grad_out")},
-                              {"weight", arguments.identity("weight")},
-                              {"mean", arguments.identity("save_mean")},
-                              {"deviation", arguments.identity(cudnn ? "save_var" : "save_invstd")},
-                              {"dx", arguments.output_identity(0)},
-                              {"dweight", arguments.output_identity(1)},
-                              {"dbias", arguments.output_identity(2)}})};
+  return {as_operation(norm, arguments,
+                       {{"x", "input"},
+                        {"dy", cudnn ? "grad_output" : "grad_out"},
+                        {"weight", "weight"},
+                        {"mean", "save_mean"},
+                        {"deviation", cudnn ? "save_var" : "save_invstd"},
+                        {"dx", 0},
+                        {"dweight", 1},
+                        {"dbias", 2}})};
 }
 
-Converted convert_layer_norm(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
-  return {as_operation(layer_norm_of(arguments), {{"x", arguments.identity("input")},
-                                                  {"weight", arguments.identity("weight")},
-                                                  {"bias", arguments.identity("bias")},
-                                                  {"y", arguments.output_identity(0)},
-                                                  {"mean", arguments.output_identity(1)},
-                                                  {"deviation", arguments.output_identity(2)}})};
+Converted convert_layer_norm(const Arguments& arguments, ConversionContext&) {
+  return {as_operation(
+      layer_norm_of(arguments), arguments,
+      {{"x", "input"}, {"weight", "weight"}, {"bias", "bias"}, {"y", 0}, {"mean", 1}, {"deviation", 2}})};
 }
 
-Converted convert_layer_norm_backward(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_layer_norm_backward(const Arguments& arguments, ConversionContext&) {
   LayerNorm norm = layer_norm_of(arguments);
   require_native(arguments.booleans("output_mask") == std::vector<bool>(3, true));
   norm.pass = Pass::backward;
-  return {as_operation(norm, {{"dy", arguments.identity("grad_out")},
-                              {"x", arguments.identity("input")},
-                              {"mean", arguments.identity("mean")},
-                              {"deviation", arguments.identity("rstd")},
-                              {"weight", arguments.identity("weight")},
-                              {"dx", arguments.output_identity(0)},
-                              {"dweight", arguments.output_identity(1)},
-                              {"dbias", arguments.output_identity(2)}})};
+  return {as_operation(norm, arguments,
+                       {{"dy", "grad_out"},
+                        {"x", "input"},
+                        {"mean", "mean"},
+                        {"deviation", "rstd"},
+                        {"weight", "weight"},
+                        {"dx", 0},
+                        {"dweight", 1},
+                        {"dbias", 2}})};
 }
 
-Converted convert_softmax(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_softmax(const Arguments& arguments, ConversionContext&) {
   require_native(!arguments.boolean("half_to_float"));
-  return {as_operation(softmax_of(arguments.tensor("self"), arguments, recorded.name),
-                       {{"x", arguments.identity("self")}, {"y", arguments.output_identity(0)}})};
+  return {
+      as_operation(softmax_of(arguments.tensor("self"), arguments), arguments, {{"x", "self"}, {"y", 0}})};
 }
 
-Converted convert_softmax_backward(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_softmax_backward(const Arguments& arguments, ConversionContext&) {
   const AtenArgument &dy = arguments.tensor("grad_output"), &y = arguments.tensor("output");
   require_native(dy.shape == y.shape && dy.text == y.text && is_dense_row_major(dy));
-  Softmax softmax = softmax_of(y, arguments, recorded.name);
+  Softmax softmax = softmax_of(y, arguments);
   softmax.pass = Pass::backward;
-  return {as_operation(softmax, {{"dy", arguments.identity("grad_output")},
-                                 {"y", arguments.identity("output")},
-                                 {"dx", arguments.output_identity(0)}})};
+  return {as_operation(softmax, arguments, {{"dy", "grad_output"}, {"y", "output"}, {"dx", 0}})};
 }
 
 // Embedding tables and optimizer steps.
@@ -303,10 +275,11 @@ const AtenArgument& list(const Arguments& arguments, std::string_view name) {
   return argument->value;
 }
 
-OptimizerKind optimizer_kind(const RecordedOperator& recorded, const Arguments& arguments) {
-  if (recorded.name == "aten::_fused_adam_") return OptimizerKind::adam;
-  if (recorded.name == "aten::_fused_adamw_") return OptimizerKind::adamw;
-  if (recorded.name == "aten::_fused_sgd_") {
+OptimizerKind optimizer_kind(const Arguments& arguments) {
+  const std::string& name = arguments.recorded().name;
+  if (name == "aten::_fused_adam_") return OptimizerKind::adam;
+  if (name == "aten::_fused_adamw_") return OptimizerKind::adamw;
+  if (name == "aten::_fused_sgd_") {
     const bool momentum = !list(arguments, "momentum_buffer_list").elements.empty();
     return momentum ? OptimizerKind::momentum : OptimizerKind::sgd;
   }
@@ -318,21 +291,17 @@ OptimizerKind optimizer_kind(const RecordedOperator& recorded, const Arguments& 
 
 }  // namespace
 
-Converted convert_embedding(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_embedding(const Arguments& arguments, ConversionContext&) {
   const AtenArgument &weight = arguments.tensor("weight"), &indices = arguments.tensor("indices");
   require_native(weight.shape.size() == 2 && is_dense_row_major(weight) && indices.text == "i64");
   Embedding embedding;
   embedding.count = element_count(indices);
   embedding.rows = weight.shape[0], embedding.columns = weight.shape[1];
   embedding.dtype = native_type(weight);
-  return {as_operation(embedding, {{"indices", arguments.identity("indices")},
-                                   {"table", arguments.identity("weight")},
-                                   {"y", arguments.output_identity(0)}})};
+  return {as_operation(embedding, arguments, {{"indices", "indices"}, {"table", "weight"}, {"y", 0}})};
 }
 
-Converted convert_embedding_backward(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
+Converted convert_embedding_backward(const Arguments& arguments, ConversionContext&) {
   const AtenArgument &gradient = arguments.tensor("grad_output"), &indices = arguments.tensor("indices");
   require_native(!gradient.shape.empty() && indices.text == "i64");
   require_native(!arguments.boolean("scale_grad_by_freq"));
@@ -341,14 +310,11 @@ Converted convert_embedding_backward(const RecordedOperator& recorded, Conversio
   embedding.rows = arguments.integer("num_weights"), embedding.columns = gradient.shape.back();
   embedding.dtype = native_type(gradient);
   embedding.pass = Pass::backward;
-  return {as_operation(embedding, {{"dy", arguments.identity("grad_output")},
-                                   {"indices", arguments.identity("indices")},
-                                   {"dtable", arguments.output_identity(0)}})};
+  return {as_operation(embedding, arguments, {{"dy", "grad_output"}, {"indices", "indices"}, {"dtable", 0}})};
 }
 
-Converted convert_optimizer(const RecordedOperator& recorded, ConversionContext&) {
-  const Arguments arguments(recorded);
-  return {as_operation(step_over(list(arguments, "self"), optimizer_kind(recorded, arguments)))};
+Converted convert_optimizer(const Arguments& arguments, ConversionContext&) {
+  return {as_operation(step_over(list(arguments, "self"), optimizer_kind(arguments)), arguments, {})};
 }
 
 }  // namespace jitterscope

@@ -32,10 +32,11 @@ DataType product_type(const AtenArgument& tensor, ConversionContext& context) {
   return type;
 }
 
-// Returns op(a)·op(b) of two matrices, or of two batches of them.
-Matmul product(const AtenArgument& a, const AtenArgument& b, ConversionContext& context) {
-  const std::size_t rank = a.shape.size();
-  require_native((rank == 2 || rank == 3) && b.shape.size() == rank && a.text == b.text);
+// Returns op(a)·op(b) of two matrices (rank 2), or of two batches of them (rank 3).
+Matmul product(const Arguments& arguments, std::string_view left, std::string_view right, std::size_t rank,
+               ConversionContext& context) {
+  const AtenArgument &a = arguments.tensor(left), &b = arguments.tensor(right);
+  require_native(a.shape.size() == rank && b.shape.size() == rank && a.text == b.text);
   Matmul matmul;
   matmul.m = a.shape[rank - 2], matmul.k = a.shape[rank - 1], matmul.n = b.shape[rank - 1];
   require_native(b.shape[rank - 2] == matmul.k);
@@ -51,17 +52,14 @@ Matmul product(const AtenArgument& a, const AtenArgument& b, ConversionContext& 
 
 Converted matmul_of(const Matmul& matmul, const Arguments& arguments, std::string_view a, std::string_view b,
                     std::string_view bias) {
-  return {as_operation(matmul, {{"a", arguments.identity(a)},
-                                {"b", arguments.identity(b)},
-                                {"bias", arguments.identity(bias)},
-                                {"c", arguments.output_identity(0)}})};
+  return {as_operation(matmul, arguments, {{"a", a}, {"b", b}, {"bias", bias}, {"c", 0}})};
 }
 
 // aten::mm.dtype and the like have one more argument, and write another type than they read. Profiler traces
 // do not name overloads. A tensor in that place is the place for the result (out=).
-void require_one_type(const RecordedOperator& recorded, std::size_t count) {
-  const auto& arguments = recorded.arguments;
-  require_native(arguments.size() <= count || arguments[count].value.kind == AtenArgument::Kind::tensor);
+void require_one_type(const Arguments& arguments, std::size_t count) {
+  const std::vector<RecordedArgument>& all = arguments.recorded().arguments;
+  require_native(all.size() <= count || all[count].value.kind == AtenArgument::Kind::tensor);
 }
 
 bool is_bias_of(const AtenArgument& bias, std::int64_t columns) {
@@ -70,8 +68,7 @@ bool is_bias_of(const AtenArgument& bias, std::int64_t columns) {
 
 }  // namespace
 
-Converted convert_linear(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
+Converted convert_linear(const Arguments& arguments, ConversionContext& context) {
   const AtenArgument &x = arguments.tensor("input"), &weight = arguments.tensor("weight");
   require_native(weight.shape.size() == 2 && !x.shape.empty() && x.text == weight.text);
   require_native(is_dense_row_major(x) && is_dense_row_major(weight) && x.shape.back() == weight.shape[1]);
@@ -81,17 +78,13 @@ Converted convert_linear(const RecordedOperator& recorded, ConversionContext& co
   linear.n = element_count(x) / linear.in;
   linear.bias = arguments.has_tensor("bias");
   linear.dtype = product_type(x, context);
-  return {as_operation(linear, {{"x", arguments.identity("input")},
-                                {"w", arguments.identity("weight")},
-                                {"bias", arguments.identity("bias")},
-                                {"y", arguments.output_identity(0)}})};
+  return {as_operation(linear, arguments, {{"x", "input"}, {"w", "weight"}, {"bias", "bias"}, {"y", 0}})};
 }
 
-Converted convert_addmm(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
-  require_one_type(recorded, 5);
+Converted convert_addmm(const Arguments& arguments, ConversionContext& context) {
+  require_one_type(arguments, 5);
   const AtenArgument& bias = arguments.tensor("self");
-  Matmul matmul = product(arguments.tensor("mat1"), arguments.tensor("mat2"), context);
+  Matmul matmul = product(arguments, "mat1", "mat2", 2, context);
   require_native(is_bias_of(bias, matmul.n) && bias.text == arguments.tensor("mat1").text);
   require_native(arguments.number_or("beta", 1.0) == 1.0 && arguments.number_or("alpha", 1.0) == 1.0);
   if (matmul.transpose_a || !matmul.transpose_b) {
@@ -100,36 +93,24 @@ Converted convert_addmm(const RecordedOperator& recorded, ConversionContext& con
   }
   Linear linear;
   linear.n = matmul.m, linear.in = matmul.k, linear.out = matmul.n, linear.dtype = matmul.dtype;
-  return {as_operation(linear, {{"x", arguments.identity("mat1")},
-                                {"w", arguments.identity("mat2")},
-                                {"bias", arguments.identity("self")},
-                                {"y", arguments.output_identity(0)}})};
+  return {as_operation(linear, arguments, {{"x", "mat1"}, {"w", "mat2"}, {"bias", "self"}, {"y", 0}})};
 }
 
-Converted convert_mm(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
-  require_one_type(recorded, 2);
-  const AtenArgument& a = arguments.tensor("self");
-  require_native(a.shape.size() == 2);
-  return matmul_of(product(a, arguments.tensor("mat2"), context), arguments, "self", "mat2", "");
+Converted convert_mm(const Arguments& arguments, ConversionContext& context) {
+  require_one_type(arguments, 2);
+  return matmul_of(product(arguments, "self", "mat2", 2, context), arguments, "self", "mat2", "");
 }
 
-Converted convert_bmm(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
-  require_one_type(recorded, 2);
-  const AtenArgument& a = arguments.tensor("self");
-  require_native(a.shape.size() == 3);
-  return matmul_of(product(a, arguments.tensor("mat2"), context), arguments, "self", "mat2", "");
+Converted convert_bmm(const Arguments& arguments, ConversionContext& context) {
+  require_one_type(arguments, 2);
+  return matmul_of(product(arguments, "self", "mat2", 3, context), arguments, "self", "mat2", "");
 }
 
-Converted convert_baddbmm(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
-  require_one_type(recorded, 5);
+Converted convert_baddbmm(const Arguments& arguments, ConversionContext& context) {
+  require_one_type(arguments, 5);
   // With another beta, a third batch of matrices is read.
   require_native(arguments.number_or("beta", 1.0) == 0.0);
-  const AtenArgument& a = arguments.tensor("batch1");
-  require_native(a.shape.size() == 3);
-  return matmul_of(product(a, arguments.tensor("batch2"), context), arguments, "batch1", "batch2", "");
+  return matmul_of(product(arguments, "batch1", "batch2", 3, context), arguments, "batch1", "batch2", "");
 }
 
 // Scaled dot product attention, whichever of PyTorch's kernels ran it.
@@ -154,16 +135,15 @@ HeadLayout layout_of(std::initializer_list<const AtenArgument*> tensors) {
 
 // True if the causal mask is aligned at the last key, as FlashAttention 2 does if there are not as many
 // queries as keys. The operation, and PyTorch's other kernels, align it at the first.
-bool sees_last_keys(const RecordedOperator& recorded, const Attention& attention) {
-  const bool is_flash = recorded.name.find("_flash_attention") != std::string::npos &&
-                        recorded.name.find("_for_cpu") == std::string::npos;
+bool sees_last_keys(const std::string& name, const Attention& attention) {
+  const bool is_flash =
+      name.find("_flash_attention") != std::string::npos && name.find("_for_cpu") == std::string::npos;
   return is_flash && attention.causal && attention.queries != attention.keys;
 }
 
 // Reads query, key and value of batch · heads · length · dim, all in one order in memory. Keys and values may
 // have fewer heads (enable_gqa).
-Attention attention_of(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
+Attention attention_of(const Arguments& arguments, ConversionContext& context) {
   const AtenArgument &query = arguments.tensor("query"), &key = arguments.tensor("key");
   const AtenArgument& value = arguments.tensor("value");
   require_native(query.shape.size() == 4 && key.shape.size() == 4 && value.shape == key.shape);
@@ -180,7 +160,7 @@ Attention attention_of(const RecordedOperator& recorded, ConversionContext& cont
   const double usual = 1.0 / std::sqrt(static_cast<double>(attention.dim));
   require_native(std::abs(arguments.number_or("scale", usual) - usual) < 1e-4 * usual);
   attention.causal = arguments.boolean("is_causal");
-  require_native(!sees_last_keys(recorded, attention));
+  require_native(!sees_last_keys(arguments.recorded().name, attention));
   attention.dtype = native_type(query);
   if (arguments.number("dropout_p") > 0.0) {
     context.note("The attention that was recorded drops out weights; the native operation does not.");
@@ -190,29 +170,25 @@ Attention attention_of(const RecordedOperator& recorded, ConversionContext& cont
 
 }  // namespace
 
-Converted convert_attention(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
-  return {as_operation(attention_of(recorded, context), {{"q", arguments.identity("query")},
-                                                         {"k", arguments.identity("key")},
-                                                         {"v", arguments.identity("value")},
-                                                         {"y", arguments.output_identity(0)},
-                                                         {"logsumexp", arguments.output_identity(1)}})};
+Converted convert_attention(const Arguments& arguments, ConversionContext& context) {
+  return {as_operation(attention_of(arguments, context), arguments,
+                       {{"q", "query"}, {"k", "key"}, {"v", "value"}, {"y", 0}, {"logsumexp", 1}})};
 }
 
-Converted convert_attention_backward(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
-  Attention attention = attention_of(recorded, context);
+Converted convert_attention_backward(const Arguments& arguments, ConversionContext& context) {
+  Attention attention = attention_of(arguments, context);
   attention.pass = Pass::backward;
   const std::string_view dy = arguments.has_tensor("grad_out_") ? "grad_out_" : "grad_out";
-  return {as_operation(attention, {{"dy", arguments.identity(dy)},
-                                   {"q", arguments.identity("query")},
-                                   {"k", arguments.identity("key")},
-                                   {"v", arguments.identity("value")},
-                                   {"y", arguments.identity("out")},
-                                   {"logsumexp", arguments.identity("logsumexp")},
-                                   {"dq", arguments.output_identity(0)},
-                                   {"dk", arguments.output_identity(1)},
-                                   {"dv", arguments.output_identity(2)}})};
+  return {as_operation(attention, arguments,
+                       {{"dy", dy},
+                        {"q", "query"},
+                        {"k", "key"},
+                        {"v", "value"},
+                        {"y", "out"},
+                        {"logsumexp", "logsumexp"},
+                        {"dq", 0},
+                        {"dk", 1},
+                        {"dv", 2}})};
 }
 
 }  // namespace jitterscope

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "import/recorded_operator.hpp"
+#include "import/operator_conversion.hpp"
 #include "operation/words.hpp"
 
 // Reads operators' arguments from a node of an execution trace or an event of a profiler trace.

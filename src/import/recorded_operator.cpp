@@ -72,13 +72,13 @@ std::vector<bool> Arguments::booleans(std::string_view name) const {
   return result;
 }
 
-std::optional<TensorIdentity> Arguments::identity(std::string_view name) const {
-  const RecordedArgument* argument = find(name);
+std::optional<TensorIdentity> Arguments::identity(const TensorPlace& place) const {
+  if (place.output >= 0) {
+    const auto index = static_cast<std::size_t>(place.output);
+    return index < recorded_.outputs.size() ? recorded_.outputs[index].identity : std::nullopt;
+  }
+  const RecordedArgument* argument = find(place.name);
   return argument == nullptr ? std::nullopt : argument->identity;
-}
-
-std::optional<TensorIdentity> Arguments::output_identity(std::size_t index) const {
-  return index < recorded_.outputs.size() ? recorded_.outputs[index].identity : std::nullopt;
 }
 
 namespace {
@@ -106,100 +106,6 @@ void add_arguments(OperatorSchema& schema, std::string_view inside) {
   add_argument(schema, inside.substr(begin));
 }
 
-// Argument names of PyTorch 2.11's native_functions.yaml, in their order.
-constexpr std::pair<std::string_view, std::string_view> kSchemas[] = {
-    {"aten::cudnn_convolution",
-     "self,weight,padding,stride,dilation,groups,benchmark,deterministic,allow_tf32"},
-    {"aten::mkldnn_convolution", "self,weight,bias,padding,stride,dilation,groups"},
-    {"aten::cudnn_convolution_transpose",
-     "self,weight,padding,output_padding,stride,dilation,groups,benchmark,deterministic,allow_tf32"},
-    {"aten::convolution_backward",
-     "grad_output,input,weight,bias_sizes,stride,padding,dilation,transposed,output_padding,groups,output_"
-     "mask"},
-    {"aten::linear", "input,weight,bias"},
-    {"aten::addmm", "self,mat1,mat2,beta,alpha"},
-    {"aten::mm", "self,mat2"},
-    {"aten::bmm", "self,mat2"},
-    {"aten::baddbmm", "self,batch1,batch2,beta,alpha"},
-    {"aten::cudnn_batch_norm",
-     "input,weight,bias,running_mean,running_var,training,exponential_average_factor,epsilon"},
-    {"aten::cudnn_batch_norm_backward",
-     "input,grad_output,weight,running_mean,running_var,save_mean,save_var,epsilon,reserveSpace"},
-    {"aten::native_batch_norm", "input,weight,bias,running_mean,running_var,training,momentum,eps"},
-    {"aten::_native_batch_norm_legit", "input,weight,bias,running_mean,running_var,training,momentum,eps"},
-    {"aten::native_batch_norm_backward",
-     "grad_out,input,weight,running_mean,running_var,save_mean,save_invstd,train,eps,output_mask"},
-    {"aten::native_layer_norm", "input,normalized_shape,weight,bias,eps"},
-    {"aten::native_layer_norm_backward", "grad_out,input,normalized_shape,mean,rstd,weight,bias,output_mask"},
-    {"aten::_softmax", "self,dim,half_to_float"},
-    {"aten::_log_softmax", "self,dim,half_to_float"},
-    {"aten::_softmax_backward_data", "grad_output,output,dim,input_dtype"},
-    {"aten::_log_softmax_backward_data", "grad_output,output,dim,input_dtype"},
-    {"aten::max_pool2d_with_indices", "self,kernel_size,stride,padding,dilation,ceil_mode"},
-    {"aten::max_pool2d_with_indices_backward",
-     "grad_output,self,kernel_size,stride,padding,dilation,ceil_mode,indices"},
-    {"aten::avg_pool2d", "self,kernel_size,stride,padding,ceil_mode,count_include_pad,divisor_override"},
-    {"aten::avg_pool2d_backward",
-     "grad_output,self,kernel_size,stride,padding,ceil_mode,count_include_pad,divisor_override"},
-    {"aten::_adaptive_avg_pool2d", "self,output_size"},
-    {"aten::_adaptive_avg_pool2d_backward", "grad_output,self"},
-    {"aten::mean", "self,dim,keepdim,dtype"},
-    {"aten::embedding", "weight,indices,padding_idx,scale_grad_by_freq,sparse"},
-    {"aten::embedding_dense_backward", "grad_output,indices,num_weights,padding_idx,scale_grad_by_freq"},
-    {"aten::add", "self,other,alpha"},
-    {"aten::add_", "self,other,alpha"},
-    {"aten::mul", "self,other"},
-    {"aten::mul_", "self,other"},
-    {"aten::fill_", "self,value"},
-    {"aten::zero_", "self"},
-    {"aten::copy_", "self,src,non_blocking"},
-    {"aten::clamp_min", "self,min"},
-    {"aten::clamp_min_", "self,min"},
-    {"aten::clamp", "self,min,max"},
-    {"aten::clamp_", "self,min,max"},
-    {"aten::relu", "self"},
-    {"aten::relu_", "self"},
-    {"aten::hardtanh", "self,min_val,max_val"},
-    {"aten::hardtanh_", "self,min_val,max_val"},
-    {"aten::hardtanh_backward", "grad_output,self,min_val,max_val"},
-    {"aten::threshold_backward", "grad_output,self,threshold"},
-    {"aten::sigmoid", "self"},
-    {"aten::sigmoid_", "self"},
-    {"aten::sigmoid_backward", "grad_output,output"},
-    {"aten::tanh", "self"},
-    {"aten::tanh_", "self"},
-    {"aten::tanh_backward", "grad_output,output"},
-    {"aten::silu", "self"},
-    {"aten::silu_", "self"},
-    {"aten::silu_backward", "grad_output,self"},
-    {"aten::gelu", "self,approximate"},
-    {"aten::gelu_backward", "grad_output,self,approximate"},
-    {"aten::_foreach_add_", "self,other,alpha"},
-    {"aten::_fused_sgd_",
-     "self,grads,momentum_buffer_list,weight_decay,momentum,lr,dampening,nesterov,maximize,is_first_step"},
-    {"aten::_fused_adam_", "self,grads,exp_avgs,exp_avg_sqs,max_exp_avg_sqs,state_steps"},
-    {"aten::_fused_adamw_", "self,grads,exp_avgs,exp_avg_sqs,max_exp_avg_sqs,state_steps"},
-    {"aten::_scaled_dot_product_flash_attention",
-     "query,key,value,dropout_p,is_causal,return_debug_mask,scale"},
-    {"aten::_scaled_dot_product_flash_attention_backward",
-     "grad_out,query,key,value,out,logsumexp,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,is_causal,"
-     "philox_seed,philox_offset,scale"},
-    {"aten::_scaled_dot_product_efficient_attention",
-     "query,key,value,attn_bias,compute_log_sumexp,dropout_p,is_causal,scale"},
-    {"aten::_scaled_dot_product_efficient_attention_backward",
-     "grad_out_,query,key,value,attn_bias,out,logsumexp,philox_seed,philox_offset,dropout_p,"
-     "grad_input_mask,is_causal,scale"},
-    {"aten::_scaled_dot_product_cudnn_attention",
-     "query,key,value,attn_bias,compute_log_sumexp,dropout_p,is_causal,return_debug_mask,scale"},
-    {"aten::_scaled_dot_product_cudnn_attention_backward",
-     "grad_out,query,key,value,out,logsumexp,philox_seed,philox_offset,attn_bias,cum_seq_q,cum_seq_k,"
-     "max_q,max_k,dropout_p,is_causal,scale"},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu",
-     "query,key,value,dropout_p,is_causal,attn_mask,scale"},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
-     "grad_out,query,key,value,out,logsumexp,dropout_p,is_causal,attn_mask,scale"},
-};
-
 }  // namespace
 
 OperatorSchema parse_schema(std::string_view text) {
@@ -215,23 +121,7 @@ OperatorSchema parse_schema(std::string_view text) {
   return schema;
 }
 
-std::vector<std::string> known_argument_names(std::string_view name) {
-  std::vector<std::string> result;
-  const auto* const known = std::find_if(std::begin(kSchemas), std::end(kSchemas),
-                                         [&](const auto& schema) { return schema.first == name; });
-  if (known == std::end(kSchemas)) return result;
-  std::string_view rest = known->second;
-  for (std::size_t comma; (comma = rest.find(',')) != std::string_view::npos;) {
-    result.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(comma + 1);
-  }
-  result.emplace_back(rest);
-  return result;
-}
-
 namespace {
-
-using Kind = AtenArgument::Kind;
 
 struct Overload {
   std::string_view names;  ///< operators without aten::, with spaces around each

@@ -35,12 +35,23 @@ struct RecordedOperator {
 /// Thrown if no native operation does an operator's work. The user is not told: the operator itself is timed.
 struct NotNative {};
 
+/// A tensor of an operator: an argument by its name, or an output by its index.
+struct TensorPlace {
+  TensorPlace(const char* argument) : name(argument) {}  // NOLINT(google-explicit-constructor): a name is
+  TensorPlace(std::string_view argument) : name(argument) {}  // NOLINT(google-explicit-constructor): a place,
+  TensorPlace(int index) : output(index) {}  // NOLINT(google-explicit-constructor): an index, too
+
+  std::string_view name = {};
+  int output = -1;  ///< -1: an argument
+};
+
 /// Gives an operator's arguments by the names of its schema. Most functions throw NotNative if an argument is
 /// absent or of another kind.
 class Arguments {
  public:
   explicit Arguments(const RecordedOperator& recorded) : recorded_(recorded) {}
 
+  const RecordedOperator& recorded() const { return recorded_; }
   const RecordedArgument* find(std::string_view name) const;
   bool has_tensor(std::string_view name) const;
   const AtenArgument& tensor(std::string_view name) const;
@@ -53,8 +64,8 @@ class Arguments {
   /// Returns a list of two numbers, or of one number that counts for both.
   std::pair<std::int64_t, std::int64_t> pair(std::string_view name) const;
   std::vector<bool> booleans(std::string_view name) const;
-  std::optional<TensorIdentity> identity(std::string_view name) const;
-  std::optional<TensorIdentity> output_identity(std::size_t index) const;
+  /// Returns nullopt if the operator has no such tensor, or the record does not tell tensors apart.
+  std::optional<TensorIdentity> identity(const TensorPlace& place) const;
 
  private:
   const AtenArgument& value(std::string_view name, AtenArgument::Kind kind) const;
@@ -76,9 +87,6 @@ struct OperatorSchema {
 /// Reads `aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`. If the text is another,
 /// reads as much of it as possible.
 OperatorSchema parse_schema(std::string_view text);
-
-/// Returns the argument names of an operator that is converted natively; empty for others.
-std::vector<std::string> known_argument_names(std::string_view name);
 
 /// Returns the overload that takes arguments of these kinds. Empty if the operator has no known overloads.
 std::string known_overload(const RecordedOperator& recorded);
