@@ -1,7 +1,6 @@
 #include "cli/completion.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <sstream>
@@ -12,9 +11,10 @@
 
 #include "device/virtual/open_virtual_device.hpp"
 #include "model/named_models.hpp"
+#include "operation/kinds.hpp"
 #include "operation/model.hpp"
-#include "operation/words.hpp"
 #include "output/output_file.hpp"
+#include "record/words.hpp"
 #include "selftest/run_proofs.hpp"
 
 // Completes the values of flags and arguments.
@@ -276,18 +276,26 @@ std::vector<std::string> proof_names() {
   return names;
 }
 
+template <class Value>
+std::vector<std::string> words_in_order() {
+  std::vector<std::string> words;
+  for (const Value value : enumerators(Value())) words.emplace_back(to_string(value));
+  return words;
+}
+
+std::vector<std::string> with_auto(std::vector<std::string> words) {
+  words.insert(words.begin(), "auto");
+  return words;
+}
+
 // Returns values that are words of the measuring library, unknown to CLI11. completion_test compares them
 // with those that the program accepts.
 std::vector<std::string> known_words_of(const CommandDescription& command, const OptionDescription& option) {
   static const std::map<std::string, std::vector<std::string>> words = {
-      {"--cache", {"warm", "cold", "dirty", "produced"}},
-      {"--load", {"burst", "sustained"}},
-      {"--queue", {"saturated", "eager", "graph"}},
-      {"--instrument", {"auto", "events", "graph", "cupti", "host"}},
-      {"--data", {"normal", "uniform", "zeros", "ones", "sparse"}},
-      {"--provider", {"auto", "torch", "builtin"}},
-      {"--findings", {"none", "top", "all"}},
-      {"--lock-clocks", {"base", "max"}}};
+      {"--cache", words_in_order<CacheState>()}, {"--load", words_in_order<Load>()},
+      {"--queue", words_in_order<QueueMode>()},  {"--instrument", with_auto(words_in_order<Instrument>())},
+      {"--data", words_in_order<DataKind>()},    {"--provider", with_auto({"torch", "builtin"})},
+      {"--findings", {"none", "top", "all"}},    {"--lock-clocks", {"base", "max"}}};
   if (!option.words.empty()) return option.words;
   if (command.name == "selftest" && option.name == "--only") return proof_names();
   const auto found = words.find(option.name);
@@ -321,74 +329,42 @@ void add_devices(const std::string& current, const std::string& before, Completi
   }
 }
 
-std::set<std::string> words_in(const std::string& text) {
-  std::set<std::string> words;
-  std::string word;
-  for (const char c : text + " ") {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      word += c;
-    } else {
-      words.insert(std::exchange(word, {}));
-    }
-  }
-  return words;
-}
-
-template <class Value>
-void add_words(const std::set<std::string>& said, std::set<std::string>& found) {
-  for (const Word<Value>& word : words_of<Value>()) {
-    if (said.contains(std::string(word.text))) found.emplace(word.text);
-  }
-}
-// Finds a parameter's values in its help, such as "forward (as in training) or backward".
-std::set<std::string> values_of(const ParameterHelp& parameter) {
-  const std::set<std::string> said = words_in(parameter.meaning);
-  std::set<std::string> found;
-  const bool is_target = parameter.name == "to" || parameter.name == "to_dtype";
-  if (parameter.name == "dtype" || parameter.name == "to_dtype") add_words<DataType>(said, found);
-  if (parameter.name == "layout" || parameter.name == "from" || parameter.name == "to") {
-    add_words<Layout>(said, found);
-  }
-  if (parameter.name == "layout") add_words<HeadLayout>(said, found);
-  if (parameter.name == "direction") add_words<Direction>(said, found);
-  if (parameter.name == "pass") add_words<Pass>(said, found);
-  if (parameter.name == "kind") add_words<CopyKind>(said, found);
-  if (parameter.name == "memory") add_words<HostMemory>(said, found);
-  if (parameter.name == "by") add_words<Allocator>(said, found);
-  // The default of a target is the value of another parameter.
-  if (!found.empty() && !parameter.default_value.empty() && !is_target) found.insert(parameter.default_value);
-  return found;
-}
-
 // `before` is KIND:name=value up to the last comma; `rest` is a name, or a name and a value.
-void add_parameters(const std::vector<ParameterHelp>& parameters, const std::string& before,
-                    const std::string& rest, Completions& completions) {
+void add_parameter(const ParameterHelp& parameter, const std::vector<std::string>& words,
+                   const std::string& before, const std::string& rest, Completions& completions) {
   const std::size_t equals = rest.find('=');
-  for (const ParameterHelp& parameter : parameters) {
-    if (equals == std::string::npos) {
-      const std::string taken = parameter.name + "=";
-      if (before.find(":" + taken) != std::string::npos || before.find("," + taken) != std::string::npos)
-        continue;
+  const std::string taken = parameter.name + "=";
+  if (equals == std::string::npos) {
+    if (before.find(":" + taken) == std::string::npos && before.find("," + taken) == std::string::npos)
       completions.words.push_back({before + taken, parameter.meaning});
-    } else if (rest.substr(0, equals) == parameter.name) {
-      for (const std::string& word : values_of(parameter)) {
-        completions.words.push_back({before + parameter.name + "=" + word, ""});
-      }
-    }
+  } else if (rest.substr(0, equals) == parameter.name) {
+    for (const std::string& word : words) completions.words.push_back({before + taken + word, ""});
   }
+}
+
+// Returns the words that an option of a model takes.
+std::vector<std::string> words_of_model(const ParameterHelp& option) {
+  if (option.name == "dtype") return printed_words<DataType>();
+  if (option.name == "layout") return printed_words<Layout>();
+  std::vector<std::string> words;
+  if (option.name == "direction") words = printed_words<Direction>();
+  if (option.name == "direction") words.push_back(option.default_value);
+  return words;
 }
 
 void add_target_parameters(const std::string& current, const std::string& before, Completions& completions) {
   const std::size_t colon = current.find(':');
   const std::string name = current.substr(0, colon);
   const std::size_t last = std::max(current.rfind(',') + 1, colon + 1);
-  for (const OperationHelp& help : operation_help()) {
-    if (help.kind != name) continue;
-    add_parameters(help.parameters, before + current.substr(0, last), current.substr(last), completions);
+  const std::string begun = before + current.substr(0, last), rest = current.substr(last);
+  for (const kinds::Kind& kind : kinds::all()) {
+    for (std::size_t i = 0; kind.help.kind == name && i < kind.words.size(); ++i)
+      add_parameter(kind.help.parameters[i], kind.words[i], begun, rest, completions);
   }
   for (const ModelDescription& model : named_models()) {
     if (model.name != name) continue;
-    add_parameters(model.options, before + current.substr(0, last), current.substr(last), completions);
+    for (const ParameterHelp& option : model.options)
+      add_parameter(option, words_of_model(option), begun, rest, completions);
   }
 }
 

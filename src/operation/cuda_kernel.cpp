@@ -96,12 +96,12 @@ void describe(CudaKernel& kernel, kinds::Fields& fields) {
 // The words that are not arguments: grid, block…
 const std::vector<std::string>& launch_words() {
   static const std::vector<std::string> words = [] {
-    std::vector<ParameterHelp> parameters;
-    kinds::Fields fields(parameters);
+    kinds::Listing listing;
+    kinds::Fields fields(listing);
     CudaKernel kernel;
     describe(kernel, fields);
     std::vector<std::string> names;
-    for (ParameterHelp& parameter : parameters) names.push_back(std::move(parameter.name));
+    for (ParameterHelp& parameter : listing.parameters) names.push_back(std::move(parameter.name));
     return names;
   }();
   return words;

@@ -15,10 +15,12 @@ std::vector<kinds::Kind> kinds_of() {
   const auto append = [&result]<class Shape>(const kinds::KindOf<Shape>& kind) {
     for (const kinds::Named<Shape>& named : kind.words) {
       Shape shape = named.initial;
-      OperationHelp help{named.word, named.summary, named.example, {}};
-      kinds::Fields fields(help.parameters);
+      kinds::Listing listing;
+      kinds::Fields fields(listing);
       kind.describe(shape, fields);
-      result.push_back({std::move(help), named.initial});
+      result.push_back({{named.word, named.summary, named.example, std::move(listing.parameters)},
+                        std::move(listing.words),
+                        named.initial});
     }
   };
   (append(kinds::kind_of(Shapes())), ...);
@@ -54,13 +56,17 @@ void check_range(std::string_view kind, std::string_view name, std::int64_t valu
                                bounds.lowest, bounds.highest));
 }
 
-std::int64_t limited_product(std::initializer_list<std::int64_t> factors) {
+std::int64_t limited_product(std::initializer_list<std::int64_t> sizes) {
+  return limited_product(std::span(sizes.begin(), sizes.size()));
+}
+
+std::int64_t limited_product(std::span<const std::int64_t> sizes) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 50;
-  if (std::find(factors.begin(), factors.end(), 0) != factors.end()) return 0;
+  if (std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 0; })) return 0;
   std::int64_t product = 1;
-  for (const std::int64_t factor : factors) {
-    if (factor > kLimit / product) return kLimit;
-    product *= factor;
+  for (const std::int64_t size : sizes) {
+    if (size > kLimit / product) return kLimit;
+    product *= size;
   }
   return product;
 }
@@ -126,7 +132,7 @@ void ParameterReader::read(std::string_view name, std::int64_t& field) const {
 }
 
 void ParameterReader::read(std::string_view name, DataType& field) const {
-  for (const Word<DataType>& word : index_words()) {
+  for (const Word<DataType>& word : kIndexWords) {
     if (const std::string* text = find(name); text != nullptr && *text == word.text) {
       field = word.value;
       return;
@@ -203,13 +209,15 @@ void ParameterWriter::write(std::string_view name, std::string_view value) {
 
 namespace kinds {
 
-void Fields::list(std::string_view name, std::string_view meaning, std::string_view usual) {
-  help_->push_back({std::string(name), std::string(meaning), std::string(usual)});
+void Fields::list(std::string_view name, std::string_view meaning, std::string_view usual,
+                  std::vector<std::string> words) {
+  listing_->parameters.push_back({std::string(name), std::string(meaning), std::string(usual)});
+  listing_->words.push_back(std::move(words));
 }
 
 void Fields::required(std::string_view name, std::string_view meaning, std::int64_t& value,
                       const Bounds& bounds, std::string_view in_place_of) {
-  if (help_ != nullptr) return list(name, meaning, in_place_of);
+  if (listing_ != nullptr) return list(name, meaning, in_place_of);
   if (writer_ != nullptr) return writer_->write(name, std::to_string(value));
   if (reader_ != nullptr) {
     if (!reader_->has(name)) reader_->fail_missing(name);
@@ -220,7 +228,7 @@ void Fields::required(std::string_view name, std::string_view meaning, std::int6
 
 void Fields::optional(std::string_view name, std::string_view meaning, std::int64_t& value,
                       const Usual<std::int64_t>& usual, const Bounds& bounds) {
-  if (help_ != nullptr) {
+  if (listing_ != nullptr) {
     return list(name, meaning, usual.name.empty() ? std::to_string(usual.value) : std::string(usual.name));
   }
   if (writer_ != nullptr) {
@@ -237,7 +245,7 @@ void Fields::optional(std::string_view name, std::string_view meaning, std::int6
 
 void Fields::required_pair(std::string_view name, std::string_view meaning, std::int64_t& height,
                            std::int64_t& width) {
-  if (help_ != nullptr) return list(name, meaning, "");
+  if (listing_ != nullptr) return list(name, meaning, "");
   if (reader_ != nullptr && !reader_->has(name)) reader_->fail_missing(name);
   // No pair of sides within the bounds is this default.
   optional_pair(name, meaning, height, width, Sides{0, 0});
@@ -245,7 +253,7 @@ void Fields::required_pair(std::string_view name, std::string_view meaning, std:
 
 void Fields::optional_pair(std::string_view name, std::string_view meaning, std::int64_t& height,
                            std::int64_t& width, const Usual<Sides>& usual, const Bounds& bounds) {
-  if (help_ != nullptr)
+  if (listing_ != nullptr)
     return list(name, meaning, usual.name.empty() ? pair_text(usual.value) : std::string(usual.name));
   if (writer_ != nullptr) {
     const Sides sides{height, width};
@@ -263,7 +271,7 @@ void Fields::optional_pair(std::string_view name, std::string_view meaning, std:
 void Fields::both(std::string_view what, std::string_view first, std::int64_t& height,
                   std::string_view second, std::int64_t& width) {
   const std::string both = fmt::format("{}{}", first, second);
-  if (help_ != nullptr) {
+  if (listing_ != nullptr) {
     list(both, fmt::format("{}height and width", what), "");
     list(first, fmt::format("{}height, with {} in place of {}", what, second, both), both);
     list(second, fmt::format("{}width, with {} in place of {}", what, first, both), both);
@@ -278,14 +286,15 @@ void Fields::both(std::string_view what, std::string_view first, std::int64_t& h
 }
 
 void Fields::pass(std::string_view meaning, Pass& value) {
+  if (listing_ != nullptr) return list("pass", meaning, "forward", {"forward", "backward"});
   optional("pass", meaning, value, Pass::forward);
-  if (help_ != nullptr || writer_ != nullptr || value != Pass::inference) return;
+  if (writer_ != nullptr || value != Pass::inference) return;
   throw UsageError(fmt::format("{}: pass=inference is the same as pass=forward here; write forward", kind_));
 }
 
 void Fields::text(std::string_view name, std::string_view meaning, std::string& value,
                   std::string_view usual) {
-  if (help_ != nullptr) return list(name, meaning, usual);
+  if (listing_ != nullptr) return list(name, meaning, usual);
   if (writer_ != nullptr && !value.empty()) writer_->write(name, value);
   if (reader_ == nullptr) return;
   reader_->read(name, value);
@@ -299,7 +308,7 @@ void Fields::engine(std::string_view meaning, std::string& value) {
 }
 
 void Fields::declared(std::string_view name, std::string_view meaning) {
-  if (help_ != nullptr) list(name, meaning, "");
+  if (listing_ != nullptr) list(name, meaning, "");
 }
 
 void Fields::check_computes_in(std::string_view name, DataType dtype) const {

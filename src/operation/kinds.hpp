@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/names.hpp"
@@ -34,9 +36,10 @@ struct Bounds {
 /// Throws UsageError "conv2d: n=0 is impossible: …" if value is outside of the bounds.
 void check_range(std::string_view kind, std::string_view name, std::int64_t value, const Bounds& bounds);
 
-/// Product of numbers that are not negative, limited to 2^50: too large for an operand, but it leaves room to
-/// sum and to multiply by the element size.
-std::int64_t limited_product(std::initializer_list<std::int64_t> factors);
+/// Product of sizes, limited to 2^50: too large for an operand, but it leaves room to sum and to multiply by
+/// the element size. Negative sizes count as 0.
+std::int64_t limited_product(std::initializer_list<std::int64_t> sizes);
+std::int64_t limited_product(std::span<const std::int64_t> sizes);
 /// Product of numbers of any size, for FLOPs.
 double real_product(std::initializer_list<std::int64_t> factors);
 
@@ -65,7 +68,17 @@ std::string word_hint(std::string_view text, const std::vector<KnownWord>& words
 template <class Value>
 std::vector<KnownWord> known_words() {
   std::vector<KnownWord> words;
-  for (const Word<Value>& word : words_of<Value>()) words.push_back({word.text, printed_word(word.value)});
+  for (const Word<Value>& word : kWords<Value>) words.push_back({word.text, printed_word(word.value)});
+  return words;
+}
+
+/// Returns the words that are printed, one for each value.
+template <class Value>
+std::vector<std::string> printed_words() {
+  std::vector<std::string> words;
+  for (const KnownWord& known : known_words<Value>()) {
+    if (known.text == known.printed) words.emplace_back(known.printed);
+  }
   return words;
 }
 
@@ -112,7 +125,7 @@ template <class Value>
 void ParameterReader::read_word(std::string_view name, Value& field) const {
   const std::string* text = find(name);
   if (text == nullptr) return;
-  for (const Word<Value>& word : words_of<Value>()) {
+  for (const Word<Value>& word : kWords<Value>) {
     if (word.text == *text) {
       field = word.value;
       return;
@@ -158,12 +171,18 @@ struct Sides {
   bool operator==(const Sides&) const = default;
 };
 
+/// Parameters as users see them.
+struct Listing {
+  std::vector<ParameterHelp> parameters;
+  std::vector<std::vector<std::string>> words;  ///< those that each parameter takes; empty: it takes none
+};
+
 /// Visits a kind's parameters in the order of the normal form. The same description lists them for the help,
 /// reads them, writes them, or checks them: the constructors choose.
 class Fields {
  public:
-  /// Appends the parameters.
-  explicit Fields(std::vector<ParameterHelp>& help) : help_(&help) {}
+  /// Lists them.
+  explicit Fields(Listing& listing) : listing_(&listing) {}
   /// Reads them, and checks the numbers that are given.
   explicit Fields(const ParameterReader& reader) : kind_(reader.kind()), reader_(&reader) {}
   /// Writes them; without those that have their defaults, to keep the line short.
@@ -174,7 +193,7 @@ class Fields {
   /// Returns null if the parameters are not being read.
   const ParameterReader* reader() const { return reader_; }
   /// True if a parameter that an operation may lack is to be described: the help lists it anyway.
-  bool lists(bool is_there) const { return is_there || help_ != nullptr; }
+  bool lists(bool is_there) const { return is_there || listing_ != nullptr; }
 
   /// `in_place_of` names the parameter that may be given instead.
   void required(std::string_view name, std::string_view meaning, std::int64_t& value,
@@ -216,14 +235,15 @@ class Fields {
   void declared(std::string_view name, std::string_view meaning);
 
  private:
-  void list(std::string_view name, std::string_view meaning, std::string_view usual);
+  void list(std::string_view name, std::string_view meaning, std::string_view usual,
+            std::vector<std::string> words = {});
   template <class Value>
   void word(std::string_view name, std::string_view meaning, Value& value, const Usual<Value>& usual,
             bool is_always_written);
   void check_computes_in(std::string_view name, DataType dtype) const;
 
   std::string_view kind_;
-  std::vector<ParameterHelp>* help_ = nullptr;
+  Listing* listing_ = nullptr;
   const ParameterReader* reader_ = nullptr;
   ParameterWriter* writer_ = nullptr;
 };
@@ -231,8 +251,10 @@ class Fields {
 template <class Value>
 void Fields::word(std::string_view name, std::string_view meaning, Value& value, const Usual<Value>& usual,
                   bool is_always_written) {
-  if (help_ != nullptr)
-    return list(name, meaning, usual.name.empty() ? printed_word(usual.value) : usual.name);
+  if (listing_ != nullptr) {
+    return list(name, meaning, usual.name.empty() ? printed_word(usual.value) : usual.name,
+                printed_words<Value>());
+  }
   if (writer_ != nullptr) {
     if (is_always_written || value != usual.value) writer_->write(name, printed_word(value));
     return;
@@ -315,6 +337,7 @@ Bytes bytes(const Chain&);
 /// A kind as users see it, and an operation of it before its parameters are read.
 struct Kind {
   OperationHelp help;
+  std::vector<std::vector<std::string>> words;  ///< as in Listing, of the help's parameters
   Operation::Parameters initial;
 };
 /// Returns all kinds in the order in which they are listed.

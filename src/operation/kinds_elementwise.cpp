@@ -17,26 +17,39 @@ struct Facts {
   std::string name, summary;
   std::vector<const char*> inputs;
   double flops_per_element = 0;
+  ElementwiseOperator in_pytorch = {};
 };
 
 // Indexed by ElementwiseKind.
 const std::vector<Facts>& all_facts() {
   static const std::vector<Facts> all = {
       {"fill", "writes ones, y = 1", {}, 0},
-      {"add", "element by element, y = a + b", {"a", "b"}, 1},
-      {"mul", "element by element, y = a * b", {"a", "b"}, 1},
-      {"relu", "element by element, y = max(x, 0)", {"x"}, 1},
-      {"relu6", "element by element, y = min(max(x, 0), 6)", {"x"}, 2},
-      {"sigmoid", "element by element, y = 1 / (1 + exp(-x))", {"x"}, 3},
-      {"tanh", "element by element, y = tanh(x)", {"x"}, 1},
-      {"silu", "element by element, y = x / (1 + exp(-x))", {"x"}, 3},
-      {"gelu", "element by element, y = x/2 * (1 + erf(x/sqrt(2)))", {"x"}, 5},
-      {"relu_backward", "dx = dy where y > 0, else 0", {"dy", "y"}, 1},
-      {"relu6_backward", "dx = dy where 0 < x < 6, else 0", {"dy", "x"}, 2},
-      {"sigmoid_backward", "dx = dy * y * (1 - y)", {"dy", "y"}, 3},
-      {"tanh_backward", "dx = dy * (1 - y^2)", {"dy", "y"}, 3},
-      {"silu_backward", "dx = dy * s * (1 + x * (1 - s)), s = sigmoid(x)", {"dy", "x"}, 8},
-      {"gelu_backward", "dx = dy * (cdf(x) + x * pdf(x)) of the normal distribution", {"dy", "x"}, 11},
+      {"add", "element by element, y = a + b", {"a", "b"}, 1, {"aten::add.Tensor", {1}}},
+      {"mul", "element by element, y = a * b", {"a", "b"}, 1, {"aten::mul.Tensor"}},
+      {"relu", "element by element, y = max(x, 0)", {"x"}, 1, {"aten::relu"}},
+      {"relu6", "element by element, y = min(max(x, 0), 6)", {"x"}, 2, {"aten::hardtanh", {0, 6}}},
+      {"sigmoid", "element by element, y = 1 / (1 + exp(-x))", {"x"}, 3, {"aten::sigmoid"}},
+      {"tanh", "element by element, y = tanh(x)", {"x"}, 1, {"aten::tanh"}},
+      {"silu", "element by element, y = x / (1 + exp(-x))", {"x"}, 3, {"aten::silu"}},
+      {"gelu", "element by element, y = x/2 * (1 + erf(x/sqrt(2)))", {"x"}, 5, {"aten::gelu"}},
+      {"relu_backward", "dx = dy where y > 0, else 0", {"dy", "y"}, 1, {"aten::threshold_backward", {0}}},
+      {"relu6_backward",
+       "dx = dy where 0 < x < 6, else 0",
+       {"dy", "x"},
+       2,
+       {"aten::hardtanh_backward", {0, 6}}},
+      {"sigmoid_backward", "dx = dy * y * (1 - y)", {"dy", "y"}, 3, {"aten::sigmoid_backward"}},
+      {"tanh_backward", "dx = dy * (1 - y^2)", {"dy", "y"}, 3, {"aten::tanh_backward"}},
+      {"silu_backward",
+       "dx = dy * s * (1 + x * (1 - s)), s = sigmoid(x)",
+       {"dy", "x"},
+       8,
+       {"aten::silu_backward"}},
+      {"gelu_backward",
+       "dx = dy * (cdf(x) + x * pdf(x)) of the normal distribution",
+       {"dy", "x"},
+       11,
+       {"aten::gelu_backward"}},
   };
   return all;
 }
@@ -76,6 +89,15 @@ std::vector<Named<Elementwise>> elementwise_words() {
 }
 
 }  // namespace
+}  // namespace jitterscope::kinds
+
+namespace jitterscope {
+
+const ElementwiseOperator& pytorch_operator(ElementwiseKind kind) { return kinds::facts(kind).in_pytorch; }
+
+}  // namespace jitterscope
+
+namespace jitterscope::kinds {
 
 const KindOf<Elementwise>& kind_of(const Elementwise&) {
   static const KindOf<Elementwise> kind = {

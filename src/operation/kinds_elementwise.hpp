@@ -1,11 +1,20 @@
-// Index maps of layout conversions, and the precision order of data types.
+// Index maps of layout conversions, PyTorch's elementwise operators, and the precision order of data types.
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "jitterscope/operation.hpp"
 
 namespace jitterscope {
+
+/// An operator, and the numbers that follow its tensors.
+struct ElementwiseOperator {
+  std::string name;  ///< empty for fill, which has none
+  std::vector<std::int64_t> numbers = {};
+};
+const ElementwiseOperator& pytorch_operator(ElementwiseKind kind);
 
 /// Returns the type with fewer digits.
 DataType coarser_type(DataType one, DataType other);

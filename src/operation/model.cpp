@@ -165,7 +165,7 @@ constexpr std::string_view kTraining = "training";
 
 template <class Value>
 Value known_word(std::string_view target, std::string_view name, std::string_view text) {
-  for (const Word<Value>& word : words_of<Value>()) {
+  for (const Word<Value>& word : kWords<Value>) {
     if (word.text == text) return word.value;
   }
   std::vector<KnownWord> words = known_words<Value>();

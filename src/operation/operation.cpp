@@ -166,6 +166,18 @@ Bytes operand_memory(const Operation& operation) {
   return sum;
 }
 
+Matmul as_matmul(const Operation& operation) {
+  const auto* linear = std::get_if<Linear>(&operation.parameters());
+  if (linear == nullptr) return std::get<Matmul>(operation.parameters());
+  return {.m = linear->n,
+          .n = linear->out,
+          .k = linear->in,
+          .transpose_b = true,
+          .bias = linear->bias,
+          .dtype = linear->dtype,
+          .engine = linear->engine};
+}
+
 namespace {
 
 template <class Shape>

@@ -17,12 +17,26 @@ std::vector<Bytes> operand_traffic(const Operation&);
 /// Returns the size of all operands, including parts that do not move.
 Bytes operand_memory(const Operation&);
 
+/// Returns a matmul as it is, and a linear layer as a product with transposed weights, whose operands come in
+/// the same order.
+Matmul as_matmul(const Operation&);
+
 // Engines by name.
 
 /// Returns the operation with this engine; an operation that has no engines stays as it is.
 Operation with_engine(const Operation& operation, const std::string& engine);
 /// Returns "" if the operation names none.
 std::string engine_of(const Operation& operation);
+
+/// Returns what the tags of cuDNN's engines begin with.
+constexpr std::string_view engine_prefix(Direction direction) {
+  switch (direction) {
+    case Direction::fprop: return "ConvFwd";
+    case Direction::dgrad: return "ConvBwdData";
+    case Direction::wgrad: break;
+  }
+  return "ConvBwdFilter";
+}
 
 // Engines of cuBLASLt from its log.
 

@@ -11,6 +11,7 @@
 #include "jitterscope/error.hpp"
 #include "operation/aten_text.hpp"
 #include "operation/kinds.hpp"
+#include "operation/kinds_elementwise.hpp"
 
 namespace jitterscope {
 namespace {
@@ -169,31 +170,9 @@ struct Images {
         strides{layout == Layout::nhwc ? Shape{h * w * c, 1, w * c, c} : dense_strides(shape)} {}
 };
 
-/// An operator and the numbers that follow its tensors.
-struct ElementwiseOperator {
-  const char* name;
-  std::vector<std::int64_t> numbers = {};
-};
-// Indexed by ElementwiseKind; fill has no operator.
-const ElementwiseOperator kElementwise[] = {{nullptr},
-                                            {"aten::add.Tensor", {1}},
-                                            {"aten::mul.Tensor"},
-                                            {"aten::relu"},
-                                            {"aten::hardtanh", {0, 6}},
-                                            {"aten::sigmoid"},
-                                            {"aten::tanh"},
-                                            {"aten::silu"},
-                                            {"aten::gelu"},
-                                            {"aten::threshold_backward", {0}},
-                                            {"aten::hardtanh_backward", {0, 6}},
-                                            {"aten::sigmoid_backward"},
-                                            {"aten::tanh_backward"},
-                                            {"aten::silu_backward"},
-                                            {"aten::gelu_backward"}};
-
 std::optional<LayerAten> convert(const Elementwise& shape) {
-  const auto& [name, numbers] = kElementwise[static_cast<std::size_t>(shape.kind)];
-  if (name == nullptr) return std::nullopt;
+  const auto& [name, numbers] = pytorch_operator(shape.kind);
+  if (name.empty()) return std::nullopt;
   const Operation layer(shape);
   OperatorCall call(name, layer);
   for (std::size_t input = 0; input + 1 < layer.operands().size(); ++input)

@@ -1,7 +1,7 @@
 // The words of parameter values: those that are read, and the one that is printed.
 #pragma once
 
-#include <span>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,43 +16,64 @@ struct Word {
   Value value;
 };
 
-/// Returns the words of an enumeration. The first word of each value is the one that is printed.
+/// The words of an enumeration. The first word of each value is the one that is printed.
 template <class Value>
-std::span<const Word<Value>> words_of();
-
-/// Returns the index types. They are not offered to users, because no operation computes in them.
-std::span<const Word<DataType>> index_words();
-
+inline constexpr std::nullptr_t kWords = nullptr;
+// The types that an operation can compute in. Further names are those of PyTorch and NumPy.
 template <>
-std::span<const Word<DataType>> words_of<DataType>();
+inline constexpr Word<DataType> kWords<DataType>[] = {
+    {"f64", DataType::f64},     {"f32", DataType::f32},    {"tf32", DataType::tf32},
+    {"f16", DataType::f16},     {"bf16", DataType::bf16},  {"fp64", DataType::f64},
+    {"float64", DataType::f64}, {"double", DataType::f64}, {"fp32", DataType::f32},
+    {"float32", DataType::f32}, {"float", DataType::f32},  {"fp16", DataType::f16},
+    {"float16", DataType::f16}, {"half", DataType::f16},   {"bfloat16", DataType::bf16},
+};
+/// The index types. They are not offered to users, because no operation computes in them.
+inline constexpr Word<DataType> kIndexWords[] = {{"i64", DataType::i64}, {"i32", DataType::i32}};
 template <>
-std::span<const Word<Layout>> words_of<Layout>();
+inline constexpr Word<Layout> kWords<Layout>[] = {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
 template <>
-std::span<const Word<Direction>> words_of<Direction>();
+inline constexpr Word<HeadLayout> kWords<HeadLayout>[] = {
+    {"bhsd", HeadLayout::bhsd}, {"bshd", HeadLayout::bshd}, {"sbhd", HeadLayout::sbhd}};
 template <>
-std::span<const Word<HeadLayout>> words_of<HeadLayout>();
+inline constexpr Word<Direction> kWords<Direction>[] = {
+    {"fprop", Direction::fprop}, {"dgrad", Direction::dgrad}, {"wgrad", Direction::wgrad}};
 template <>
-std::span<const Word<Pass>> words_of<Pass>();
+inline constexpr Word<Pass> kWords<Pass>[] = {
+    {"forward", Pass::forward}, {"backward", Pass::backward}, {"inference", Pass::inference}};
 template <>
-std::span<const Word<CopyKind>> words_of<CopyKind>();
+inline constexpr Word<CopyKind> kWords<CopyKind>[] = {
+    {"d2d", CopyKind::d2d}, {"h2d", CopyKind::h2d}, {"d2h", CopyKind::d2h}};
 template <>
-std::span<const Word<HostMemory>> words_of<HostMemory>();
+inline constexpr Word<HostMemory> kWords<HostMemory>[] = {{"pinned", HostMemory::pinned},
+                                                          {"pageable", HostMemory::pageable},
+                                                          {"registered", HostMemory::registered},
+                                                          {"registered_anew", HostMemory::registered_anew},
+                                                          {"mapped", HostMemory::mapped}};
 template <>
-std::span<const Word<ChainSpread>> words_of<ChainSpread>();
+inline constexpr Word<ChainSpread> kWords<ChainSpread>[] = {{"lane", ChainSpread::lanes},
+                                                            {"step", ChainSpread::steps}};
 template <>
-std::span<const Word<ChainOrder>> words_of<ChainOrder>();
+inline constexpr Word<ChainOrder> kWords<ChainOrder>[] = {
+    {"events", ChainOrder::events}, {"joins", ChainOrder::joins}, {"none", ChainOrder::none}};
 template <>
-std::span<const Word<HostWait>> words_of<HostWait>();
+inline constexpr Word<HostWait> kWords<HostWait>[] = {
+    {"none", HostWait::none},         {"stream", HostWait::stream},     {"event", HostWait::event},
+    {"device", HostWait::device},     {"blocking", HostWait::blocking}, {"polling", HostWait::polling},
+    {"yielding", HostWait::yielding}, {"value", HostWait::value}};
 template <>
-std::span<const Word<WaitAfter>> words_of<WaitAfter>();
+inline constexpr Word<WaitAfter> kWords<WaitAfter>[] = {{"lane", WaitAfter::lane}, {"step", WaitAfter::step}};
 template <>
-std::span<const Word<Allocator>> words_of<Allocator>();
+inline constexpr Word<Allocator> kWords<Allocator>[] = {
+    {"malloc", Allocator::malloc},         {"pool", Allocator::pool},
+    {"pool_kept", Allocator::pool_kept},   {"cache", Allocator::cache},
+    {"expandable", Allocator::expandable}, {"preallocated", Allocator::preallocated}};
 template <>
-std::span<const Word<bool>> words_of<bool>();
+inline constexpr Word<bool> kWords<bool>[] = {{"0", false}, {"1", true}, {"false", false}, {"true", true}};
 
 template <class Value>
 std::string_view printed_word(Value value) {
-  for (const Word<Value>& word : words_of<Value>()) {
+  for (const Word<Value>& word : kWords<Value>) {
     if (word.value == value) return word.text;
   }
   return "?";

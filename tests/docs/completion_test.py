@@ -65,7 +65,12 @@ class Program(unittest.TestCase):
         self.assertEqual(offered("run", "conv2d:layout="), (["conv2d:layout=nchw", "conv2d:layout=nhwc"], False))
         self.assertEqual(offered("run", "convert:to="), (["convert:to=nchw", "convert:to=nhwc"], False))
         self.assertEqual(offered("run", "convert:to_dtype=f"),
-                         ([f"convert:to_dtype={word}" for word in ["f16", "f32", "f64"]], False))
+                         ([f"convert:to_dtype={word}" for word in ["f64", "f32", "f16"]], False))
+        self.assertEqual(offered("run", "copy:memory=registered_"), (["copy:memory=registered_anew"], False))
+        self.assertEqual(offered("run", "allocation:by=pool"), (["allocation:by=pool", "allocation:by=pool_kept"], False))
+        self.assertEqual(offered("run", "batch_norm:pass=i"), (["batch_norm:pass=inference"], False))
+        self.assertEqual(offered("run", "softmax:pass=i"), ([], False))
+        self.assertEqual(offered("run", "spin:blocks="), ([], False))
         self.assertEqual(offered("run", "attention:layout=s"), (["attention:layout=sbhd"], False))
         self.assertEqual(offered("list", "resnet18:direction=t"), (["resnet18:direction=training"], False))
         self.assertEqual(offered("list", "resnet18:s"), (["resnet18:size="], False))

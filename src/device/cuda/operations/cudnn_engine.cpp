@@ -9,6 +9,7 @@
 
 #include "device/cuda/driver.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/operation.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -177,15 +178,6 @@ bool may_be_used(const NumericalNotes& notes, DataType dtype) {
   return dtype != DataType::f32 || !notes.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
 }
 
-std::string_view prefix_of(Direction direction) {
-  switch (direction) {
-    case Direction::fprop: return "ConvFwd";
-    case Direction::dgrad: return "ConvBwdData";
-    case Direction::wgrad: return "ConvBwdFilter";
-  }
-  return "Conv";
-}
-
 // Removes a number from the front of `rest` and returns it.
 std::int64_t take_number(std::string_view& rest, std::string_view tag) {
   std::int64_t value = 0;
@@ -253,7 +245,7 @@ std::vector<EngineConfiguration> heuristic_configurations(const CudnnDescriptor&
     const CudnnDescriptor engine = engine_of(configuration);
     const NumericalNotes notes(engine);
     if (!may_be_used(notes, convolution.dtype)) continue;
-    std::string tag = make_tag(prefix_of(convolution.direction), configuration, engine);
+    std::string tag = make_tag(engine_prefix(convolution.direction), configuration, engine);
     usable.push_back({std::move(configuration), std::move(tag), notes.text()});
   }
   return usable;
@@ -262,10 +254,10 @@ std::vector<EngineConfiguration> heuristic_configurations(const CudnnDescriptor&
 EngineConfiguration configuration_of_tag(const ConvolutionGraph& graph, const Conv2d& convolution,
                                          std::string_view tag) {
   std::string_view rest = tag;
-  if (!take(rest, prefix_of(convolution.direction)) || !take(rest, "_eng")) {
+  if (!take(rest, engine_prefix(convolution.direction)) || !take(rest, "_eng")) {
     throw UsageError(fmt::format(
         "engine={} is not an engine of this direction; a tag of {} begins with {}_eng and its number", tag,
-        to_string(convolution.direction), prefix_of(convolution.direction)));
+        to_string(convolution.direction), engine_prefix(convolution.direction)));
   }
   CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph.graph);
