@@ -19,7 +19,10 @@
 
 // Imports logs of cuBLAS and cuBLASLt. Both describe matrix products column-major: D = op(A)·op(B).
 
-namespace jitterscope::library_log {
+namespace jitterscope {
+namespace {
+
+using namespace library_log;
 
 struct LoggedMatrix {
   std::string type;  ///< R_32F, R_16BF…
@@ -34,26 +37,117 @@ struct LoggedProduct {
   std::string engine;
 };
 
-/// Returns linear for x·Wᵀ with a bias, else matmul. Throws UsageError that says why neither fits.
-Operation product_of(const LoggedProduct& product);
+DataType type_of_product(const LoggedProduct& product) {
+  const std::string &type = product.a.type, &compute = product.compute;
+  if (product.b.type != type || product.d.type != type) {
+    throw UsageError(fmt::format("its matrices are of {}, {} and {}, and matmul's are of one type", type,
+                                 product.b.type, product.d.type));
+  }
+  if (type == "R_32F" && compute == "COMPUTE_32F") return DataType::f32;
+  if (type == "R_32F" && compute == "COMPUTE_32F_FAST_TF32") return DataType::tf32;
+  if (type == "R_16F" && compute == "COMPUTE_32F") return DataType::f16;
+  if (type == "R_16BF" && compute == "COMPUTE_32F") return DataType::bf16;
+  if (type == "R_64F" && compute == "COMPUTE_64F") return DataType::f64;
+  throw UsageError(fmt::format("it computes {} in {}, which matmul does not", type, compute));
+}
 
-/// Reads OP_N, OP_T and OP_C, which equals OP_T for real numbers. Throws UsageError for other words.
-bool is_transposed(std::string_view operation);
+void check_dense(const LoggedMatrix& matrix, std::string_view name, std::int64_t batch) {
+  if (matrix.leading != matrix.rows && matrix.columns != 1) {
+    throw UsageError(fmt::format("{} is part of a larger matrix (ld={} for {} rows), and matmul's are dense",
+                                 name, matrix.leading, matrix.rows));
+  }
+  if (matrix.batch != batch) throw UsageError(fmt::format("{} has another batch than D", name));
+  if (batch > 1 && matrix.batch_stride != matrix.rows * matrix.columns) {
+    throw UsageError(
+        fmt::format("the matrices of its batch are not one after another in {}, and matmul's are", name));
+  }
+}
 
-}  // namespace jitterscope::library_log
+// Returns linear for x·Wᵀ with a bias, else matmul. Throws UsageError that says why neither fits.
+Operation product_of(const LoggedProduct& product) {
+  const LoggedMatrix &a = product.a, &b = product.b, &d = product.d;
+  const std::int64_t k = product.transpose_a ? a.rows : a.columns;
+  const bool fits = (product.transpose_a ? a.columns : a.rows) == d.rows &&
+                    (product.transpose_b ? b.rows : b.columns) == d.columns &&
+                    (product.transpose_b ? b.columns : b.rows) == k;
+  if (!fits) throw UsageError("the shapes of its matrices do not fit each other");
+  // A column-major matrix is its transpose in row-major order: Dᵀ = op(B)ᵀ·op(A)ᵀ. So A and B change places.
+  const Matmul matmul{.m = d.columns,
+                      .n = d.rows,
+                      .k = k,
+                      .batch = d.batch,
+                      .transpose_a = product.transpose_b,
+                      .transpose_b = product.transpose_a,
+                      .bias = product.bias,
+                      .dtype = type_of_product(product),
+                      .engine = product.engine};
+  Operation operation(matmul);  // checks the sizes before they are multiplied
+  check_dense(a, "A", d.batch);
+  check_dense(b, "B", d.batch);
+  check_dense(d, "D", d.batch);
+  if (matmul.bias && matmul.transpose_b && !matmul.transpose_a && matmul.batch == 1) {
+    return Operation(Linear{.n = matmul.m,
+                            .in = matmul.k,
+                            .out = matmul.n,
+                            .bias = true,
+                            .dtype = matmul.dtype,
+                            .engine = matmul.engine});
+  }
+  return operation;
+}
 
-namespace jitterscope {
-namespace {
+// Reads OP_N, OP_T and OP_C, which equals OP_T for real numbers. Throws UsageError for other words.
+bool is_transposed(std::string_view operation) {
+  if (operation == "OP_N") return false;
+  if (operation == "OP_T" || operation == "OP_C") return true;
+  throw UsageError(fmt::format("it applies {} to a matrix, which matmul does not", operation));
+}
 
-using namespace library_log;
+/// Thrown if a record lacks a field that all of its kind have.
+struct Damage {
+  std::string what;
+};
+
+/// The fields of a record, by their names.
+class RecordFields {
+ public:
+  virtual ~RecordFields() = default;
+  virtual std::optional<std::string_view> find(std::string_view name) const = 0;
+
+  /// Returns a field's word without this prefix. Throws Damage if it is missing or empty.
+  std::string_view word(std::string_view name, std::string_view prefix = {}) const {
+    std::string_view value = find(name).value_or(std::string_view());
+    if (value.empty()) throw Damage{fmt::format("lacks {}", name)};
+    consume(value, prefix);
+    return value;
+  }
+  /// Throws Damage if there is no number; a field that is missing has the usual one, if there is one.
+  std::int64_t number(std::string_view name, std::optional<std::int64_t> usual = std::nullopt) const {
+    if (usual && !find(name)) return *usual;
+    const std::optional<std::int64_t> value = whole_number(word(name));
+    if (!value) throw Damage{fmt::format("has no number in {}", name)};
+    return *value;
+  }
+};
+
+/// Adds the product that `read` returns. If it throws, adds an untimed call or a damaged record instead.
+template <class Read>
+void add_product(LogModel& model, std::string_view function, std::int64_t line, const Read& read) {
+  try {
+    model.add_call(read(), quotable(function), line);
+  } catch (const UsageError& why) {
+    model.add_untimed(quotable(function), why.what());
+  } catch (const Damage& damage) {
+    model.add_damaged(line, damage.what);
+  }
+}
+
+[[noreturn]] void fail_of_beta(std::string_view beta) {
+  throw UsageError(fmt::format("it adds its product to C (beta={}), which matmul does not", beta));
+}
 
 constexpr std::string_view kHowToRecordCublas =
     "CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=log.txt before the program";
-
-/// Thrown if a record lacks a field that all of its kind have.
-struct CublasDamage {
-  std::string what;
-};
 
 /// The properties that a function's name gives.
 struct Function {
@@ -93,25 +187,16 @@ bool only_prepares(std::string_view function) {
                      [&](std::string_view beginning) { return function.starts_with(beginning); });
 }
 
-class Arguments {
+class Arguments : public RecordFields {
  public:
   explicit Arguments(const ApiRecord& record) : fields_(record.arguments()) {}
 
-  std::string_view word(std::string_view name, std::string_view prefix) const {
+  std::optional<std::string_view> find(std::string_view name) const override {
     const std::optional<ApiFields> found = fields_.find(name);
-    std::string_view value = found ? found->value() : std::string_view();
-    if (value.empty()) throw CublasDamage{fmt::format("lacks {}", name)};
-    consume(value, prefix);
-    return value;
-  }
-  std::int64_t number(std::string_view name) const {
-    const std::optional<std::int64_t> value = whole_number(word(name, ""));
-    if (!value) throw CublasDamage{fmt::format("has no number in {}", name)};
-    return *value;
+    return found ? std::optional(found->value()) : std::nullopt;
   }
   /// Returns alpha or beta; nullopt if the log has only its address, as it mostly does.
-  std::optional<double> factor(std::string_view name) const { return real_number(word(name, "")); }
-  bool has(std::string_view name) const { return fields_.find(name).has_value(); }
+  std::optional<double> factor(std::string_view name) const { return real_number(word(name)); }
 
  private:
   ApiFields fields_;
@@ -134,7 +219,7 @@ LoggedMatrix matrix_of(const Arguments& arguments, const Function& function, cha
 std::string compute_of(const Arguments& arguments, const Function& function, bool allows_tf32) {
   std::string compute = function.type == "R_64F" ? "COMPUTE_64F" : "COMPUTE_32F";
   if (function.type == "R_16F") compute = "COMPUTE_16F";
-  if (arguments.has("computeType")) {
+  if (arguments.find("computeType")) {
     compute = quotable(arguments.word("computeType", "CUBLAS_"));
     // Before cuBLAS 11 the compute type was a data type.
     if (compute == "CUDA_R_32F") compute = "COMPUTE_32F";
@@ -148,9 +233,8 @@ LoggedProduct product_in(const ApiRecord& record, const Function& function) {
   const std::int64_t m = arguments.number("m"), n = arguments.number("n"), k = arguments.number("k");
   const bool ta = is_transposed(arguments.word("transa", "CUBLAS_"));
   const bool tb = is_transposed(arguments.word("transb", "CUBLAS_"));
-  if (const std::optional<double> beta = arguments.factor("beta"); beta && *beta != 0.0) {
-    throw UsageError(fmt::format("it adds its product to C (beta={}), which matmul does not", *beta));
-  }
+  if (const std::optional<double> beta = arguments.factor("beta"); beta && *beta != 0.0)
+    fail_of_beta(fmt::format("{}", *beta));
   LoggedProduct product{.a = matrix_of(arguments, function, 'A', ta ? k : m, ta ? m : k),
                         .b = matrix_of(arguments, function, 'B', tb ? n : k, tb ? k : n),
                         .d = matrix_of(arguments, function, 'C', m, n),
@@ -175,16 +259,12 @@ void read(LogModel& model, const ApiRecord& record, bool& has_hidden_beta) {
     return;
   }
   if (!record.is_complete) return model.add_damaged(record.line, "is a call without its end");
-  try {
+  add_product(model, record.function, record.line, [&] {
     if (function->has_pointers) throw UsageError("its matrices lie anywhere, by a list of pointers");
     const Operation operation = product_of(product_in(record, *function));
-    model.add_call(operation, quotable(record.function), record.line);
     has_hidden_beta = has_hidden_beta || !Arguments(record).factor("beta");
-  } catch (const UsageError& why) {
-    model.add_untimed(quotable(record.function), why.what());
-  } catch (const CublasDamage& damage) {
-    model.add_damaged(record.line, damage.what);
-  }
+    return operation;
+  });
 }
 
 }  // namespace
@@ -210,43 +290,24 @@ namespace {
 constexpr std::string_view kHowToRecordCublaslt =
     "CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=log.txt before the program";
 
-/// Thrown if a record lacks a field that all have.
-struct CublasltDamage {
-  std::string what;
-};
-
 /// The fields of one record: `name=value name=[name=value …] …`.
-class Fields {
+class Fields : public RecordFields {
  public:
   explicit Fields(std::string_view text) : text_(text) {}
 
-  std::optional<std::string_view> find(std::string_view name) const {
+  std::optional<std::string_view> find(std::string_view name) const override {
     for (std::size_t at = text_.find(name); at != std::string_view::npos; at = text_.find(name, at + 1)) {
       const std::size_t end = at + name.size();
       const bool whole_word = at == 0 || text_[at - 1] == ' ' || text_[at - 1] == '[';
       if (!whole_word || end >= text_.size() || text_[end] != '=') continue;
       std::string_view value = text_.substr(end + 1);
-      if (consume(value, "[")) {
-        if (value.find(']') == std::string_view::npos) throw CublasltDamage{"ends in the middle"};
-        return until(value, "]");
-      }
-      return until(value, " ]");
+      if (!consume(value, "[")) return until(value, " ]");
+      if (value.find(']') == std::string_view::npos) throw Damage{"ends in the middle"};
+      return until(value, "]");
     }
     return std::nullopt;
   }
-  std::string_view require(std::string_view name) const {
-    const std::optional<std::string_view> value = find(name);
-    if (!value || value->empty()) throw CublasltDamage{fmt::format("lacks {}", name)};
-    return *value;
-  }
-  std::int64_t number(std::string_view name, std::optional<std::int64_t> usual = std::nullopt) const {
-    const std::optional<std::string_view> value = find(name);
-    if (!value && usual) return *usual;
-    const std::optional<std::int64_t> number = whole_number(require(name));
-    if (!number) throw CublasltDamage{fmt::format("has no number in {}", name)};
-    return *number;
-  }
-  std::string_view word(std::string_view name, std::string_view usual) const {
+  std::string_view word_or(std::string_view name, std::string_view usual) const {
     return find(name).value_or(usual);
   }
 
@@ -256,11 +317,11 @@ class Fields {
 
 LoggedMatrix matrix_of(std::string_view layout) {
   const Fields fields(layout);
-  const std::string_view order = fields.word("order", "ORDER_COL");
+  const std::string_view order = fields.word_or("order", "ORDER_COL");
   if (order != "ORDER_COL" && order != "COL") {
     throw UsageError(fmt::format("a matrix of it is stored in {}, and matmul's are dense", quotable(order)));
   }
-  return {.type = quotable(fields.require("type")),
+  return {.type = quotable(fields.word("type")),
           .rows = fields.number("rows"),
           .columns = fields.number("cols"),
           .leading = fields.number("ld"),
@@ -271,31 +332,28 @@ LoggedMatrix matrix_of(std::string_view layout) {
 std::string engine_of(std::string_view algorithm) {
   Fields(algorithm).number("algoId");  // throws if the algorithm has no algoId
   std::string engine = cublaslt_tag(algorithm);
-  if (!is_engine(engine)) throw CublasltDamage{"has an algorithm that cannot be read"};
+  if (!is_engine(engine)) throw Damage{"has an algorithm that cannot be read"};
   return engine;
 }
 
 LoggedProduct product_in(std::string_view text) {
   const Fields fields(text);
-  const Fields compute(fields.require("computeDesc"));
-  std::string_view epilogue = compute.word("epilogue", "EPILOGUE_DEFAULT");
+  const Fields compute(fields.word("computeDesc"));
+  std::string_view epilogue = compute.word_or("epilogue", "EPILOGUE_DEFAULT");
   consume(epilogue, "EPILOGUE_");
   if (epilogue != "DEFAULT" && epilogue != "BIAS") {
     throw UsageError(fmt::format("its epilogue {} does more than add a bias", quotable(epilogue)));
   }
-  const std::string_view beta = fields.require("beta");
-  if (real_number(beta).value_or(1.0) != 0.0) {
-    throw UsageError(
-        fmt::format("it adds its product to C (beta={}), which matmul does not", quotable(beta)));
-  }
-  return {.a = matrix_of(fields.require("Adesc")),
-          .b = matrix_of(fields.require("Bdesc")),
-          .d = matrix_of(fields.require("Ddesc")),
-          .transpose_a = is_transposed(compute.word("transa", "OP_N")),
-          .transpose_b = is_transposed(compute.word("transb", "OP_N")),
+  const std::string_view beta = fields.word("beta");
+  if (real_number(beta).value_or(1.0) != 0.0) fail_of_beta(quotable(beta));
+  return {.a = matrix_of(fields.word("Adesc")),
+          .b = matrix_of(fields.word("Bdesc")),
+          .d = matrix_of(fields.word("Ddesc")),
+          .transpose_a = is_transposed(compute.word_or("transa", "OP_N")),
+          .transpose_b = is_transposed(compute.word_or("transb", "OP_N")),
           .bias = epilogue == "BIAS",
-          .compute = quotable(compute.require("computeType")),
-          .engine = engine_of(fields.require("algo"))};
+          .compute = quotable(compute.word("computeType")),
+          .engine = engine_of(fields.word("algo"))};
 }
 
 // A record is "[2026-11-21 08:45:12][cublasLt][475][Trace][cublasLtMatmul] A=0X… Adesc=[…] …".
@@ -352,16 +410,12 @@ class CublasltImporter {
 
  private:
   void read_product(const Record& record, const Line& line) {
-    try {
+    add_product(model_, record.function, line.number, [&] {
       const Operation operation = product_of(product_in(record.fields));
-      model_.add_call(operation, quotable(record.function), line.number);
       if (record.function != "cublasLtMatmul") internal_.insert(quotable(record.function));
       tf32_ = tf32_ || operation.dtype() == DataType::tf32;
-    } catch (const UsageError& why) {
-      model_.add_untimed(quotable(record.function), why.what());
-    } catch (const CublasltDamage& damage) {
-      model_.add_damaged(line.number, damage.what);
-    }
+      return operation;
+    });
   }
 
   void note_skipped() {
@@ -388,74 +442,3 @@ Model import_cublaslt_log(std::string_view text, std::string_view file_name) {
 }
 
 }  // namespace jitterscope
-
-namespace jitterscope::library_log {
-namespace {
-
-DataType type_of_product(const LoggedProduct& product) {
-  const std::string &type = product.a.type, &compute = product.compute;
-  if (product.b.type != type || product.d.type != type) {
-    throw UsageError(fmt::format("its matrices are of {}, {} and {}, and matmul's are of one type", type,
-                                 product.b.type, product.d.type));
-  }
-  if (type == "R_32F" && compute == "COMPUTE_32F") return DataType::f32;
-  if (type == "R_32F" && compute == "COMPUTE_32F_FAST_TF32") return DataType::tf32;
-  if (type == "R_16F" && compute == "COMPUTE_32F") return DataType::f16;
-  if (type == "R_16BF" && compute == "COMPUTE_32F") return DataType::bf16;
-  if (type == "R_64F" && compute == "COMPUTE_64F") return DataType::f64;
-  throw UsageError(fmt::format("it computes {} in {}, which matmul does not", type, compute));
-}
-
-void check_dense(const LoggedMatrix& matrix, std::string_view name, std::int64_t batch) {
-  if (matrix.leading != matrix.rows && matrix.columns != 1) {
-    throw UsageError(fmt::format("{} is part of a larger matrix (ld={} for {} rows), and matmul's are dense",
-                                 name, matrix.leading, matrix.rows));
-  }
-  if (matrix.batch != batch) throw UsageError(fmt::format("{} has another batch than D", name));
-  if (batch > 1 && matrix.batch_stride != matrix.rows * matrix.columns) {
-    throw UsageError(
-        fmt::format("the matrices of its batch are not one after another in {}, and matmul's are", name));
-  }
-}
-
-}  // namespace
-
-Operation product_of(const LoggedProduct& product) {
-  const LoggedMatrix &a = product.a, &b = product.b, &d = product.d;
-  const std::int64_t k = product.transpose_a ? a.rows : a.columns;
-  const bool fits = (product.transpose_a ? a.columns : a.rows) == d.rows &&
-                    (product.transpose_b ? b.rows : b.columns) == d.columns &&
-                    (product.transpose_b ? b.columns : b.rows) == k;
-  if (!fits) throw UsageError("the shapes of its matrices do not fit each other");
-  // A column-major matrix is its transpose in row-major order: Dᵀ = op(B)ᵀ·op(A)ᵀ. So A and B change places.
-  const Matmul matmul{.m = d.columns,
-                      .n = d.rows,
-                      .k = k,
-                      .batch = d.batch,
-                      .transpose_a = product.transpose_b,
-                      .transpose_b = product.transpose_a,
-                      .bias = product.bias,
-                      .dtype = type_of_product(product),
-                      .engine = product.engine};
-  Operation operation(matmul);  // checks the sizes before they are multiplied
-  check_dense(a, "A", d.batch);
-  check_dense(b, "B", d.batch);
-  check_dense(d, "D", d.batch);
-  if (matmul.bias && matmul.transpose_b && !matmul.transpose_a && matmul.batch == 1) {
-    return Operation(Linear{.n = matmul.m,
-                            .in = matmul.k,
-                            .out = matmul.n,
-                            .bias = true,
-                            .dtype = matmul.dtype,
-                            .engine = matmul.engine});
-  }
-  return operation;
-}
-
-bool is_transposed(std::string_view operation) {
-  if (operation == "OP_N") return false;
-  if (operation == "OP_T" || operation == "OP_C") return true;
-  throw UsageError(fmt::format("it applies {} to a matrix, which matmul does not", operation));
-}
-
-}  // namespace jitterscope::library_log

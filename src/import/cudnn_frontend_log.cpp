@@ -15,6 +15,7 @@
 #include "import/model_builder.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/units.hpp"
+#include "operation/operation.hpp"
 
 // Imports cudnn-frontend logs: their graphs, plans and executions.
 
@@ -156,7 +157,7 @@ void add_execution(LogModel& model, FrontendGraph& graph, const FrontendExecutio
                                     plan == nullptr ? std::nullopt : plan->time);
       if (plan != nullptr && layer.recorded_plans.empty()) layer.recorded_plans = recorded_plans(graph);
     } catch (const UsageError& why) {
-      model.add_untimed(plan_prefix(convolution.direction), why.what());
+      model.add_untimed(engine_prefix(convolution.direction), why.what());
     }
   }
   for (const OtherNode& node : graph.others) model.add_untimed(node.name, node.reason);
@@ -218,13 +219,6 @@ namespace {
 
 // PyTorch uses letters as tensor ids: x, y, w.
 constexpr std::int64_t kIdOfX = 'x', kIdOfY = 'y', kIdOfW = 'w';
-
-std::optional<Direction> direction_of_tag(std::string_view graph_tag) {
-  for (const Direction direction : {Direction::fprop, Direction::dgrad, Direction::wgrad}) {
-    if (graph_tag == fmt::format("{}_", plan_prefix(direction))) return direction;
-  }
-  return std::nullopt;
-}
 
 // Returns FLOAT for ["FLOAT"].
 std::string quoted_word(std::string_view text) {
@@ -334,16 +328,17 @@ std::optional<LoggedConvolution> FrontendReader::described_convolution(Direction
 
 void FrontendReader::begin_graph(std::string_view tag, const Line& line) {
   FrontendGraph graph{.line = line.number, .tag = {}, .convolutions = {}, .others = {}};
-  const std::optional<Direction> direction = direction_of_tag(tag);
+  const std::string_view name = tag.ends_with('_') ? tag.substr(0, tag.size() - 1) : tag;
+  const auto* const known = std::ranges::find(
+      kConvolutionWords, name, [](const ConvolutionWords& words) { return engine_prefix(words.direction); });
   if (dumped_) {
     graph = *std::exchange(dumped_, std::nullopt);
-  } else if (!direction) {
-    const std::string_view name = tag.ends_with('_') ? tag.substr(0, tag.size() - 1) : tag;
+  } else if (tag == name || known == std::end(kConvolutionWords)) {
     graph.others.push_back({.name = quotable(name),
                             .reason = tag.starts_with("Conv")
                                           ? "a convolution fused with other operations is not timed"
                                           : "of cuDNN's graphs only convolutions are timed"});
-  } else if (const auto convolution = described_convolution(*direction)) {
+  } else if (const auto convolution = described_convolution(known->direction)) {
     graph.convolutions.push_back(*convolution);
   } else {
     report_damage_(line.number,
@@ -487,16 +482,9 @@ Numbers numbers(const json& object, const char* name) {
   return result;
 }
 
-std::string word(const json& object, const char* name) {
+std::string word(const json& object, const std::string& name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::optional<Direction> direction_of(std::string_view tag) {
-  if (tag == "CONV_FPROP") return Direction::fprop;
-  if (tag == "CONV_DGRAD") return Direction::dgrad;
-  if (tag == "CONV_WGRAD") return Direction::wgrad;
-  return std::nullopt;
 }
 
 class GraphReader {
@@ -506,11 +494,11 @@ class GraphReader {
     if (context != root.end() && context->is_object()) type_ = word(*context, "io_data_type");
   }
 
-  std::optional<LoggedConvolution> convolution(const json& node, Direction direction) const {
-    LoggedConvolution result{.direction = direction,
-                             .x = tensor(node, direction == Direction::dgrad ? "DX" : "X"),
-                             .y = tensor(node, direction == Direction::fprop ? "Y" : "DY"),
-                             .w = tensor(node, direction == Direction::wgrad ? "DW" : "W"),
+  std::optional<LoggedConvolution> convolution(const json& node, const ConvolutionWords& words) const {
+    LoggedConvolution result{.direction = words.direction,
+                             .x = tensor(node, words.x),
+                             .y = tensor(node, words.y),
+                             .w = tensor(node, words.w),
                              .pad_before = numbers(node, "pre_padding"),
                              .pad_after = numbers(node, "post_padding"),
                              .stride = numbers(node, "stride"),
@@ -523,7 +511,9 @@ class GraphReader {
 
  private:
   // Returns a node's tensor. A graph writes itself before it infers result shapes, so these may be missing.
-  LoggedTensor tensor(const json& node, const char* role) const {
+  LoggedTensor tensor(const json& node, std::string_view operand) const {
+    std::string role(operand);  // in capitals
+    for (char& letter : role) letter = static_cast<char>(letter - 'a' + 'A');
     for (const char* side : {"inputs", "outputs"}) {
       const auto names = node.find(side);
       if (names == node.end() || !names->is_object()) continue;
@@ -575,8 +565,8 @@ std::optional<FrontendDump> read_graph_json(std::string_view text, std::int64_t 
   for (const json& node : *nodes) {
     if (!node.is_object()) return std::nullopt;
     const std::string tag = word(node, "tag");
-    if (const std::optional<Direction> direction = direction_of(tag)) {
-      const std::optional<LoggedConvolution> convolution = reader.convolution(node, *direction);
+    if (const ConvolutionWords* known = find_convolution(&ConvolutionWords::node, tag)) {
+      const std::optional<LoggedConvolution> convolution = reader.convolution(node, *known);
       if (!convolution) return std::nullopt;
       dump.graph.convolutions.push_back(*convolution);
     } else {

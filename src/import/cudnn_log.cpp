@@ -14,6 +14,7 @@
 #include "import/model_builder.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/operation.hpp"
+#include "operation/operation.hpp"
 
 // Imports logs of cuDNN 9: executions of plans, and calls of the older API.
 
@@ -254,57 +255,15 @@ namespace jitterscope::library_log {
 namespace {
 
 // The names of cudnnBackendKnobType_t in cuDNN 9.19, by value from 0. Plan tags hold the values.
-constexpr std::array<std::string_view, 44> kKnobs = {"SPLIT_K",
-                                                     "SWIZZLE",
-                                                     "TILE_SIZE",
-                                                     "USE_TEX",
-                                                     "EDGE",
-                                                     "KBLOCK",
-                                                     "LDGA",
-                                                     "LDGB",
-                                                     "CHUNK_K",
-                                                     "SPLIT_H",
-                                                     "WINO_TILE",
-                                                     "MULTIPLY",
-                                                     "SPLIT_K_BUF",
-                                                     "TILEK",
-                                                     "STAGES",
-                                                     "REDUCTION_MODE",
-                                                     "CTA_SPLIT_K_MODE",
-                                                     "SPLIT_K_SLC",
-                                                     "IDX_MODE",
-                                                     "SLICED",
-                                                     "SPLIT_RS",
-                                                     "SINGLEBUFFER",
-                                                     "LDGC",
-                                                     "SPECFILT",
-                                                     "KERNEL_CFG",
-                                                     "WORKSPACE",
-                                                     "TILE_CGA",
-                                                     "TILE_CGA_M",
-                                                     "TILE_CGA_N",
-                                                     "BLOCK_SIZE",
-                                                     "OCCUPANCY",
-                                                     "ARRAY_SIZE_PER_THREAD",
-                                                     "NUM_C_PER_BLOCK",
-                                                     "SPLIT_COLS",
-                                                     "TILE_ROWS",
-                                                     "TILE_COLS",
-                                                     "LOAD_SIZE",
-                                                     "CTA_COUNT",
-                                                     "STREAM_K",
-                                                     "SPLIT_P_SLC",
-                                                     "TILE_M",
-                                                     "TILE_N",
-                                                     "WARP_SPEC_CFG",
-                                                     "SWAP_AB"};
-
-std::optional<Direction> direction_of_operation(std::string_view operation) {
-  if (operation == "CONVOLUTION_FORWARD") return Direction::fprop;
-  if (operation == "CONVOLUTION_BACKWARD_DATA") return Direction::dgrad;
-  if (operation == "CONVOLUTION_BACKWARD_FILTER") return Direction::wgrad;
-  return std::nullopt;
-}
+// clang-format off
+constexpr std::string_view kKnobs[] = {
+    "SPLIT_K", "SWIZZLE", "TILE_SIZE", "USE_TEX", "EDGE", "KBLOCK", "LDGA", "LDGB", "CHUNK_K", "SPLIT_H",
+    "WINO_TILE", "MULTIPLY", "SPLIT_K_BUF", "TILEK", "STAGES", "REDUCTION_MODE", "CTA_SPLIT_K_MODE",
+    "SPLIT_K_SLC", "IDX_MODE", "SLICED", "SPLIT_RS", "SINGLEBUFFER", "LDGC", "SPECFILT", "KERNEL_CFG",
+    "WORKSPACE", "TILE_CGA", "TILE_CGA_M", "TILE_CGA_N", "BLOCK_SIZE", "OCCUPANCY", "ARRAY_SIZE_PER_THREAD",
+    "NUM_C_PER_BLOCK", "SPLIT_COLS", "TILE_ROWS", "TILE_COLS", "LOAD_SIZE", "CTA_COUNT", "STREAM_K",
+    "SPLIT_P_SLC", "TILE_M", "TILE_N", "WARP_SPEC_CFG", "SWAP_AB"};
+// clang-format on
 
 // Returns CONVOLUTION_FORWARD for CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR.
 std::string_view operation_name(const ApiFields& operation) {
@@ -315,57 +274,57 @@ std::string_view operation_name(const ApiFields& operation) {
   return name;
 }
 
-LoggedTensor tensor(const ApiFields& operation, std::string_view name) {
-  const std::optional<ApiFields> found = operation.find(name);
-  return found ? read_tensor(*found) : LoggedTensor{};
-}
-
-double factor(const ApiFields& operation, std::string_view name, double usual) {
-  const std::optional<ApiFields> found = operation.find(name);
-  return found ? real_number(found->value()).value_or(usual) : usual;
-}
-
-std::optional<LoggedConvolution> read_operation_convolution(const ApiFields& operation, Direction direction) {
-  const std::optional<ApiFields> numbers = operation.find("convDesc");
-  if (!numbers) return std::nullopt;
-  const auto list = [&](std::string_view name) {
-    const std::optional<ApiFields> found = numbers->find(name);
-    return found ? found->numbers() : std::vector<std::int64_t>();
-  };
-  LoggedConvolution result{.direction = direction,
-                           .x = tensor(operation, direction == Direction::dgrad ? "dxDesc" : "xDesc"),
-                           .y = tensor(operation, direction == Direction::fprop ? "yDesc" : "dyDesc"),
-                           .w = tensor(operation, direction == Direction::wgrad ? "dwDesc" : "wDesc"),
-                           .pad_before = list("lowerPadA"),
-                           .pad_after = list("upperPadA"),
-                           .stride = list("strideA"),
-                           .dilation = list("dilationA"),
-                           .mode = {},
-                           .alpha = factor(operation, "alpha", 1.0),
-                           .beta = factor(operation, "beta", 0.0)};
-  if (const std::optional<ApiFields> mode = numbers->find("mode")) {
-    std::string_view name = mode->value();
-    consume(name, "CUDNN_");
-    result.mode = quotable(name);
+// Reads a filter descriptor, which has a format in place of strides in the older API.
+LoggedTensor read_filter(const ApiFields& descriptor) {
+  LoggedTensor filter = read_tensor(descriptor);
+  const bool is_possible = std::ranges::all_of(filter.dimensions, [](std::int64_t size) { return size > 0; });
+  if (filter.dimensions.size() == 4 && filter.strides.empty() && is_possible) {
+    const bool is_nhwc = descriptor.word("format", "CUDNN_TENSOR_") == "NHWC";
+    filter.strides = dense_strides(filter.dimensions, is_nhwc ? Layout::nhwc : Layout::nchw);
   }
-  const bool whole = !result.x.dimensions.empty() && !result.y.dimensions.empty() &&
-                     !result.w.dimensions.empty() && !result.mode.empty();
-  return whole ? std::optional(result) : std::nullopt;
+  return filter;
+}
+
+// Reads a convolution of the graph API or the older one. nullopt if a descriptor is missing.
+std::optional<LoggedConvolution> read_convolution(const ApiFields& call, const ConvolutionWords& words) {
+  const auto descriptor = [&](std::string_view operand) { return call.find(fmt::format("{}Desc", operand)); };
+  const auto x = descriptor(words.x), y = descriptor(words.y), w = descriptor(words.w);
+  const auto numbers = call.find("convDesc");
+  if (!x || !y || !w || !numbers) return std::nullopt;
+  const auto list = [&](std::string_view name, std::string_view older) {
+    const std::optional<ApiFields> found = numbers->find(name), older_one = numbers->find(older);
+    if (!found && !older_one) return std::vector<std::int64_t>();
+    return (found ? found : older_one)->numbers();
+  };
+  LoggedConvolution result{.direction = words.direction,
+                           .x = read_tensor(*x),
+                           .y = read_tensor(*y),
+                           .w = read_filter(*w),
+                           .pad_before = list("lowerPadA", "padA"),
+                           .pad_after = list("upperPadA", "padA"),
+                           .stride = list("strideA", ""),
+                           .dilation = list("dilationA", ""),
+                           .mode = numbers->word("mode", "CUDNN_"),
+                           .alpha = real_number(call.word("alpha")).value_or(1.0),
+                           .beta = real_number(call.word("beta")).value_or(0.0)};
+  const bool is_whole = !result.x.dimensions.empty() && !result.y.dimensions.empty() &&
+                        !result.w.dimensions.empty() && !result.mode.empty();
+  return is_whole ? std::optional(std::move(result)) : std::nullopt;
 }
 
 // Returns the tag as cudnn-frontend makes it: ConvFwd_eng38_k2=1_k13=0. Empty if a knob is unknown.
-std::string plan_tag(const ApiFields& engine, Direction direction) {
+std::string plan_tag(const ApiFields& engine, std::string_view prefix) {
   const std::optional<ApiFields> id = engine.find("engine_id");
   if (!id || !id->number()) return {};
-  std::string tag = fmt::format("{}_eng{}", plan_prefix(direction), *id->number());
+  std::string tag = fmt::format("{}_eng{}", prefix, *id->number());
   const std::optional<ApiFields> knobs = engine.find("knobDesc");
   if (!knobs) return tag;
   for (const ApiFields& knob : knobs->all()) {
     std::string_view name = knob.name();
     consume(name, "CUDNN_KNOB_TYPE_");
-    const auto known = std::find(kKnobs.begin(), kKnobs.end(), name);
-    if (known == kKnobs.end() || !knob.number()) return {};
-    tag += fmt::format("_k{}={}", known - kKnobs.begin(), *knob.number());
+    const auto* const known = std::ranges::find(kKnobs, name);
+    if (known == std::end(kKnobs) || !knob.number()) return {};
+    tag += fmt::format("_k{}={}", known - std::begin(kKnobs), *knob.number());
   }
   return is_engine(tag) ? tag : std::string();
 }
@@ -416,15 +375,15 @@ std::optional<CudnnExecution> read_execution(const ApiRecord& record) {
   for (const ApiFields& operation : operations) {
     result.name += fmt::format("{}{}", result.name.empty() ? "" : "+", quotable(operation_name(operation)));
   }
-  const std::optional<Direction> direction = direction_of_operation(result.name);
+  const ConvolutionWords* known = find_convolution(&ConvolutionWords::operation, result.name);
   if (operations.size() > 1) {
     result.reason = "operations that cuDNN fuses into one graph are not timed";
-  } else if (!direction) {
+  } else if (known == nullptr) {
     result.reason = "of cuDNN's graphs only convolutions are timed";
   } else {
-    result.convolution = read_operation_convolution(operations.front(), *direction);
+    result.convolution = read_convolution(operations.front(), *known);
     if (!result.convolution) return std::nullopt;
-    result.engine = plan_tag(*engine, *direction);
+    result.engine = plan_tag(*engine, engine_prefix(known->direction));
     result.tensor_cores = has_tensor_cores(*engine);
   }
   return result;
@@ -440,62 +399,10 @@ std::string cudnn_version(std::string_view text) {
 
 namespace {
 
-std::optional<Direction> direction_of_function(std::string_view function) {
-  if (function == "cudnnConvolutionForward") return Direction::fprop;
-  if (function == "cudnnConvolutionBackwardData") return Direction::dgrad;
-  if (function == "cudnnConvolutionBackwardFilter") return Direction::wgrad;
-  return std::nullopt;
-}
-
-std::string value_of(const ApiFields& fields, std::string_view name, std::string_view prefix = "") {
-  const std::optional<ApiFields> found = fields.find(name);
-  if (!found) return {};
-  std::string_view value = found->value();
-  consume(value, prefix);
-  return quotable(value);
-}
-
-// Reads a filter descriptor, which has a format instead of strides.
-LoggedTensor filter_of(const ApiFields& descriptor) {
-  LoggedTensor filter = read_tensor(descriptor);
-  if (filter.dimensions.size() != 4) return filter;
-  // Sizes below 2^20 only: the product of three must fit into 64 bits.
-  const bool is_possible = std::all_of(filter.dimensions.begin(), filter.dimensions.end(),
-                                       [](std::int64_t size) { return size > 0 && size < (1 << 20); });
-  const std::string format = value_of(descriptor, "format", "CUDNN_TENSOR_");
-  if (is_possible) {
-    filter.strides = dense_strides(filter.dimensions, format == "NHWC" ? Layout::nhwc : Layout::nchw);
-  }
-  return filter;
-}
-
-std::optional<LoggedConvolution> read_function_convolution(const ApiFields& call, Direction direction) {
-  const auto x = call.find(direction == Direction::dgrad ? "dxDesc" : "xDesc");
-  const auto y = call.find(direction == Direction::fprop ? "yDesc" : "dyDesc");
-  const auto w = call.find(direction == Direction::wgrad ? "dwDesc" : "wDesc");
-  const auto numbers = call.find("convDesc");
-  if (!x || !y || !w || !numbers) return std::nullopt;
-  const auto list = [&](std::string_view name) {
-    const std::optional<ApiFields> found = numbers->find(name);
-    return found ? found->numbers() : std::vector<std::int64_t>();
-  };
-  return LoggedConvolution{.direction = direction,
-                           .x = read_tensor(*x),
-                           .y = read_tensor(*y),
-                           .w = filter_of(*w),
-                           .pad_before = list("padA"),
-                           .pad_after = list("padA"),
-                           .stride = list("strideA"),
-                           .dilation = list("dilationA"),
-                           .mode = value_of(*numbers, "mode", "CUDNN_"),
-                           .alpha = real_number(value_of(call, "alpha")).value_or(1.0),
-                           .beta = real_number(value_of(call, "beta")).value_or(0.0)};
-}
-
 // PyTorch sets CUDNN_FMA_MATH if fp32 may not become TF32.
 bool may_use_tf32(const ApiFields& call) {
   const std::optional<ApiFields> numbers = call.find("convDesc");
-  return numbers && value_of(*numbers, "mathType", "CUDNN_") != "FMA_MATH";
+  return numbers && numbers->word("mathType", "CUDNN_") != "FMA_MATH";
 }
 
 std::optional<Pass> normalization_pass(std::string_view function) {
@@ -511,10 +418,10 @@ std::optional<BatchNorm> read_normalization(const ApiFields& call, Pass pass) {
   if (!descriptor) return std::nullopt;
   const LoggedTensor x = read_tensor(*descriptor);
   if (x.dimensions.size() != x.strides.size() || x.dimensions.empty()) return std::nullopt;
-  const std::string mode = value_of(call, "mode", "CUDNN_BATCHNORM_");
+  const std::string mode = call.word("mode", "CUDNN_BATCHNORM_");
   if (mode.empty()) return std::nullopt;
   if (!mode.starts_with("SPATIAL")) throw UsageError("it normalizes each activation, not each channel");
-  const std::string fused = value_of(call, "bnOps", "CUDNN_BATCHNORM_OPS_");
+  const std::string fused = call.word("bnOps", "CUDNN_BATCHNORM_OPS_");
   if (!fused.empty() && fused != "BN") throw UsageError("it is fused with an activation, which is not timed");
   if (x.dimensions.size() != 4) {
     throw UsageError(fmt::format("its x has {} dimensions, and that of batch_norm 4", x.dimensions.size()));
@@ -538,44 +445,26 @@ std::optional<BatchNorm> read_normalization(const ApiFields& call, Pass pass) {
 }  // namespace
 
 bool is_legacy_call(const ApiRecord& record) {
-  constexpr std::array<std::string_view, 30> kNames = {"cudnnConvolutionForward",
-                                                       "cudnnConvolutionBackwardData",
-                                                       "cudnnConvolutionBackwardFilter",
-                                                       "cudnnConvolutionBackwardBias",
-                                                       "cudnnConvolutionBiasActivationForward",
-                                                       "cudnnBatchNormalizationForwardTraining",
-                                                       "cudnnBatchNormalizationForwardTrainingEx",
-                                                       "cudnnBatchNormalizationForwardInference",
-                                                       "cudnnBatchNormalizationBackward",
-                                                       "cudnnBatchNormalizationBackwardEx",
-                                                       "cudnnActivationForward",
-                                                       "cudnnActivationBackward",
-                                                       "cudnnPoolingForward",
-                                                       "cudnnPoolingBackward",
-                                                       "cudnnSoftmaxForward",
-                                                       "cudnnSoftmaxBackward",
-                                                       "cudnnDropoutForward",
-                                                       "cudnnDropoutBackward",
-                                                       "cudnnLRNCrossChannelForward",
-                                                       "cudnnLRNCrossChannelBackward",
-                                                       "cudnnRNNForward",
-                                                       "cudnnRNNBackwardData_v8",
-                                                       "cudnnRNNBackwardWeights_v8",
-                                                       "cudnnCTCLoss_v8",
-                                                       "cudnnMultiHeadAttnForward",
-                                                       "cudnnAddTensor",
-                                                       "cudnnOpTensor",
-                                                       "cudnnReduceTensor",
-                                                       "cudnnTransformTensor",
-                                                       "cudnnSetTensor"};
+  // clang-format off
+  constexpr std::string_view kNames[] = {
+      "cudnnConvolutionForward", "cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter",
+      "cudnnConvolutionBackwardBias", "cudnnConvolutionBiasActivationForward",
+      "cudnnBatchNormalizationForwardTraining", "cudnnBatchNormalizationForwardTrainingEx",
+      "cudnnBatchNormalizationForwardInference", "cudnnBatchNormalizationBackward",
+      "cudnnBatchNormalizationBackwardEx", "cudnnActivationForward", "cudnnActivationBackward",
+      "cudnnPoolingForward", "cudnnPoolingBackward", "cudnnSoftmaxForward", "cudnnSoftmaxBackward",
+      "cudnnDropoutForward", "cudnnDropoutBackward", "cudnnLRNCrossChannelForward",
+      "cudnnLRNCrossChannelBackward", "cudnnRNNForward", "cudnnRNNBackwardData_v8",
+      "cudnnRNNBackwardWeights_v8", "cudnnCTCLoss_v8", "cudnnMultiHeadAttnForward", "cudnnAddTensor",
+      "cudnnOpTensor", "cudnnReduceTensor", "cudnnTransformTensor", "cudnnSetTensor"};
+  // clang-format on
   // A second record of the same call has only its status.
-  return std::find(kNames.begin(), kNames.end(), record.function) != kNames.end() &&
-         !record.arguments().find("status");
+  return std::ranges::find(kNames, record.function) != std::end(kNames) && !record.arguments().find("status");
 }
 
 std::optional<LegacyCall> read_legacy_call(const ApiRecord& record) {
   LegacyCall result{.operation = {}, .reason = {}};
-  const std::optional<Direction> direction = direction_of_function(record.function);
+  const ConvolutionWords* known = find_convolution(&ConvolutionWords::function, record.function);
   const std::optional<Pass> pass = normalization_pass(record.function);
   try {
     if (pass) {
@@ -584,10 +473,9 @@ std::optional<LegacyCall> read_legacy_call(const ApiRecord& record) {
       result.operation = Operation(*norm);
       return result;
     }
-    if (!direction)
+    if (known == nullptr)
       throw UsageError("of cuDNN's functions only convolution and batch normalization are timed");
-    const std::optional<LoggedConvolution> convolution =
-        read_function_convolution(record.arguments(), *direction);
+    const std::optional<LoggedConvolution> convolution = read_convolution(record.arguments(), *known);
     if (!convolution) return std::nullopt;
     result.operation = Operation(conv2d_of(*convolution, may_use_tf32(record.arguments())));
     result.lacks_engine = true;

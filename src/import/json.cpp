@@ -101,18 +101,29 @@ class StringMender {
   MendedStrings mended_;
 };
 
+/// Tells which bytes of a JSON text, given one after the other, belong to strings.
+class StringTracker {
+ public:
+  /// True for a string's bytes with its quotes.
+  bool takes(char byte) {
+    const bool was_within = within_;
+    if (!std::exchange(is_escaped_, was_within && !is_escaped_ && byte == '\\') && byte == '"')
+      within_ = !within_;
+    return was_within || within_;
+  }
+  bool is_within() const { return within_; }
+
+ private:
+  bool within_ = false, is_escaped_ = false;
+};
+
 // Returns the first byte outside of strings that JSON never has; used if simdjson gives no place.
 std::optional<std::size_t> first_stray_byte(std::string_view text) {
-  bool in_string = false;
+  StringTracker strings;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (in_string && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      in_string = !in_string;
-    } else if (!in_string) {
-      const bool is_blank = text[i] == '\n' || text[i] == '\r' || text[i] == '\t';
-      if (!is_blank && (is_control_byte(text[i]) || static_cast<unsigned char>(text[i]) >= 0x7f)) return i;
-    }
+    const bool is_blank = text[i] == '\n' || text[i] == '\r' || text[i] == '\t';
+    if (strings.takes(text[i]) || is_blank) continue;
+    if (is_control_byte(text[i]) || static_cast<unsigned char>(text[i]) >= 0x7f) return i;
   }
   return std::nullopt;
 }
@@ -198,22 +209,13 @@ class OpenBrackets {
  public:
   explicit OpenBrackets(std::string_view text) : text_(text) {
     for (std::size_t i = 0; i < text.size() && !wrong_; ++i) {
-      if (in_string_) {
-        if (text[i] == '\\')
-          ++i;
-        else if (text[i] == '"')
-          in_string_ = false;
-      } else if (text[i] == '"') {
-        in_string_ = true;
-      } else if (text[i] == '{' || text[i] == '[') {
-        open_ += text[i];
-      } else if (text[i] == '}' || text[i] == ']') {
-        close(i);
-      }
+      if (strings_.takes(text[i])) continue;
+      if (text[i] == '{' || text[i] == '[') open_ += text[i];
+      if (text[i] == '}' || text[i] == ']') close(i);
     }
   }
 
-  bool any() const { return !wrong_ && (in_string_ || !open_.empty()); }
+  bool any() const { return !wrong_ && (strings_.is_within() || !open_.empty()); }
   std::optional<std::size_t> wrong() const { return wrong_; }
   std::string closed() const {
     std::string result(text_.substr(0, whole_));
@@ -237,7 +239,7 @@ class OpenBrackets {
 
   std::string_view text_;
   std::string open_;
-  bool in_string_ = false;
+  StringTracker strings_;
   std::optional<std::size_t> wrong_;
   std::size_t whole_ = 0;      ///< end of the last whole object
   std::string open_at_whole_;  ///< the brackets that are open at whole_
@@ -274,15 +276,10 @@ constexpr std::pair<std::string_view, std::string_view> kElementTypes[] = {
 // Puts quotes around inf, -inf and nan outside of strings.
 std::string with_quoted_numbers(std::string_view part) {
   std::string result;
-  bool in_string = false;
+  StringTracker strings;
   for (std::size_t i = 0; i < part.size(); ++i) {
     const char c = part[i];
-    if (c == '"') in_string = !in_string;
-    if (in_string && c == '\\' && i + 1 < part.size()) {
-      result += c;
-      result += part[++i];
-      continue;
-    }
+    const bool in_string = strings.takes(c);
     const std::size_t sign = c == '-' ? 1 : 0;
     const std::string_view word = part.substr(i + sign, 3);
     if (!in_string && (word == "inf" || word == "nan" || word == "NaN" || word == "Inf")) {

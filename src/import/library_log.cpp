@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "jitterscope/error.hpp"
+#include "operation/kinds.hpp"
 
 namespace jitterscope::library_log {
 std::optional<Line> LineReader::next() {
@@ -72,11 +73,7 @@ std::optional<std::vector<std::int64_t>> number_list(std::string_view text) {
 
 std::string quotable(std::string_view text) {
   constexpr std::size_t kLongest = 80;
-  std::string result;
-  for (const char letter : trimmed(text).substr(0, kLongest)) {
-    result += letter >= ' ' && letter <= '~' ? letter : '?';
-  }
-  return text.size() > kLongest ? result + "…" : result;
+  return printable(trimmed(text), kLongest);
 }
 
 namespace {
@@ -141,6 +138,13 @@ std::string_view ApiFields::value() const {
 
 std::vector<std::int64_t> ApiFields::numbers() const {
   return number_list(value()).value_or(std::vector<std::int64_t>());
+}
+
+std::string ApiFields::word(std::string_view name, std::string_view prefix) const {
+  const std::optional<ApiFields> found = find(name);
+  std::string_view value = found ? found->value() : std::string_view();
+  consume(value, prefix);
+  return quotable(value);
 }
 
 std::string_view ApiRecord::process() const {
@@ -290,8 +294,9 @@ Conv2d conv2d_of(const LoggedConvolution& logged, bool tf32) {
 
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& dimensions, Layout layout) {
   const std::int64_t c = dimensions[1], h = dimensions[2], w = dimensions[3];
-  if (layout == Layout::nchw) return {c * h * w, h * w, w, 1};
-  return {c * h * w, 1, w * c, c};
+  const std::int64_t image = limited_product({c, h, w});
+  if (layout == Layout::nchw) return {image, limited_product({h, w}), w, 1};
+  return {image, 1, limited_product({w, c}), c};
 }
 
 std::optional<Layout> layout_of(const std::vector<const LoggedTensor*>& tensors) {
@@ -314,13 +319,9 @@ std::optional<DataType> data_type_of(std::string_view name, bool tf32) {
   return std::nullopt;
 }
 
-std::string_view plan_prefix(Direction direction) {
-  switch (direction) {
-    case Direction::fprop: return "ConvFwd";
-    case Direction::dgrad: return "ConvBwdData";
-    case Direction::wgrad: return "ConvBwdFilter";
-  }
-  return {};
+const ConvolutionWords* find_convolution(std::string_view ConvolutionWords::*kind, std::string_view word) {
+  const auto* const found = std::ranges::find(kConvolutionWords, word, kind);
+  return found == std::end(kConvolutionWords) ? nullptr : found;
 }
 
 std::string precision_note(bool tf32) {

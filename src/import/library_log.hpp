@@ -77,6 +77,9 @@ class ApiFields {
   std::optional<std::int64_t> number() const { return whole_number(value()); }
   /// Returns the numbers of `val=[8,64,56,56]`; empty if the value is no list.
   std::vector<std::int64_t> numbers() const;
+  /// Returns the value of a child without this prefix, for use in a sentence; empty if there is no such
+  /// child.
+  std::string word(std::string_view name, std::string_view prefix = {}) const;
 
  private:
   const ApiField* first_;  // the field itself
@@ -132,7 +135,7 @@ struct LoggedConvolution {
 /// conv2d cannot represent it.
 Conv2d conv2d_of(const LoggedConvolution& convolution, bool tf32);
 
-/// Returns the strides of a dense tensor of four dimensions.
+/// Returns the strides of a dense tensor of four dimensions, limited to 2^50.
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& dimensions, Layout layout);
 /// Returns the layout whose strides all tensors have; nullopt if there is none. If nothing else tells the
 /// layouts apart, the strides of dimensions of size one do: PyTorch's own rule goes by them.
@@ -140,8 +143,22 @@ std::optional<Layout> layout_of(const std::vector<const LoggedTensor*>& tensors)
 /// Returns the type for cuDNN's name without CUDNN_DATA_; nullopt if unknown.
 std::optional<DataType> data_type_of(std::string_view name, bool tf32);
 
-/// Returns the prefix of cuDNN's plan tags: "ConvFwd", "ConvBwdData" or "ConvBwdFilter".
-std::string_view plan_prefix(Direction direction);
+/// The words for a convolution in one direction.
+struct ConvolutionWords {
+  Direction direction;
+  std::string_view node;       ///< in cudnn-frontend's graphs
+  std::string_view operation;  ///< in cuDNN's graphs
+  std::string_view function;   ///< of the older API
+  std::string_view x, y, w;    ///< prefixes of its tensors' names
+};
+inline constexpr ConvolutionWords kConvolutionWords[] = {
+    {Direction::fprop, "CONV_FPROP", "CONVOLUTION_FORWARD", "cudnnConvolutionForward", "x", "y", "w"},
+    {Direction::dgrad, "CONV_DGRAD", "CONVOLUTION_BACKWARD_DATA", "cudnnConvolutionBackwardData", "dx", "dy",
+     "w"},
+    {Direction::wgrad, "CONV_WGRAD", "CONVOLUTION_BACKWARD_FILTER", "cudnnConvolutionBackwardFilter", "x",
+     "dy", "dw"}};
+/// Returns the words of the convolution that one of them names; null if none does.
+const ConvolutionWords* find_convolution(std::string_view ConvolutionWords::*kind, std::string_view word);
 
 /// Returns the sentence on why fp32 convolutions are taken as tf32, or not.
 std::string precision_note(bool tf32);

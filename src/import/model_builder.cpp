@@ -33,52 +33,56 @@ std::optional<TensorIdentity> tensor_of(const ConvertedOperation& converted, std
 
 }  // namespace
 
-std::size_t ModelBuilder::layer_of(const ConvertedOperation& converted, std::string_view source,
-                                   const RecordedWork& work) {
-  const auto [known, is_new] = layers_.try_emplace(converted.operation.text(), model_.layers.size());
-  if (is_new) {
-    model_.layers.push_back({{}, converted.operation, std::string(source), converted.aten});
-    model_.layers.back().recorded_kernels = work.kernels;
-  }
+std::size_t LayerCollector::layer_of(const Operation& operation, std::string_view source) {
+  const auto [known, is_new] = layers_.try_emplace(operation.text(), model_.layers.size());
+  if (is_new) model_.layers.push_back({.names = {}, .operation = operation, .source = std::string(source)});
   return known->second;
 }
 
-void ModelBuilder::connect(Call& call, const ConvertedOperation& converted) {
-  const std::vector<Operand> operands = converted.operation.operands();
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const std::optional<TensorIdentity> tensor = tensor_of(converted, operands[i].name);
-    if (!tensor || operands[i].role != OperandRole::input) continue;
-    if (unwritten_.contains(*tensor)) ++call.unwritten;
-    const Owner owner = owners_.try_emplace(*tensor, Owner{model_.calls.size(), i}).first->second;
-    if (owner.call != model_.calls.size()) call.inputs.push_back({i, owner.call, owner.operand});
-  }
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const std::optional<TensorIdentity> tensor = tensor_of(converted, operands[i].name);
-    if (!tensor || operands[i].role != OperandRole::output) continue;
-    owners_[*tensor] = {model_.calls.size(), i};
-    unwritten_.erase(*tensor);
-  }
-}
-
-void ModelBuilder::add_call(std::string name, std::string_view source, const ConvertedOperation& converted,
-                            const RecordedWork& work) {
-  const std::size_t index = layer_of(converted, source, work);
-  Layer& layer = model_.layers[index];
-  layer.names.push_back(name);
-  add_time(layer.recorded_time, work.time);
-  Call call{index, std::move(name), {}};
-  connect(call, converted);
-  model_.calls.push_back(std::move(call));
-}
-
-void ModelBuilder::add_untimed(std::string_view name, std::string_view reason,
-                               std::optional<Nanoseconds> time) {
+void LayerCollector::add_untimed(std::string_view name, std::string_view reason,
+                                 std::optional<Nanoseconds> time) {
   const auto [known, is_new] =
       untimed_.try_emplace({std::string(name), std::string(reason)}, model_.untimed.size());
   if (is_new) model_.untimed.push_back({std::string(name), 0, std::string(reason)});
   UntimedOperator& untimed = model_.untimed[known->second];
   ++untimed.count;
   add_time(untimed.recorded_time, time);
+}
+
+// An output that is written in place lies in an earlier call's memory, as an operand that is read.
+void ModelBuilder::connect(Call& call, const ConvertedOperation& converted) {
+  const std::size_t here = model_.calls.size();
+  const std::vector<Operand> operands = converted.operation.operands();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const std::optional<TensorIdentity> tensor = tensor_of(converted, operands[i].name);
+    if (!tensor) continue;
+    const Owner own{here, i, operands[i].bytes()};
+    Owner& owner = owners_.try_emplace(*tensor, own).first->second;
+    const bool is_output = operands[i].role == OperandRole::output;
+    // An output that is larger than the owner does not lie in its memory: the address was used again.
+    if (is_output && (owner.call == here || own.size > owner.size)) owner = own;
+    if (owner.call != here) call.inputs.push_back({i, owner.call, owner.operand});
+    if (is_output) {
+      unwritten_.erase(*tensor);
+    } else if (unwritten_.contains(*tensor)) {
+      ++call.unwritten;
+    }
+  }
+}
+
+void ModelBuilder::add_call(std::string name, std::string_view source, const ConvertedOperation& converted,
+                            const RecordedWork& work) {
+  const std::size_t index = layer_of(converted.operation, source);
+  Layer& layer = model_.layers[index];
+  if (layer.names.empty()) {
+    layer.aten = converted.aten;
+    layer.recorded_kernels = work.kernels;
+  }
+  layer.names.push_back(name);
+  add_time(layer.recorded_time, work.time);
+  Call call{index, std::move(name), {}};
+  connect(call, converted);
+  model_.calls.push_back(std::move(call));
 }
 
 void ModelBuilder::add_note(std::string note) { model_.notes.push_back(std::move(note)); }
@@ -132,31 +136,18 @@ LogModel::LogModel(std::string_view kind, std::string_view file_name, std::strin
 
 Layer& LogModel::add_call(const Operation& operation, std::string_view source, std::int64_t line,
                           std::optional<Nanoseconds> time) {
-  const auto [found, is_new] = layer_of_.try_emplace(operation.text(), model_.layers.size());
-  if (is_new) {
-    model_.layers.push_back({.names = {}, .operation = operation, .source = std::string(source)});
-    all_timed_.push_back(true);
-  }
-  const std::size_t index = found->second;
+  const std::size_t index = layer_of(operation, source);
   Layer& layer = model_.layers[index];
+  all_timed_.resize(model_.layers.size(), true);
   all_timed_[index] = all_timed_[index] && time.has_value();
   if (all_timed_[index]) {
-    layer.recorded_time = layer.recorded_time.value_or(Nanoseconds(0)) + *time;
+    add_time(layer.recorded_time, time);
   } else {
     layer.recorded_time.reset();  // a sum over some calls would be mistaken for the sum over all
   }
   layer.names.push_back(fmt::format("line {}", line));
   model_.calls.push_back({.layer = index, .name = layer.names.back(), .inputs = {}});
   return layer;
-}
-
-void LogModel::add_untimed(std::string_view name, std::string_view reason) {
-  const auto [found, is_new] =
-      untimed_of_.try_emplace({std::string(name), std::string(reason)}, model_.untimed.size());
-  if (is_new) {
-    model_.untimed.push_back({.name = std::string(name), .count = 0, .reason = std::string(reason)});
-  }
-  ++model_.untimed[found->second].count;
 }
 
 void LogModel::add_damaged(std::int64_t line, std::string_view what) {

@@ -22,11 +22,27 @@ struct RecordedWork {
   std::vector<std::string> kernels = {};
 };
 
-class ModelBuilder {
+/// Collects layers and untimed operators. Equal operations are one layer.
+class LayerCollector {
+ public:
+  void add_untimed(std::string_view name, std::string_view reason,
+                   std::optional<Nanoseconds> time = std::nullopt);
+
+ protected:
+  /// Returns the index of the operation's layer, which may be new.
+  std::size_t layer_of(const Operation& operation, std::string_view source);
+
+  Model model_;
+
+ private:
+  std::unordered_map<std::string, std::size_t> layers_;                 ///< by the text of the operation
+  std::map<std::pair<std::string, std::string>, std::size_t> untimed_;  ///< by name and reason
+};
+
+class ModelBuilder : public LayerCollector {
  public:
   void add_call(std::string name, std::string_view source, const ConvertedOperation& converted,
                 const RecordedWork& work);
-  void add_untimed(std::string_view name, std::string_view reason, std::optional<Nanoseconds> time);
   void add_note(std::string note);
   /// Forgets the tensor: from here on its identity means other memory.
   void forget(const TensorIdentity& tensor);
@@ -37,17 +53,13 @@ class ModelBuilder {
   Model finish(std::string_view file_name, std::string format);
 
  private:
-  /// The operand that last wrote a tensor's memory; if no call wrote it, the one that read it first.
+  /// The first operand that had a tensor's memory, or a larger one that was written there later.
   struct Owner {
     std::size_t call = 0, operand = 0;
+    Bytes size;
   };
-  std::size_t layer_of(const ConvertedOperation& converted, std::string_view source,
-                       const RecordedWork& work);
   void connect(Call& call, const ConvertedOperation& converted);
 
-  Model model_;
-  std::unordered_map<std::string, std::size_t> layers_;  ///< by the text of the operation
-  std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> untimed_;  ///< by name and reason
   std::map<TensorIdentity, Owner> owners_;
   std::set<TensorIdentity> unwritten_;  ///< last written by an operator that is not timed
 };
@@ -58,7 +70,7 @@ class ModelBuilder {
 
 namespace jitterscope::library_log {
 
-class LogModel {
+class LogModel : public LayerCollector {
  public:
   /// `kind` is the library, "cudnn-frontend". `how_to_record` names the environment variables for such a log.
   LogModel(std::string_view kind, std::string_view file_name, std::string_view how_to_record);
@@ -66,7 +78,6 @@ class LogModel {
   /// Adds one execution; equal operations share a layer. The reference is valid until the next call.
   Layer& add_call(const Operation& operation, std::string_view source, std::int64_t line,
                   std::optional<Nanoseconds> time = std::nullopt);
-  void add_untimed(std::string_view name, std::string_view reason);
   /// `what` completes "the first, on line 12, …".
   void add_damaged(std::int64_t line, std::string_view what);
   void note(std::string sentence) { model_.notes.push_back(std::move(sentence)); }
@@ -83,11 +94,8 @@ class LogModel {
  private:
   std::string nothing_found(std::string_view missing) const;
 
-  Model model_;
   std::string file_name_, how_to_record_;
-  std::unordered_map<std::string, std::size_t> layer_of_;  // by the text of the operation
-  std::vector<bool> all_timed_;                            // for each layer: every call has a time
-  std::map<std::pair<std::string, std::string>, std::size_t> untimed_of_;  // by name and reason
+  std::vector<bool> all_timed_;  // for each layer: every call has a time
   std::set<std::string, std::less<>> processes_;
   std::int64_t damaged_ = 0;
   std::string first_damage_;

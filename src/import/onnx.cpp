@@ -1,6 +1,7 @@
 #include "import/onnx.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <queue>
@@ -55,8 +56,9 @@ std::vector<const OnnxNode*> in_order(const std::vector<OnnxNode>& nodes, std::s
   if (order.size() == nodes.size()) return order;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (waits_for[i] > 0) {
-      throw UsageError(fmt::format("{}: its graph has a cycle, to which {} {} belongs", file_name,
-                                   in_quotes(nodes[i].operator_name), in_quotes(nodes[i].name)));
+      throw onnx_import::FileProblem(fmt::format("{}: its graph has a cycle, to which {} {} belongs",
+                                                 file_name, in_quotes(nodes[i].operator_name),
+                                                 in_quotes(nodes[i].name)));
     }
   }
   return order;
@@ -65,11 +67,11 @@ std::vector<const OnnxNode*> in_order(const std::vector<OnnxNode>& nodes, std::s
 void add_node(Import& import, const OnnxNode& node);
 
 // Imports the branch that is taken, if shapes decide the condition: exporters ask for ranks.
-std::string import_branch(Import& import, const OnnxNode& node) {
+void import_branch(Import& import, const OnnxNode& node) {
   const auto& condition = import.value(node.input(0)).numbers;
-  if (!condition || condition->size() != 1) return "its condition is not known before it runs";
+  if (!condition || condition->size() != 1) throw UsageError("its condition is not known before it runs");
   const auto taken = node.attributes.find(condition->front() != 0.0 ? "then_branch" : "else_branch");
-  if (taken == node.attributes.end() || !taken->second.branch) return "it lacks a branch";
+  if (taken == node.attributes.end() || !taken->second.branch) throw UsageError("it lacks a branch");
   const OnnxBranch& branch = *taken->second.branch;
   import.enter(branch);
   for (const OnnxNode* inner : in_order(branch.nodes, import.file_name())) {
@@ -77,39 +79,39 @@ std::string import_branch(Import& import, const OnnxNode& node) {
   }
   for (std::size_t i = 0; i < std::min(node.outputs.size(), branch.outputs.size()); ++i)
     import.value(node.outputs[i]) = import.value(branch.outputs[i]);
-  return "";
 }
 
-std::string import_node(Import& import, const OnnxNode& node) {
-  if (node.outputs.empty() || node.outputs.front().empty()) return "it has no output";
-  if (!node.domain.empty() && node.domain != "ai.onnx")
-    return fmt::format("it belongs to {}, of which no operator is known", printable(node.domain, 40));
+bool is_of_onnx(const OnnxNode& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
+bool has_output(const OnnxNode& node) { return !node.outputs.empty() && !node.outputs.front().empty(); }
+
+void import_node(Import& import, const OnnxNode& node) {
+  if (!has_output(node)) throw UsageError("it has no output");
+  if (!is_of_onnx(node)) {
+    throw UsageError(
+        fmt::format("it belongs to {}, of which no operator is known", printable(node.domain, 40)));
+  }
   if (node.operator_name == "If") return import_branch(import, node);
-  if (onnx_import::fold(import, node)) return "";
+  if (onnx_import::fold(import, node)) return;
   for (const Importers* importers :
        {&onnx_import::convolution_importers(), &onnx_import::product_importers(),
         &onnx_import::map_importers(), &onnx_import::row_importers(), &onnx_import::view_importers()}) {
     const auto found = importers->find(node.operator_name);
     if (found != importers->end()) return found->second(import, node);
   }
-  return "jitterscope has no operation for it";
+  throw UsageError("jitterscope has no operation for it");
 }
 
 void add_node(Import& import, const OnnxNode& node) {
-  std::string reason;
+  const bool has_shape = has_output(node) && is_of_onnx(node);
   try {
-    reason = import_node(import, node);
-  } catch (const UsageError& error) {
-    // An impossible shape concerns one operator; an error that names the file (a batch) concerns all.
-    if (std::string_view(error.what()).starts_with(import.file_name())) throw;
-    reason = error.what();
+    import_node(import, node);
+  } catch (const onnx_import::FileProblem&) {
+    throw;
+  } catch (const UsageError& reason) {
+    import.leave_out(node, reason.what(),
+                     has_shape ? onnx_import::shape_given_by(import, node) : std::nullopt);
   }
-  const bool has_output = !node.outputs.empty() && !node.outputs.front().empty();
-  const bool is_known = node.domain.empty() || node.domain == "ai.onnx";
-  if (!reason.empty())
-    import.leave_out(node, reason,
-                     has_output && is_known ? onnx_import::shape_given_by(import, node) : std::nullopt);
-  if (has_output && is_known) onnx_import::keep_order(import, node);
+  if (has_shape) onnx_import::keep_order(import, node);
 }
 
 void note_opset(Import& import) {
@@ -229,12 +231,6 @@ bool is_weight_place(const OnnxNode& node, std::size_t place) {
 
 Shape strides_of(const Value& value) { return value.strides ? *value.strides : row_major(*value.shape); }
 
-std::int64_t count_of(const Shape& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count = limited_product({count, std::max<std::int64_t>(size, 0)});
-  return count;
-}
-
 std::optional<Shape> not_empty(Shape shape) {
   const bool empty = std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; });
   return empty ? std::nullopt : std::optional(std::move(shape));
@@ -244,6 +240,21 @@ std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   if (axis < -size || axis >= size) return std::nullopt;
   return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
+}
+
+std::size_t required_axis(std::int64_t axis, std::size_t rank) {
+  const auto place = axis_of(axis, rank);
+  if (!place) throw UsageError(kNoAxis);
+  return *place;
+}
+
+Rows rows_of(const Shape& shape, std::size_t axis) {
+  const auto middle = shape.begin() + static_cast<std::ptrdiff_t>(axis);
+  return {count_of(Shape(shape.begin(), middle)), count_of(Shape(middle, shape.end()))};
+}
+
+std::int64_t number_at(const Shape& numbers, std::size_t place, std::int64_t otherwise) {
+  return place < numbers.size() ? numbers[place] : otherwise;
 }
 
 Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOptions& options)
@@ -369,6 +380,24 @@ void Import::check_axes() const {
   }
 }
 
+Shape Import::known_shape(const OnnxNode& node, std::size_t input) {
+  const std::optional<Shape>& known = shape(node.input(input));
+  if (!known) throw UsageError(kUnknownShape);
+  return *known;
+}
+
+std::optional<Shape> Import::whole_numbers(const std::string& name) {
+  constexpr double kEnd = 1e15;  // ONNX writes the largest 64-bit integer for "to the end"
+  const std::optional<std::vector<double>>& numbers = values_[name].numbers;
+  if (!numbers) return std::nullopt;
+  Shape result;
+  for (const double number : *numbers) {
+    if (number != std::trunc(number)) return std::nullopt;  // true of a NaN
+    result.push_back(static_cast<std::int64_t>(std::clamp(number, -kEnd, kEnd)));
+  }
+  return result;
+}
+
 Tensor Import::tensor(const std::string& name) {
   Value& value = values_[name];
   if (!value.tensor) {
@@ -449,7 +478,7 @@ std::int64_t Import::rebatched(std::int64_t size) const {
 }
 
 void Import::fail_of_batch(const OnnxNode& node) const {
-  throw UsageError(fmt::format(
+  throw FileProblem(fmt::format(
       "{}: {}: the file is written for a batch of {} alone; leave out batch=, or export it with an open axis",
       file_name_, step_name(node), *exported_batch_));
 }

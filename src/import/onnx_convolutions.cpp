@@ -10,61 +10,20 @@
 namespace jitterscope::onnx_import {
 namespace {
 
-// The window of a convolution along one spatial axis; `before` and `after` are its padding.
-struct Window {
-  std::int64_t input = 1, kernel = 1, stride = 1, dilation = 1, before = 0, after = 0;
-};
-
+// The windows of a convolution, along height and width.
 struct Windows {
   Window h, w;
   bool is_flat = false;  // one spatial axis, which PyTorch runs with h = 1
 };
 
-std::int64_t at(const std::vector<std::int64_t>& values, std::size_t place, std::int64_t otherwise) {
-  return place < values.size() ? values[place] : otherwise;
-}
-
-// SAME_UPPER puts an odd padding element at the end, SAME_LOWER at the beginning.
-void share_padding(Window& window, std::int64_t total, bool upper) {
-  window.before = upper ? total / 2 : total - total / 2;
-  window.after = total - window.before;
-}
-
-// True if all numbers are so small that products of two stay far from overflow of 64 bits.
-bool is_sensible(const Window& window) {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 30;
-  const auto within = [](std::int64_t value, std::int64_t lowest) {
-    return value >= lowest && value <= kLargest;
-  };
-  return within(window.input, 1) && within(window.kernel, 1) && within(window.stride, 1) &&
-         within(window.dilation, 1) && within(window.before, 0) && within(window.after, 0);
-}
-
-// Returns nullopt unless there are one or two spatial axes with possible sizes.
-std::optional<Windows> windows_of(const OnnxNode& node, const Shape& x, const Shape& kernel) {
-  if ((x.size() != 3 && x.size() != 4) || kernel.size() != x.size() - 2) return std::nullopt;
-  const auto strides = node.integers("strides"), dilations = node.integers("dilations");
-  const auto pads = node.integers("pads");
-  const std::size_t axes = x.size() - 2;
-  std::array<Window, 2> windows;
-  for (std::size_t i = 0; i < axes; ++i) {
-    Window& window = windows[2 - axes + i];
-    window = {
-        x[2 + i], kernel[i], at(strides, i, 1), at(dilations, i, 1), at(pads, i, 0), at(pads, axes + i, 0)};
-    if (!is_sensible(window)) return std::nullopt;
-  }
-  return Windows{windows[0], windows[1], axes == 1};
-}
-
-bool is_same(const std::string& automatic) { return automatic == "SAME_UPPER" || automatic == "SAME_LOWER"; }
-
-// Sets the padding with which the number of outputs is input / stride, rounded up.
-void pad_to_same(Windows& windows, bool upper) {
-  for (Window* window : {&windows.h, &windows.w}) {
-    const std::int64_t outputs = (window->input + window->stride - 1) / window->stride;
-    const std::int64_t span = (outputs - 1) * window->stride + (window->kernel - 1) * window->dilation + 1;
-    share_padding(*window, std::max<std::int64_t>(span - window->input, 0), upper);
-  }
+// Throws UsageError unless there are one or two spatial axes with possible sizes.
+Windows planar_windows(const OnnxNode& node, const Shape& x, const Shape& kernel) {
+  const auto windows = windows_of(node, x, kernel);
+  const bool is_flat = x.size() == 3;
+  if (!windows || (!is_flat && x.size() != 4) ||
+      !std::all_of(windows->begin(), windows->end(), [](const Window& each) { return each.is_sensible(); }))
+    throw UsageError("it is not a convolution in two dimensions");
+  return {is_flat ? Window() : windows->front(), windows->back(), is_flat};
 }
 
 // PyTorch pads unevenly with a separate operator, before a convolution without padding.
@@ -110,34 +69,31 @@ std::optional<Shape> kernel_of(const OnnxNode& node, const std::optional<Shape>&
   return std::nullopt;
 }
 
-std::string convolution(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0)), weight = import.shape(node.input(1));
-  if (!x) return kUnknownShape;
-  const std::optional<Shape> kernel = kernel_of(node, weight);
-  if (!kernel) return "the size of its window is not known";
-  std::optional<Windows> windows = windows_of(node, *x, *kernel);
-  if (!windows) return "it is not a convolution in two dimensions";
-  if (is_same(node.text("auto_pad"))) pad_to_same(*windows, node.text("auto_pad") == "SAME_UPPER");
+void convolution(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  const std::optional<Shape> weight = import.shape(node.input(1)), kernel = kernel_of(node, weight);
+  if (!kernel) throw UsageError("the size of its window is not known");
+  Windows windows = planar_windows(node, x, *kernel);
   const std::int64_t groups = node.integer("group", 1);
   const auto recorded = import.recorded_shape(node.outputs.front());
-  if (!weight && (!recorded || recorded->size() < 2)) return "the number of its output channels is not known";
-  if (weight && (weight->size() != x->size() || (*weight)[1] != (*x)[1] / std::max<std::int64_t>(groups, 1)))
-    return kNoFit;
+  if (!weight && (!recorded || recorded->size() < 2))
+    throw UsageError("the number of its output channels is not known");
+  if (weight && (weight->size() != x.size() || (*weight)[1] != x[1] / std::max<std::int64_t>(groups, 1)))
+    throw UsageError(kNoFit);
   Tensor data = import.tensor(node.input(0));
-  if (pad_apart(*windows)) {
-    const std::int64_t count = count_of({(*x)[0], (*x)[1], windows->h.input, windows->w.input});
+  if (pad_apart(windows)) {
+    const std::int64_t count = count_of({x[0], x[1], windows.h.input, windows.w.input});
     const Network::UntimedStep pad{"Pad", "", "jitterscope has no operation for uneven padding"};
     data = import.network().add_untimed(import.step_name(node) + ".pad", pad, {data}, count);
   }
-  Conv2d conv{.n = (*x)[0], .c = (*x)[1], .h = windows->h.input, .w = windows->w.input};
+  Conv2d conv{.n = x[0], .c = x[1], .h = windows.h.input, .w = windows.w.input};
   conv.k = weight ? (*weight)[0] : (*recorded)[1];
   conv.groups = groups;
   conv.dtype = import.types().convolution;
   conv.layout = import.layout();
-  set_windows(conv, *windows);
+  set_windows(conv, windows);
   const Operation checked(conv);  // checks the stride before sizes are divided by it
-  run_with_bias(import, node, conv, data, {conv.n, conv.k, conv.out_h(), conv.out_w(), windows->is_flat});
-  return "";
+  run_with_bias(import, node, conv, data, {conv.n, conv.k, conv.out_h(), conv.out_w(), windows.is_flat});
 }
 
 // The output of a transposed convolution along one axis.
@@ -159,45 +115,40 @@ std::array<Spread, 2> spreads_of(const OnnxNode& node, Windows& windows) {
   std::array<Spread, 2> spreads = {Spread{windows.h}, Spread{windows.w}};
   for (std::size_t i = 0; i < axes; ++i) {
     Spread& spread = spreads[2 - axes + i];
-    spread.extra = std::clamp<std::int64_t>(at(extra, i, 0), 0, spread.window.stride);
+    spread.extra = std::clamp<std::int64_t>(number_at(extra, i, 0), 0, spread.window.stride);
     const std::int64_t by_stride = spread.window.input * spread.window.stride;
-    if (!is_same(automatic) && sizes.size() != axes) continue;
-    const std::int64_t asked = std::clamp<std::int64_t>(at(sizes, i, by_stride), 0, kLargestDimension);
-    share_padding(spread.window, spread.unpadded() - asked, automatic == "SAME_UPPER");
+    if (!automatic.starts_with("SAME") && sizes.size() != axes) continue;
+    const std::int64_t asked = std::clamp<std::int64_t>(number_at(sizes, i, by_stride), 0, kLargestDimension);
+    spread.window.pad(spread.unpadded() - asked, automatic == "SAME_UPPER");
   }
   return spreads;
 }
 
 // Runs a transposed convolution as the data gradient of the convolution in the other direction.
-std::string transposed_convolution(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0)), weight = import.shape(node.input(1));
-  if (!x) return kUnknownShape;
-  if (!weight || weight->size() != x->size()) return "the shape of its weight is not known";
-  const std::optional<Shape> kernel = kernel_of(node, weight);
-  std::optional<Windows> windows = windows_of(node, *x, *kernel);
-  if (!windows) return "it is not a convolution in two dimensions";
-  if ((*weight)[0] != (*x)[1]) return kNoFit;
-  const auto spreads = spreads_of(node, *windows);
-  Conv2d mirror{.n = (*x)[0]};
+void transposed_convolution(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  const std::optional<Shape> weight = import.shape(node.input(1));
+  if (!weight || weight->size() != x.size()) throw UsageError("the shape of its weight is not known");
+  Windows windows = planar_windows(node, x, kernel_of(node, weight).value_or(Shape{}));
+  if ((*weight)[0] != x[1]) throw UsageError(kNoFit);
+  const auto spreads = spreads_of(node, windows);
+  Conv2d mirror{.n = x[0]};
   mirror.groups = node.integer("group", 1);
   mirror.c = count_of({(*weight)[1], mirror.groups});
-  mirror.k = (*x)[1];
+  mirror.k = x[1];
   mirror.h = spreads[0].size();
   mirror.w = spreads[1].size();
-  const Maps y = {mirror.n, mirror.c, mirror.h, mirror.w, windows->is_flat};
-  if (windows->h.before != windows->h.after || windows->w.before != windows->w.after) {
-    import.leave_out(node, "its padding is uneven", not_empty(y.shape()));
-    return "";
-  }
+  const Maps y = {mirror.n, mirror.c, mirror.h, mirror.w, windows.is_flat};
+  if (windows.h.before != windows.h.after || windows.w.before != windows.w.after)
+    return import.leave_out(node, "its padding is uneven", not_empty(y.shape()));
   mirror.dtype = import.types().convolution;
   mirror.layout = import.layout();
   mirror.direction = Direction::dgrad;
-  set_windows(mirror, *windows);
+  set_windows(mirror, windows);
   const Operation checked(mirror);
-  if (mirror.out_h() != windows->h.input || mirror.out_w() != windows->w.input)
-    return "its output's size is not that of a convolution's input";
+  if (mirror.out_h() != windows.h.input || mirror.out_w() != windows.w.input)
+    throw UsageError("its output's size is not that of a convolution's input");
   run_with_bias(import, node, mirror, import.tensor(node.input(0)), y);
-  return "";
 }
 
 }  // namespace
@@ -211,49 +162,44 @@ const Importers& convolution_importers() {
 
 namespace {
 
-std::string batch_normalization(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
-  if (x->size() < 2 || x->size() > 4) return "its input has not two to four dimensions";
-  BatchNorm norm{(*x)[0], (*x)[1]};
-  // PyTorch describes the input to cuDNN with four dimensions: sizes of one are appended.
-  norm.h = x->size() > 2 ? (*x)[2] : 1;
-  norm.w = x->size() > 3 ? (*x)[3] : 1;
+// Runs a normalization in the layout of maps.
+void run_norm(Import& import, const OnnxNode& node, BatchNorm norm, const Shape& x) {
   norm.dtype = import.types().other;
   norm.weights = kinds::converted_weights_type(norm.dtype);
+  import.run(node, import.step_name(node), norm, {import.tensor(node.input(0))}, x);
+}
+
+void batch_normalization(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  if (x.size() < 2 || x.size() > 4) throw UsageError("its input has not two to four dimensions");
+  // PyTorch describes the input to cuDNN with four dimensions: sizes of one are appended.
+  BatchNorm norm{x[0], x[1], number_at(x, 2, 1), number_at(x, 3, 1)};
   norm.layout = import.layout();
   norm.pass = import.training() ? Pass::forward : Pass::inference;
-  import.run(node, import.step_name(node), norm, {import.tensor(node.input(0))}, *x);
-  return "";
+  run_norm(import, node, norm, x);
 }
 
 // PyTorch takes each channel of each image as a channel of one image, and normalizes as in training.
-std::string instance_normalization(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
-  if (x->size() < 3 || x->size() > 4) return "its input has not three or four dimensions";
-  BatchNorm norm{1, limited_product({(*x)[0], (*x)[1]}), (*x)[2], x->size() > 3 ? (*x)[3] : 1};
-  norm.dtype = import.types().other;
-  norm.weights = kinds::converted_weights_type(norm.dtype);
-  import.run(node, import.step_name(node), norm, {import.tensor(node.input(0))}, *x);
-  return "";
+void instance_normalization(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  if (x.size() < 3 || x.size() > 4) throw UsageError("its input has not three or four dimensions");
+  run_norm(import, node, {1, limited_product({x[0], x[1]}), x[2], number_at(x, 3, 1)}, x);
 }
 
-std::string run_pool(Import& import, const OnnxNode& node, const Pool2d& pool) {
+void run_pool(Import& import, const OnnxNode& node, const Pool2d& pool) {
   const Operation checked(pool);  // checks the stride before sizes are divided by it
   const Shape output = {pool.n, pool.c, pool.out_h(), pool.out_w()};
   // Rounding up adds an output whose window hangs over the edge.
   const bool rounds_up =
       node.integer("ceil_mode", 0) != 0 && ((pool.h + 2 * pool.pad_h - pool.window_h) % pool.stride_h != 0 ||
                                             (pool.w + 2 * pool.pad_w - pool.window_w) % pool.stride_w != 0);
-  if (rounds_up) return "its windows hang over the edge (ceil_mode)";
+  if (rounds_up) throw UsageError("its windows hang over the edge (ceil_mode)");
   import.run(node, import.step_name(node), pool, {import.tensor(node.input(0))}, output);
-  return "";
 }
 
-std::optional<Pool2d> pool_of(Import& import, const OnnxNode& node, PoolKind kind) {
+Pool2d pool_of(Import& import, const OnnxNode& node, PoolKind kind) {
   const std::optional<Shape>& x = import.shape(node.input(0));
-  if (!x || x->size() != 4) return std::nullopt;
+  if (!x || x->size() != 4) throw UsageError("its input is not known to have four dimensions");
   Pool2d pool{kind, (*x)[0], (*x)[1], (*x)[2], (*x)[3]};
   pool.dtype = import.types().other;
   pool.layout = import.layout();
@@ -261,109 +207,93 @@ std::optional<Pool2d> pool_of(Import& import, const OnnxNode& node, PoolKind kin
 }
 
 template <PoolKind kind>
-std::string window_pool(Import& import, const OnnxNode& node) {
-  std::optional<Pool2d> pool = pool_of(import, node, kind);
-  if (!pool) return "its input is not known to have four dimensions";
+void window_pool(Import& import, const OnnxNode& node) {
+  Pool2d pool = pool_of(import, node, kind);
   const auto window = node.integers("kernel_shape"), strides = node.integers("strides");
   const auto pads = node.integers("pads"), dilations = node.integers("dilations");
-  const std::string automatic = node.text("auto_pad");
   if (window.size() != 2 || (!strides.empty() && strides.size() != 2) || (!pads.empty() && pads.size() != 4))
-    return "its window has not two dimensions";
+    throw UsageError("its window has not two dimensions");
   if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t step) { return step != 1; }))
-    return "its window is dilated";
-  if (automatic.starts_with("SAME")) return "its padding is chosen by the runtime (auto_pad)";
-  if (!pads.empty() && (pads[0] != pads[2] || pads[1] != pads[3])) return "its padding is uneven";
-  const bool is_padded = !pads.empty() && (pads[0] != 0 || pads[1] != 0);
+    throw UsageError("its window is dilated");
+  if (node.text("auto_pad").starts_with("SAME"))
+    throw UsageError("its padding is chosen by the runtime (auto_pad)");
+  pool.window_h = window[0];
+  pool.window_w = window[1];
+  pool.stride_h = number_at(strides, 0, 1);
+  pool.stride_w = number_at(strides, 1, 1);
+  pool.pad_h = number_at(pads, 0, 0);
+  pool.pad_w = number_at(pads, 1, 0);
+  if (pool.pad_h != number_at(pads, 2, 0) || pool.pad_w != number_at(pads, 3, 0))
+    throw UsageError("its padding is uneven");
+  const bool is_padded = pool.pad_h != 0 || pool.pad_w != 0;
   if (kind == PoolKind::average && is_padded && node.integer("count_include_pad", 0) == 0)
-    return "its averages leave the padding out (count_include_pad=0)";
-  pool->window_h = window[0];
-  pool->window_w = window[1];
-  if (!strides.empty()) {
-    pool->stride_h = strides[0];
-    pool->stride_w = strides[1];
-  }
-  if (!pads.empty()) {
-    pool->pad_h = pads[0];
-    pool->pad_w = pads[1];
-  }
-  return run_pool(import, node, *pool);
+    throw UsageError("its averages leave the padding out (count_include_pad=0)");
+  run_pool(import, node, pool);
 }
 
 // Stands for torch.nn.AdaptiveAvgPool2d(1) and AdaptiveMaxPool2d(1).
 template <PoolKind kind>
-std::string global_pool(Import& import, const OnnxNode& node) {
-  std::optional<Pool2d> pool = pool_of(import, node, kind);
-  if (!pool) return "its input is not known to have four dimensions";
-  pool->window_h = pool->stride_h = pool->h;
-  pool->window_w = pool->stride_w = pool->w;
-  return run_pool(import, node, *pool);
+void global_pool(Import& import, const OnnxNode& node) {
+  Pool2d pool = pool_of(import, node, kind);
+  pool.window_h = pool.stride_h = pool.h;
+  pool.window_w = pool.stride_w = pool.w;
+  run_pool(import, node, pool);
 }
 
 // ReduceMean is how exporters write torch.nn.AdaptiveAvgPool2d(1).
-std::string mean(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
-  if (is_layer_norm(import, node)) return "";
-  std::optional<Shape> axes = whole_numbers(import.value(node.input(1)).numbers);
-  if (!axes) axes = node.integers("axes");
+void mean(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  if (is_layer_norm(import, node)) return;
   std::vector<std::size_t> places;
-  for (const std::int64_t axis : *axes) {
-    const auto place = axis_of(axis, x->size());
-    if (!place) return "it has no such axis";
-    places.push_back(*place);
-  }
+  for (const std::int64_t axis : axes_of(import, node).value_or(Shape{}))
+    places.push_back(required_axis(axis, x.size()));
   std::sort(places.begin(), places.end());
-  if (x->size() != 4 || places != std::vector<std::size_t>{2, 3})
-    return "it is a sum over other axes than a map's";
-  const bool keeps = node.integer("keepdims", 1) != 0;
-  std::string problem = global_pool<PoolKind::average>(import, node);
-  if (problem.empty() && !keeps) import.value(node.outputs.front()).shape = Shape{(*x)[0], (*x)[1]};
-  return problem;
+  if (x.size() != 4 || places != std::vector<std::size_t>{2, 3})
+    throw UsageError("it is a sum over other axes than a map's");
+  global_pool<PoolKind::average>(import, node);
+  if (node.integer("keepdims", 1) == 0) import.value(node.outputs.front()).shape = Shape{x[0], x[1]};
 }
 
-std::string run_elementwise(Import& import, const OnnxNode& node, ElementwiseKind kind,
-                            const std::vector<std::string>& inputs) {
+void run_elementwise(Import& import, const OnnxNode& node, ElementwiseKind kind,
+                     const std::vector<std::string>& inputs) {
   const std::optional<Shape> x = import.shape(inputs.front());
-  if (!x) return kUnknownShape;
+  if (!x) throw UsageError(kUnknownShape);
   std::vector<Tensor> tensors;
   for (const std::string& input : inputs) tensors.push_back(import.tensor(input));
   import.run(node, import.step_name(node), Elementwise{kind, count_of(*x), import.types().other}, tensors,
              *x);
-  return "";
 }
 
 template <ElementwiseKind kind>
-std::string of_one(Import& import, const OnnxNode& node) {
-  return run_elementwise(import, node, kind, {node.input(0)});
+void of_one(Import& import, const OnnxNode& node) {
+  run_elementwise(import, node, kind, {node.input(0)});
 }
 
-std::string gelu(Import& import, const OnnxNode& node) {
-  if (node.text("approximate") == "tanh") return "only the exact one is timed, not that by tanh";
-  return of_one<ElementwiseKind::gelu>(import, node);
+void gelu(Import& import, const OnnxNode& node) {
+  if (node.text("approximate") == "tanh") throw UsageError("only the exact one is timed, not that by tanh");
+  of_one<ElementwiseKind::gelu>(import, node);
 }
 
 // Exporters write torch.nn.SiLU as x·sigmoid(x).
-std::string sigmoid(Import& import, const OnnxNode& node) {
-  if (import.shape(node.input(0))) {
-    const auto& readers = import.readers(node.outputs.front());
-    const auto reads = [&](const OnnxNode& reader, const std::string& name) {
-      return reader.input(0) == name || reader.input(1) == name;
-    };
-    if (readers.size() == 1 && readers[0]->operator_name == "Mul" && reads(*readers[0], node.input(0)) &&
-        reads(*readers[0], node.outputs.front())) {
-      import.take_over(*readers[0]);
-      return run_elementwise(import, *readers[0], ElementwiseKind::silu, {node.input(0)});
-    }
-  }
-  return of_one<ElementwiseKind::sigmoid>(import, node);
+void sigmoid(Import& import, const OnnxNode& node) {
+  import.known_shape(node, 0);
+  const auto& readers = import.readers(node.outputs.front());
+  const auto is_read = [&](const std::string& name) {
+    return readers[0]->input(0) == name || readers[0]->input(1) == name;
+  };
+  const bool is_silu = readers.size() == 1 && readers[0]->operator_name == "Mul" && is_read(node.input(0)) &&
+                       is_read(node.outputs.front());
+  if (!is_silu) return of_one<ElementwiseKind::sigmoid>(import, node);
+  import.take_over(*readers[0]);
+  run_elementwise(import, *readers[0], ElementwiseKind::silu, {node.input(0)});
 }
 
-std::string swish(Import& import, const OnnxNode& node) {
-  if (node.real("alpha", 1.0) != 1.0) return "only alpha=1 is timed";
-  return of_one<ElementwiseKind::silu>(import, node);
+void swish(Import& import, const OnnxNode& node) {
+  if (node.real("alpha", 1.0) != 1.0) throw UsageError("only alpha=1 is timed");
+  of_one<ElementwiseKind::silu>(import, node);
 }
 
-std::string clip(Import& import, const OnnxNode& node) {
+void clip(Import& import, const OnnxNode& node) {
   const auto limit = [&](std::size_t place, const char* attribute) -> std::optional<double> {
     const auto& numbers = import.value(node.input(place)).numbers;
     if (numbers && numbers->size() == 1) return numbers->front();
@@ -374,7 +304,7 @@ std::string clip(Import& import, const OnnxNode& node) {
   if (low == 0.0 && high == 6.0) return of_one<ElementwiseKind::relu6>(import, node);
   const bool has_high = !node.input(2).empty() || node.attributes.contains("max");
   if (low == 0.0 && !has_high) return of_one<ElementwiseKind::relu>(import, node);
-  return "only limits of 0 and 6, and of 0 alone, are timed";
+  throw UsageError("only limits of 0 and 6, and of 0 alone, are timed");
 }
 
 // True if the bias has one number for each channel of maps.
@@ -390,71 +320,57 @@ bool is_of_rows(const Shape& x, const Shape& row) {
   return !tail.empty() && tail.size() < x.size() && std::equal(tail.rbegin(), tail.rend(), x.rbegin());
 }
 
-// Returns PyTorch's operation for x + added, with x the larger; nullopt if neither equal nor a bias.
-std::optional<Operation::Parameters> sum_with(const Import& import, const Shape& x, const Shape& added) {
+// Returns PyTorch's operation for x + added, with x the larger. Throws UsageError unless they are equal in
+// shape, or the smaller one is a bias.
+Operation::Parameters sum_with(const Import& import, const Shape& x, const Shape& added) {
   if (x == added) return Elementwise{ElementwiseKind::add, count_of(x), import.types().other};
   BiasAdd bias{.dtype = import.types().other};
   if (is_of_channels(x, added)) return BiasAdd{x[0], x[1], x[2], x[3], bias.dtype, import.layout()};
-  if (!is_of_rows(x, added)) return std::nullopt;
+  if (!is_of_rows(x, added)) throw UsageError("it adds a tensor of another shape");
   bias.c = count_of(added);
   bias.n = count_of(x) / bias.c;
   return bias;
 }
 
-std::string add(Import& import, const OnnxNode& node) {
-  std::string x_name = node.input(0), other = node.input(1);
-  if (!import.shape(x_name) || !import.shape(other)) return kUnknownShape;
-  if (count_of(*import.shape(x_name)) < count_of(*import.shape(other))) std::swap(x_name, other);
-  const Shape x = *import.shape(x_name);
-  const auto operation = sum_with(import, x, *import.shape(other));
-  if (!operation) return "it adds a tensor of another shape";
-  import.run(node, import.step_name(node), *operation, {import.tensor(x_name), import.tensor(other)}, x);
-  return "";
-}
-
 // Sums any number of tensors. One alone is passed on; PyTorch adds more of them one after another.
-std::string sum(Import& import, const OnnxNode& node) {
-  if (node.inputs.size() < 2) return view_importers().at("Identity")(import, node);
-  std::size_t largest = 0;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!import.shape(node.inputs[i])) return kUnknownShape;
-    if (count_of(*import.shape(node.inputs[i])) > count_of(*import.shape(node.inputs[largest]))) largest = i;
-  }
-  const Shape x = *import.shape(node.inputs[largest]);
-  std::vector<std::string> added = node.inputs;
-  std::swap(added.front(), added[largest]);
-  for (std::size_t i = 1; i < added.size(); ++i) {
-    if (!sum_with(import, x, *import.shape(added[i]))) return "it adds a tensor of another shape";
-  }
+void add(Import& import, const OnnxNode& node) {
+  if (node.inputs.size() < 2) return pass_on(import, node);
+  std::vector<std::pair<std::string, Shape>> added;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    added.emplace_back(node.inputs[i], import.known_shape(node, i));
+  const auto is_smaller = [](const auto& a, const auto& b) {
+    return count_of(a.second) < count_of(b.second);
+  };
+  std::swap(added.front(), *std::max_element(added.begin(), added.end(), is_smaller));
+  const Shape x = added.front().second;
+  std::vector<Operation::Parameters> sums;
+  for (std::size_t i = 1; i < added.size(); ++i) sums.push_back(sum_with(import, x, added[i].second));
   const std::string name = import.step_name(node);
-  std::string before = added.front();
+  std::string before = added.front().first;
   for (std::size_t i = 1; i < added.size(); ++i) {
     OnnxNode step = node;
     const bool is_last = i + 1 == added.size();
     if (!is_last) step.outputs.front() += "#" + std::to_string(i);
-    import.run(step, added.size() == 2 ? name : name + "." + std::to_string(i),
-               *sum_with(import, x, *import.shape(added[i])),
-               {import.tensor(before), import.tensor(added[i])}, x);
+    import.run(step, sums.size() == 1 ? name : name + "." + std::to_string(i), sums[i - 1],
+               {import.tensor(before), import.tensor(added[i].first)}, x);
     before = step.outputs.front();
   }
-  return "";
 }
 
 // Takes the largest, least or mean of tensors; a single tensor is passed on.
-std::string choose(Import& import, const OnnxNode& node) {
-  if (node.inputs.size() == 1) return view_importers().at("Identity")(import, node);
-  return "jitterscope has no operation for the largest, least or mean of several tensors";
+void choose(Import& import, const OnnxNode& node) {
+  if (node.inputs.size() == 1) return pass_on(import, node);
+  throw UsageError("jitterscope has no operation for the largest, least or mean of several tensors");
 }
 
-std::string divide(Import& import, const OnnxNode& node) {
-  return is_gelu(import, node) ? "" : "jitterscope has no operation for division";
+void divide(Import& import, const OnnxNode& node) {
+  if (!is_gelu(import, node)) throw UsageError("jitterscope has no operation for division");
 }
 
-std::string multiply(Import& import, const OnnxNode& node) {
-  if (!import.shape(node.input(0)) || !import.shape(node.input(1))) return kUnknownShape;
-  if (import.shape(node.input(0)) != import.shape(node.input(1)))
-    return "it multiplies by a tensor of another shape";
-  return run_elementwise(import, node, ElementwiseKind::mul, {node.input(0), node.input(1)});
+void multiply(Import& import, const OnnxNode& node) {
+  if (import.known_shape(node, 0) != import.known_shape(node, 1))
+    throw UsageError("it multiplies by a tensor of another shape");
+  run_elementwise(import, node, ElementwiseKind::mul, {node.input(0), node.input(1)});
 }
 
 }  // namespace
@@ -474,7 +390,7 @@ const Importers& map_importers() {
                                       {"Clip", clip},
                                       {"Swish", swish},
                                       {"Add", add},
-                                      {"Sum", sum},
+                                      {"Sum", add},
                                       {"Max", choose},
                                       {"Min", choose},
                                       {"Mean", choose},

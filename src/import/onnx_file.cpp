@@ -81,38 +81,31 @@ double half_of(std::uint16_t bits) {
 }
 double bfloat_of(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 
-bool is_half(std::int32_t element_type) {
-  return element_type == onnx::TensorProto::FLOAT16 || element_type == onnx::TensorProto::BFLOAT16;
-}
+struct ElementType {
+  std::int32_t type;
+  std::size_t bytes;
+  void (*read)(const std::string& bytes, std::vector<double>& values);
+  double (*number_of)(std::uint16_t bits) = nullptr;  ///< for numbers that are stored as bits
+};
+constexpr ElementType kElementTypes[] = {
+    {onnx::TensorProto::BOOL, 1, read_raw<std::uint8_t>},
+    {onnx::TensorProto::INT8, 1, read_raw<std::int8_t>},
+    {onnx::TensorProto::UINT8, 1, read_raw<std::uint8_t>},
+    {onnx::TensorProto::INT16, 2, read_raw<std::int16_t>},
+    {onnx::TensorProto::UINT16, 2, read_raw<std::uint16_t>},
+    {onnx::TensorProto::INT32, 4, read_raw<std::int32_t>},
+    {onnx::TensorProto::UINT32, 4, read_raw<std::uint32_t>},
+    {onnx::TensorProto::INT64, 8, read_raw<std::int64_t>},
+    {onnx::TensorProto::UINT64, 8, read_raw<std::uint64_t>},
+    {onnx::TensorProto::FLOAT, 4, read_raw<float>},
+    {onnx::TensorProto::DOUBLE, 8, read_raw<double>},
+    {onnx::TensorProto::FLOAT16, 2, read_raw<std::uint16_t>, half_of},
+    {onnx::TensorProto::BFLOAT16, 2, read_raw<std::uint16_t>, bfloat_of}};
 
-std::vector<double> halves_of(const onnx::TensorProto& tensor) {
-  std::vector<double> numbers(tensor.int32_data().begin(), tensor.int32_data().end());
-  read_raw<std::uint16_t>(tensor.raw_data(), numbers);
-  for (double& number : numbers) {
-    const auto bits = static_cast<std::uint16_t>(static_cast<std::int64_t>(number));
-    number = tensor.data_type() == onnx::TensorProto::FLOAT16 ? half_of(bits) : bfloat_of(bits);
-  }
-  return numbers;
-}
-
-// Returns the bytes of one element; 0 for types whose numbers are not read.
-std::size_t element_bytes(std::int32_t element_type) {
-  switch (element_type) {
-    case onnx::TensorProto::BOOL:
-    case onnx::TensorProto::INT8:
-    case onnx::TensorProto::UINT8: return 1;
-    case onnx::TensorProto::INT16:
-    case onnx::TensorProto::UINT16:
-    case onnx::TensorProto::FLOAT16:
-    case onnx::TensorProto::BFLOAT16: return 2;
-    case onnx::TensorProto::INT32:
-    case onnx::TensorProto::UINT32:
-    case onnx::TensorProto::FLOAT: return 4;
-    case onnx::TensorProto::INT64:
-    case onnx::TensorProto::UINT64:
-    case onnx::TensorProto::DOUBLE: return 8;
-    default: return 0;
-  }
+// Returns null for types whose numbers are not read.
+const ElementType* find_type(std::int32_t element_type) {
+  const auto* const found = std::ranges::find(kElementTypes, element_type, &ElementType::type);
+  return found == std::end(kElementTypes) ? nullptr : found;
 }
 
 std::vector<double> values_of(const onnx::TensorProto& tensor) {
@@ -122,21 +115,11 @@ std::vector<double> values_of(const onnx::TensorProto& tensor) {
   values.insert(values.end(), tensor.uint64_data().begin(), tensor.uint64_data().end());
   values.insert(values.end(), tensor.float_data().begin(), tensor.float_data().end());
   values.insert(values.end(), tensor.double_data().begin(), tensor.double_data().end());
-  const std::string& raw = tensor.raw_data();
-  switch (tensor.data_type()) {
-    case onnx::TensorProto::INT8: read_raw<std::int8_t>(raw, values); break;
-    case onnx::TensorProto::BOOL:
-    case onnx::TensorProto::UINT8: read_raw<std::uint8_t>(raw, values); break;
-    case onnx::TensorProto::INT16: read_raw<std::int16_t>(raw, values); break;
-    case onnx::TensorProto::UINT16: read_raw<std::uint16_t>(raw, values); break;
-    case onnx::TensorProto::INT32: read_raw<std::int32_t>(raw, values); break;
-    case onnx::TensorProto::UINT32: read_raw<std::uint32_t>(raw, values); break;
-    case onnx::TensorProto::INT64: read_raw<std::int64_t>(raw, values); break;
-    case onnx::TensorProto::UINT64: read_raw<std::uint64_t>(raw, values); break;
-    case onnx::TensorProto::FLOAT: read_raw<float>(raw, values); break;
-    case onnx::TensorProto::DOUBLE: read_raw<double>(raw, values); break;
-    default: break;
-  }
+  const ElementType* type = find_type(tensor.data_type());
+  if (type != nullptr) type->read(tensor.raw_data(), values);
+  if (type == nullptr || type->number_of == nullptr) return values;
+  for (double& value : values)
+    value = type->number_of(static_cast<std::uint16_t>(static_cast<std::int64_t>(value)));
   return values;
 }
 
@@ -167,7 +150,7 @@ class FileReader {
     if (tensor.external_data_size() > 0) {
       values = values_outside(tensor, count);
     } else {
-      values = is_half(tensor.data_type()) ? halves_of(tensor) : values_of(tensor);
+      values = values_of(tensor);
     }
     if (static_cast<std::int64_t>(values.size()) == count) result.values = std::move(values);
     return result;
@@ -199,7 +182,8 @@ class FileReader {
  private:
   std::vector<double> values_outside(const onnx::TensorProto& tensor, std::int64_t count) {
     const OutsidePlace place = outside_place(tensor);
-    const std::size_t size = static_cast<std::size_t>(count) * element_bytes(tensor.data_type());
+    const ElementType* type = find_type(tensor.data_type());
+    const std::size_t size = type == nullptr ? 0 : static_cast<std::size_t>(count) * type->bytes;
     if (size == 0) return {};
     OutsideBytes read = read_outside(file_name_, place, size);
     if (!read.problem.empty()) {
@@ -211,7 +195,7 @@ class FileReader {
     onnx::TensorProto whole;
     whole.set_data_type(tensor.data_type());
     whole.set_raw_data(std::move(read.bytes));
-    return is_half(tensor.data_type()) ? halves_of(whole) : values_of(whole);
+    return values_of(whole);
   }
 
   OnnxAttribute attribute(const onnx::AttributeProto& attribute) {
@@ -279,8 +263,9 @@ const OnnxAttribute* find(const OnnxNode& node, const std::string& name) {
 }  // namespace
 
 bool is_floating(std::int32_t element_type) {
-  return is_half(element_type) || element_type == onnx::TensorProto::FLOAT ||
-         element_type == onnx::TensorProto::DOUBLE;
+  const ElementType* type = find_type(element_type);
+  return type != nullptr && (type->number_of != nullptr || element_type == onnx::TensorProto::FLOAT ||
+                             element_type == onnx::TensorProto::DOUBLE);
 }
 
 std::int64_t OnnxNode::integer(const std::string& attribute, std::int64_t otherwise) const {

@@ -96,7 +96,7 @@ bool negation(Import& import, const OnnxNode& node) {
 
 // Repeats one number in a list. Exporters compute the shape for expand() with it.
 bool constant_of_shape(Import& import, const OnnxNode& node) {
-  const auto shape = whole_numbers(import.value(node.input(0)).numbers);
+  const auto shape = import.whole_numbers(node.input(0));
   const auto found = node.attributes.find("value");
   const bool is_zero = found == node.attributes.end() || !found->second.tensor;
   if (!shape || shape->size() != 1 || shape->front() < 1 ||
@@ -215,18 +215,6 @@ bool fold_range(Import& import, const OnnxNode& node) {
 
 }  // namespace
 
-std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers) {
-  if (!numbers) return std::nullopt;
-  Shape result;
-  for (const double number : *numbers) {
-    // ONNX writes the largest 64-bit integer for "to the end".
-    constexpr double kEnd = 1e15;
-    if (std::isnan(number)) return std::nullopt;
-    result.push_back(static_cast<std::int64_t>(std::clamp(number, -kEnd, kEnd)));
-  }
-  return result;
-}
-
 bool fold(Import& import, const OnnxNode& node) {
   using Folder = bool (*)(Import&, const OnnxNode&);
   static const std::map<std::string, Folder> folders = {{"Constant", constant},
@@ -326,7 +314,7 @@ bool fold_shape(Import& import, const OnnxNode& node) {
 
 bool fold_gather(Import& import, const OnnxNode& node) {
   const auto& data = import.value(node.input(0)).numbers;
-  const auto places = whole_numbers(import.value(node.input(1)).numbers);
+  const auto places = import.whole_numbers(node.input(1));
   if (!data || !places || node.integer("axis", 0) != 0 || is_table(import.value(node.input(0)))) return false;
   Numbers picked;
   for (const std::int64_t place : *places) {
@@ -351,10 +339,10 @@ bool fold_concat(Import& import, const OnnxNode& node) {
 // Takes rows forwards, or backwards, as exporters write the padding of F.pad.
 bool fold_slice(Import& import, const OnnxNode& node) {
   const Value data = import.value(node.input(0));
-  const auto starts = whole_numbers(import.value(node.input(1)).numbers);
-  const auto ends = whole_numbers(import.value(node.input(2)).numbers);
-  const auto axes = node.input(3).empty() ? Shape{0} : whole_numbers(import.value(node.input(3)).numbers);
-  const auto steps = node.input(4).empty() ? Shape{1} : whole_numbers(import.value(node.input(4)).numbers);
+  const auto starts = import.whole_numbers(node.input(1));
+  const auto ends = import.whole_numbers(node.input(2));
+  const auto axes = node.input(3).empty() ? Shape{0} : import.whole_numbers(node.input(3));
+  const auto steps = node.input(4).empty() ? Shape{1} : import.whole_numbers(node.input(4));
   if (!data.numbers || data.numbers->empty() || !starts || !ends || !axes || !steps) return false;
   Shape shape = data.shape.value_or(Shape{static_cast<std::int64_t>(data.numbers->size())});
   if (starts->size() != 1 || ends->size() != 1 || steps->size() != 1 || axes->size() != 1 || shape.empty() ||
@@ -400,7 +388,7 @@ bool fold_reshape(Import& import, const OnnxNode& node) {
   const Value data = import.value(node.input(0));
   if (!data.numbers || data.is_weight) return false;
   const auto count = static_cast<std::int64_t>(data.numbers->size());
-  const auto sizes = whole_numbers(import.value(node.input(1)).numbers);
+  const auto sizes = import.whole_numbers(node.input(1));
   return give_numbers(import, node, (sizes ? reshaped(*sizes, count) : std::nullopt).value_or(Shape{count}),
                       data.numbers, data.is_real);
 }

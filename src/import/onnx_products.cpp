@@ -35,26 +35,37 @@ Matrices as_matrices(Import& import, const OnnxNode& node, std::size_t place, co
   return {import.network().add_untimed(import.step_name(node) + ".clone", copy, {tensor}, count_of(shape))};
 }
 
+// Returns a product's operands as torch.matmul passes them on, and sets which are stored transposed.
+std::vector<Tensor> operands_of(Import& import, const OnnxNode& node, Matmul& product) {
+  const auto shape = [&](std::int64_t rows, std::int64_t columns, bool flips) {
+    return Shape{product.batch, flips ? columns : rows, flips ? rows : columns};
+  };
+  const Matrices left = as_matrices(import, node, 0, shape(product.m, product.k, product.transpose_a));
+  const Matrices right = as_matrices(import, node, 1, shape(product.k, product.n, product.transpose_b));
+  product.transpose_a = product.transpose_a != left.transposed;
+  product.transpose_b = product.transpose_b != right.transposed;
+  return {left.tensor, right.tensor};
+}
+
+Linear as_linear(const Matmul& product) {
+  return {product.m, product.k, product.n, product.bias, product.dtype};
+}
+
 // Exporters write torch.nn.Linear as Gemm with transB, or as MatMul and Add.
-std::string gemm(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> a = import.shape(node.input(0)), b = import.shape(node.input(1));
-  if (!a || !b || a->size() != 2 || b->size() != 2) return kUnknownShape;
+void gemm(Import& import, const OnnxNode& node) {
+  const Shape a = import.known_shape(node, 0), b = import.known_shape(node, 1);
+  if (a.size() != 2 || b.size() != 2) throw UsageError(kUnknownShape);
   const bool ta = node.integer("transA", 0) != 0, tb = node.integer("transB", 0) != 0;
-  const std::int64_t m = (*a)[ta ? 1 : 0], k = (*a)[ta ? 0 : 1], n = (*b)[tb ? 0 : 1];
-  if ((*b)[tb ? 1 : 0] != k) return kNoFit;
-  const bool has_bias = !node.input(2).empty();
-  if (has_bias && !is_vector_of(import.shape(node.input(2)), n)) return "its third input is not a bias";
-  const Matrices left = as_matrices(import, node, 0, *a), right = as_matrices(import, node, 1, *b);
-  const bool flips_left = ta != left.transposed, flips_right = tb != right.transposed;
-  const DataType type = import.types().product;
-  const std::string name = import.step_name(node);
-  if (flips_right && !flips_left) {
-    import.run(node, name, Linear{m, k, n, has_bias, type}, {left.tensor, right.tensor}, {m, n});
-  } else {
-    import.run(node, name, Matmul{m, n, k, 1, flips_left, flips_right, has_bias, type},
-               {left.tensor, right.tensor}, {m, n});
-  }
-  return "";
+  Matmul product{a[ta ? 1 : 0], b[tb ? 0 : 1], a[ta ? 0 : 1], 1, ta, tb, !node.input(2).empty()};
+  product.dtype = import.types().product;
+  if (b[tb ? 1 : 0] != product.k) throw UsageError(kNoFit);
+  if (product.bias && !is_vector_of(import.shape(node.input(2)), product.n))
+    throw UsageError("its third input is not a bias");
+  const std::vector<Tensor> operands = operands_of(import, node, product);
+  const bool is_linear = product.transpose_b && !product.transpose_a;
+  import.run(node, import.step_name(node),
+             is_linear ? Operation::Parameters(as_linear(product)) : Operation::Parameters(product), operands,
+             {product.m, product.n});
 }
 
 // Returns the Add of a bias that is the product's only reader, or null.
@@ -68,92 +79,75 @@ const OnnxNode* bias_of(Import& import, const OnnxNode& node, std::int64_t n) {
 }
 
 // A product with a weight is torch.nn.Linear, whose weight exporters write transposed.
-std::string product_with_matrix(Import& import, const OnnxNode& node, const Shape& a, const Shape& b) {
-  const std::int64_t k = a.back(), n = b[1], m = count_of(Shape(a.begin(), a.end() - 1));
-  Shape output(a.begin(), a.end() - 1);
-  output.push_back(n);
-  const Matrices left = as_matrices(import, node, 0, {m, k}), right = as_matrices(import, node, 1, b);
-  const bool is_linear = import.value(node.input(1)).is_weight && !left.transposed;
-  const OnnxNode* add = is_linear ? bias_of(import, node, n) : nullptr;
+void product_with_matrix(Import& import, const OnnxNode& node, Matmul product, Shape output) {
+  product.m = count_of(Shape(output.begin(), output.end() - 1));
+  const std::vector<Tensor> operands = operands_of(import, node, product);
+  const bool is_linear = import.value(node.input(1)).is_weight && !product.transpose_a;
+  const OnnxNode* add = is_linear ? bias_of(import, node, product.n) : nullptr;
   const OnnxNode& last = add != nullptr ? *add : node;
-  const DataType type = import.types().product;
-  const Operation::Parameters product =
-      is_linear ? Operation::Parameters(Linear{m, k, n, add != nullptr, type})
-                : Matmul{m, n, k, 1, left.transposed, right.transposed, false, type};
-  import.run(last, import.step_name(last), product, {left.tensor, right.tensor}, output);
+  product.bias = add != nullptr;
+  import.run(last, import.step_name(last),
+             is_linear ? Operation::Parameters(as_linear(product)) : Operation::Parameters(product), operands,
+             std::move(output));
   if (add != nullptr) import.take_over(*add);
-  return "";
 }
 
-std::string matmul(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> a = import.shape(node.input(0)), b = import.shape(node.input(1));
-  if (!a || !b) return kUnknownShape;
-  if (a->size() < 2 || b->size() < 2) return "it is a product with a vector";
-  const std::int64_t m = (*a)[a->size() - 2], k = a->back(), n = b->back();
-  if (k != (*b)[b->size() - 2]) return kNoFit;
-  if (b->size() == 2) return product_with_matrix(import, node, *a, *b);
-  Shape output(a->begin(), a->end() - 2);
-  if (output != Shape(b->begin(), b->end() - 2)) return "its batches differ";
-  const std::int64_t batch = count_of(output);
-  output.insert(output.end(), {m, n});
-  const Matrices left = as_matrices(import, node, 0, {batch, m, k});
-  const Matrices right = as_matrices(import, node, 1, {batch, k, n});
-  const Matmul product{m, n, k, batch, left.transposed, right.transposed, false, import.types().product};
-  import.run(node, import.step_name(node), product, {left.tensor, right.tensor}, output);
-  return "";
+void matmul(Import& import, const OnnxNode& node) {
+  const Shape a = import.known_shape(node, 0), b = import.known_shape(node, 1);
+  if (a.size() < 2 || b.size() < 2) throw UsageError("it is a product with a vector");
+  Matmul product{a[a.size() - 2], b.back(), a.back()};
+  product.dtype = import.types().product;
+  if (product.k != b[b.size() - 2]) throw UsageError(kNoFit);
+  Shape output = a;
+  output.back() = product.n;
+  if (b.size() == 2) return product_with_matrix(import, node, product, std::move(output));
+  const Shape batch(a.begin(), a.end() - 2);
+  if (batch != Shape(b.begin(), b.end() - 2)) throw UsageError("its batches differ");
+  product.batch = count_of(batch);
+  const std::vector<Tensor> operands = operands_of(import, node, product);
+  import.run(node, import.step_name(node), product, operands, std::move(output));
 }
 
 // PyTorch runs an Einsum as a batched matrix product.
-std::string einsum(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> output = einsum_shape(import, node);
-  if (!output) return "the shape of an input is not known, or does not fit its equation";
-  const auto product = einsum_product(import, node);
-  if (!product) return "its equation is not a matrix product in order";
-  const auto& [batch, m, n, k, flips_left, flips_right] = *product;
-  const Matrices left = as_matrices(import, node, 0, {batch, flips_left ? k : m, flips_left ? m : k});
-  const Matrices right = as_matrices(import, node, 1, {batch, flips_right ? n : k, flips_right ? k : n});
-  const Matmul matmul{m,
-                      n,
-                      k,
-                      batch,
-                      flips_left != left.transposed,
-                      flips_right != right.transposed,
-                      false,
-                      import.types().product};
-  import.run(node, import.step_name(node), matmul, {left.tensor, right.tensor}, *output);
-  return "";
+void einsum(Import& import, const OnnxNode& node) {
+  std::optional<Shape> output = einsum_shape(import, node);
+  if (!output) throw UsageError("the shape of an input is not known, or does not fit its equation");
+  std::optional<Matmul> product = einsum_product(import, node);
+  if (!product) throw UsageError("its equation is not a matrix product in order");
+  product->dtype = import.types().product;
+  const std::vector<Tensor> operands = operands_of(import, node, *product);
+  import.run(node, import.step_name(node), *product, operands, *std::move(output));
 }
 
 // Exporters write torch.nn.functional.scaled_dot_product_attention as one operator since opset 23.
-std::string attention(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> q = import.shape(node.input(0)), k = import.shape(node.input(1));
-  const std::optional<Shape> v = import.shape(node.input(2));
-  if (!q || !k || !v) return kUnknownShape;
-  if (q->size() != k->size() || *k != *v || (q->size() != 3 && q->size() != 4)) return kNoFit;
+void attention(Import& import, const OnnxNode& node) {
+  const Shape q = import.known_shape(node, 0), k = import.known_shape(node, 1);
+  if (q.size() != k.size() || k != import.known_shape(node, 2) || (q.size() != 3 && q.size() != 4))
+    throw UsageError(kNoFit);
   for (std::size_t place = 3; place < node.inputs.size(); ++place) {
-    if (!node.inputs[place].empty()) return "it has a mask, or keys of before";
+    if (!node.inputs[place].empty()) throw UsageError("it has a mask, or keys of before");
   }
-  if (node.attributes.contains("scale") || node.real("softcap", 0.0) != 0.0)
-    return "its scores are scaled or capped in another way than by the root of their dimension";
-  Attention shape{.batch = q->front(), .causal = node.integer("is_causal", 0) != 0};
+  if (node.attributes.contains("scale") || node.real("softcap", 0.0) != 0.0) {
+    throw UsageError("its scores are scaled or capped in another way than by the root of their dimension");
+  }
+  Attention shape{.batch = q.front(), .causal = node.integer("is_causal", 0) != 0};
   shape.dtype = import.types().product;
   std::int64_t key_heads = 0, key_dim = 0;
-  if (q->size() == 4) {
-    shape.heads = (*q)[1], shape.queries = (*q)[2], shape.dim = (*q)[3];
-    key_heads = (*k)[1], shape.keys = (*k)[2], key_dim = (*k)[3];
+  if (q.size() == 4) {
+    shape.heads = q[1], shape.queries = q[2], shape.dim = q[3];
+    key_heads = k[1], shape.keys = k[2], key_dim = k[3];
   } else {  // the heads lie side by side in one axis
     shape.heads = node.integer("q_num_heads", 0), key_heads = node.integer("kv_num_heads", 0);
-    if (shape.heads < 1 || key_heads < 1 || q->back() % shape.heads != 0 || k->back() % key_heads != 0)
-      return kNoFit;
-    shape.queries = (*q)[1], shape.dim = q->back() / shape.heads;
-    shape.keys = (*k)[1], key_dim = k->back() / key_heads;
+    if (shape.heads < 1 || key_heads < 1 || q.back() % shape.heads != 0 || k.back() % key_heads != 0)
+      throw UsageError(kNoFit);
+    shape.queries = q[1], shape.dim = q.back() / shape.heads;
+    shape.keys = k[1], key_dim = k.back() / key_heads;
     shape.layout = HeadLayout::bshd;
   }
-  if (k->front() != shape.batch || key_dim != shape.dim) return kNoFit;
-  if (key_heads != shape.heads) return "it has fewer heads of keys than of queries";
+  if (k.front() != shape.batch || key_dim != shape.dim) throw UsageError(kNoFit);
+  if (key_heads != shape.heads) throw UsageError("it has fewer heads of keys than of queries");
   import.run(node, import.step_name(node), shape,
-             {import.tensor(node.input(0)), import.tensor(node.input(1)), import.tensor(node.input(2))}, *q);
-  return "";
+             {import.tensor(node.input(0)), import.tensor(node.input(1)), import.tensor(node.input(2))}, q);
 }
 
 }  // namespace
@@ -223,7 +217,7 @@ std::optional<Shape> einsum_shape(Import& import, const OnnxNode& node) {
   return shape;
 }
 
-std::optional<EinsumProduct> einsum_product(Import& import, const OnnxNode& node) {
+std::optional<Matmul> einsum_product(Import& import, const OnnxNode& node) {
   const std::optional<Equation> equation = read(import, node);
   if (!equation || equation->inputs.size() != 2 || equation->output.size() < 2) return std::nullopt;
   const std::string &a = equation->inputs[0], &b = equation->inputs[1];
@@ -232,10 +226,12 @@ std::optional<EinsumProduct> einsum_product(Import& import, const OnnxNode& node
   const std::string batch = equation->output.substr(0, leading);
   if (a.substr(0, leading) != batch || b.substr(0, leading) != batch) return std::nullopt;
   const char m = equation->output[leading], n = equation->output[leading + 1];
-  EinsumProduct product{.flips_left = a.back() == m, .flips_right = b.back() != n};
-  const char k = product.flips_left ? a[leading] : a.back();
-  const std::string left = product.flips_left ? std::string{k, m} : std::string{m, k};
-  const std::string right = product.flips_right ? std::string{n, k} : std::string{k, n};
+  Matmul product;
+  product.transpose_a = a.back() == m;
+  product.transpose_b = b.back() != n;
+  const char k = product.transpose_a ? a[leading] : a.back();
+  const std::string left = product.transpose_a ? std::string{k, m} : std::string{m, k};
+  const std::string right = product.transpose_b ? std::string{n, k} : std::string{k, n};
   if (k == n || a.substr(leading) != left || b.substr(leading) != right) return std::nullopt;
   for (const char letter : batch) product.batch = count_of({product.batch, equation->sizes.at(letter)});
   product.m = equation->sizes.at(m), product.n = equation->sizes.at(n), product.k = equation->sizes.at(k);
@@ -249,55 +245,40 @@ namespace {
 constexpr std::int64_t kOpsetOfLastAxis = 13;  // before it, softmax took all axes from `axis` on as one
 
 template <bool logarithm>
-std::string softmax(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
+void softmax(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
   const bool old = import.file().opset > 0 && import.file().opset < kOpsetOfLastAxis;
-  const auto axis = axis_of(node.integer("axis", old ? 1 : -1), x->size());
-  if (!axis) return "it has no such axis";
-  if (!old && *axis + 1 != x->size()) return "it is over another axis than the last";
-  const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
-  const Softmax shape{logarithm, count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end())),
-                      import.types().other};
-  import.run(node, import.step_name(node), shape, {import.tensor(node.input(0))}, *x);
-  return "";
+  const std::size_t axis = required_axis(node.integer("axis", old ? 1 : -1), x.size());
+  if (!old && axis + 1 != x.size()) throw UsageError("it is over another axis than the last");
+  const auto [rows, columns] = rows_of(x, axis);
+  const Softmax shape{logarithm, rows, columns, import.types().other};
+  import.run(node, import.step_name(node), shape, {import.tensor(node.input(0))}, x);
 }
 
-std::string layer_normalization(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
-  const auto axis = axis_of(node.integer("axis", -1), x->size());
-  if (!axis) return "it has no such axis";
-  const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
-  const LayerNorm shape{count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end())),
-                        import.types().other};
-  import.run(node, import.step_name(node), shape, {import.tensor(node.input(0))}, *x);
-  return "";
+void layer_normalization(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  const auto [rows, columns] = rows_of(x, required_axis(node.integer("axis", -1), x.size()));
+  const LayerNorm shape{rows, columns, import.types().other};
+  import.run(node, import.step_name(node), shape, {import.tensor(node.input(0))}, x);
 }
 
 // A Gather of rows of a weight is an embedding. A Gather of a single place takes a part of its input.
-std::string gather(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> table = import.shape(node.input(0)), indices = import.shape(node.input(1));
-  if (!table || !indices) return kUnknownShape;
-  const auto axis = axis_of(node.integer("axis", 0), table->size());
-  if (!axis) return "it has no such axis";
-  Shape output(table->begin(), table->begin() + static_cast<std::ptrdiff_t>(*axis));
-  output.insert(output.end(), indices->begin(), indices->end());
-  output.insert(output.end(), table->begin() + static_cast<std::ptrdiff_t>(*axis) + 1, table->end());
+void gather(Import& import, const OnnxNode& node) {
+  const Shape table = import.known_shape(node, 0), indices = import.known_shape(node, 1);
+  const std::size_t axis = required_axis(node.integer("axis", 0), table.size());
+  Shape output = gathered_shape(table, indices, axis);
   const std::string name = import.step_name(node);
-  if (import.value(node.input(0)).is_weight && table->size() == 2 && *axis == 0) {
-    const Embedding shape{count_of(*indices), (*table)[0], (*table)[1], import.types().other};
+  if (import.value(node.input(0)).is_weight && table.size() == 2 && axis == 0) {
+    const Embedding shape{count_of(indices), table[0], table[1], import.types().other};
     const Tensor places = import.network().input(shape.count, DataType::i64);
-    import.run(node, name, shape, {places, import.tensor(node.input(0))}, std::move(output));
-    return "";
+    return import.run(node, name, shape, {places, import.tensor(node.input(0))}, std::move(output));
   }
-  if (count_of(*indices) != 1) return "it picks from a tensor that is not a weight";
+  if (count_of(indices) != 1) throw UsageError("it picks from a tensor that is not a weight");
   const Tensor part = import.network().select(name, import.tensor(node.input(0)), count_of(output));
   Shape strides = strides_of(import.value(node.input(0)));
-  const auto place = strides.begin() + static_cast<std::ptrdiff_t>(*axis);
-  strides.insert(strides.erase(place), indices->size(), 1);
+  const auto place = strides.begin() + static_cast<std::ptrdiff_t>(axis);
+  strides.insert(strides.erase(place), indices.size(), 1);
   import.define(node.outputs.front(), std::move(output), part, strides);
-  return "";
 }
 
 }  // namespace

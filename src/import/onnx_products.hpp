@@ -9,13 +9,12 @@ namespace jitterscope::onnx_import {
 /// with an ellipsis, without an arrow, or with a letter twice in one term.
 std::optional<Shape> einsum_shape(Import& import, const OnnxNode& node);
 
-/// A batch of products of m×k and k×n matrices. The letters of the batch come first, in the same order in all
-/// terms, those of the matrices last. A flipped matrix is stored as k×m or n×k.
-struct EinsumProduct {
-  std::int64_t batch = 1, m = 1, n = 1, k = 1;
-  bool flips_left = false, flips_right = false;
-};
-/// Returns nullopt if the equation is no such product.
-std::optional<EinsumProduct> einsum_product(Import& import, const OnnxNode& node);
+/// Returns the product of matrices that an equation stands for, or of batches of them: the letters of the
+/// batch come first, in the same order in all terms, those of the matrices last. nullopt for another
+/// equation.
+std::optional<Matmul> einsum_product(Import& import, const OnnxNode& node);
+
+/// Returns the shape of a table's parts at these places along an axis.
+Shape gathered_shape(const Shape& table, const Shape& places, std::size_t axis);
 
 }  // namespace jitterscope::onnx_import

@@ -87,35 +87,12 @@ MaybeShape of_gemm(Import& import, const OnnxNode& node) {
   return Shape{(*a)[node.integer("transA", 0) != 0 ? 1 : 0], (*b)[node.integer("transB", 0) != 0 ? 0 : 1]};
 }
 
-std::int64_t value_at(const Shape& values, std::size_t place, std::int64_t otherwise) {
-  return place < values.size() ? values[place] : otherwise;
-}
-
-// Returns the number of windows along a spatial axis; below one if there is none.
-std::int64_t windows_of(const OnnxNode& node, std::int64_t input, std::size_t axis, std::size_t axes,
-                        std::int64_t kernel) {
-  const std::string automatic = node.text("auto_pad");
-  const Shape pads = node.integers("pads");
-  const std::int64_t stride = value_at(node.integers("strides"), axis, 1);
-  const std::int64_t dilation = value_at(node.integers("dilations"), axis, 1);
-  const std::int64_t before = value_at(pads, axis, 0), after = value_at(pads, axes + axis, 0);
-  for (const std::int64_t number : {input, kernel, stride, dilation, before + 1, after + 1}) {
-    if (number < 1 || number > (std::int64_t{1} << 30)) return 0;
-  }
-  if (automatic.starts_with("SAME")) return (input + stride - 1) / stride;
-  const std::int64_t room = input + before + after - (kernel - 1) * dilation - 1;
-  if (room < 0) return 0;
-  if (node.integer("ceil_mode", 0) == 0) return room / stride + 1;
-  const std::int64_t windows = (room + stride - 1) / stride + 1;
-  // A window that would begin behind the input does not count.
-  return (windows - 1) * stride >= input + before ? windows - 1 : windows;
-}
-
 MaybeShape of_windows(const OnnxNode& node, const Shape& x, const Shape& kernel, std::int64_t channels) {
-  if (x.size() < 3 || kernel.size() != x.size() - 2) return std::nullopt;
+  const auto windows = x.size() < 3 ? std::nullopt : windows_of(node, x, kernel);
+  if (!windows) return std::nullopt;
+  const bool rounds_up = node.integer("ceil_mode", 0) != 0 && !node.text("auto_pad").starts_with("SAME");
   Shape result = {x[0], channels};
-  for (std::size_t i = 0; i < kernel.size(); ++i)
-    result.push_back(windows_of(node, x[2 + i], i, kernel.size(), kernel[i]));
+  for (const Window& window : *windows) result.push_back(window.count(rounds_up));
   return result;
 }
 
@@ -142,9 +119,9 @@ MaybeShape of_reduction(Import& import, const OnnxNode& node) {
   const MaybeShape x = import.shape(node.input(0));
   if (!x) return std::nullopt;
   const bool is_arg = node.operator_name.starts_with("Arg");
-  MaybeShape axes = is_arg ? Shape{node.integer("axis", 0)} : node.integers("axes");
-  if (axes->empty() && !node.input(1).empty()) axes = whole_numbers(import.value(node.input(1)).numbers);
-  if (!axes) return std::nullopt;
+  MaybeShape axes = is_arg ? Shape{node.integer("axis", 0)} : axes_of(import, node);
+  if (!axes && !node.input(1).empty()) return std::nullopt;
+  axes = axes.value_or(Shape{});
   std::set<std::size_t> reduced;
   for (const std::int64_t axis : *axes) {
     const auto place = axis_of(axis, x->size());
@@ -164,14 +141,14 @@ MaybeShape of_reduction(Import& import, const OnnxNode& node) {
 
 MaybeShape of_expand(Import& import, const OnnxNode& node) {
   const MaybeShape x = import.shape(node.input(0));
-  MaybeShape asked = whole_numbers(import.value(node.input(1)).numbers);
+  MaybeShape asked = import.whole_numbers(node.input(1));
   if (!x || !asked) return std::nullopt;
   if (!asked->empty()) asked->front() = import.rebatched(asked->front());
   return broadcast(*x, *asked);
 }
 
 MaybeShape of_constant(Import& import, const OnnxNode& node) {
-  MaybeShape shape = whole_numbers(import.value(node.input(0)).numbers);
+  MaybeShape shape = import.whole_numbers(node.input(0));
   if (shape && !shape->empty()) shape->front() = import.rebatched(shape->front());
   return shape;
 }
@@ -179,7 +156,7 @@ MaybeShape of_constant(Import& import, const OnnxNode& node) {
 // The operator gives sizes, or scales of the input's sizes.
 MaybeShape of_resize(Import& import, const OnnxNode& node) {
   const MaybeShape x = import.shape(node.input(0));
-  MaybeShape sizes = whole_numbers(import.value(node.input(3)).numbers);
+  MaybeShape sizes = import.whole_numbers(node.input(3));
   if (x && sizes && sizes->size() == x->size()) {
     sizes->front() = x->front();  // the file may give its own batch
     return sizes;
@@ -198,7 +175,7 @@ MaybeShape of_resize(Import& import, const OnnxNode& node) {
 
 MaybeShape of_pad(Import& import, const OnnxNode& node) {
   MaybeShape x = import.shape(node.input(0));
-  MaybeShape pads = whole_numbers(import.value(node.input(1)).numbers);
+  MaybeShape pads = import.whole_numbers(node.input(1));
   if (!pads) pads = node.integers("pads");  // before opset 11
   if (!x || pads->size() != 2 * x->size() || !node.input(3).empty()) return std::nullopt;
   for (std::size_t i = 0; i < x->size(); ++i) (*x)[i] += (*pads)[i] + (*pads)[x->size() + i];
@@ -218,7 +195,7 @@ MaybeShape of_blocks(Import& import, const OnnxNode& node) {
 
 MaybeShape of_tile(Import& import, const OnnxNode& node) {
   MaybeShape x = import.shape(node.input(0));
-  const MaybeShape times = whole_numbers(import.value(node.input(1)).numbers);
+  const MaybeShape times = import.whole_numbers(node.input(1));
   if (!x || !times || times->size() != x->size()) return std::nullopt;
   for (std::size_t i = 0; i < x->size(); ++i) {
     if ((*times)[i] < 1) return std::nullopt;
@@ -231,11 +208,7 @@ MaybeShape of_gather(Import& import, const OnnxNode& node) {
   const MaybeShape x = import.shape(node.input(0)), places = import.shape(node.input(1));
   const auto axis = x ? axis_of(node.integer("axis", 0), x->size()) : std::nullopt;
   if (!axis || !places) return std::nullopt;
-  const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
-  Shape result(x->begin(), middle);
-  result.insert(result.end(), places->begin(), places->end());
-  result.insert(result.end(), middle + 1, x->end());
-  return result;
+  return gathered_shape(*x, *places, *axis);
 }
 
 // Returns the states of all steps: [steps, directions, batch, states], or the batch first (layout=1).
@@ -249,6 +222,61 @@ MaybeShape of_recurrence(Import& import, const OnnxNode& node) {
 }
 
 }  // namespace
+
+Shape gathered_shape(const Shape& table, const Shape& places, std::size_t axis) {
+  Shape result = table;
+  const auto place = result.erase(result.begin() + static_cast<std::ptrdiff_t>(axis));
+  result.insert(place, places.begin(), places.end());
+  return result;
+}
+
+std::optional<Shape> axes_of(Import& import, const OnnxNode& node) {
+  const Shape attribute = node.integers("axes");
+  return attribute.empty() ? import.whole_numbers(node.input(1)) : attribute;
+}
+
+bool Window::is_sensible() const {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 30;
+  const auto is_within = [](std::int64_t number) { return number >= 1 && number <= kLargest; };
+  const auto numbers = {input, kernel, stride, dilation, before + 1, after + 1};
+  return std::all_of(numbers.begin(), numbers.end(), is_within);
+}
+
+std::int64_t Window::count(bool rounds_up) const {
+  const std::int64_t room = is_sensible() ? input + before + after - (kernel - 1) * dilation - 1 : -1;
+  if (room < 0) return 0;
+  if (!rounds_up) return room / stride + 1;
+  const std::int64_t windows = (room + stride - 1) / stride + 1;
+  return (windows - 1) * stride >= input + before ? windows - 1 : windows;
+}
+
+void Window::pad(std::int64_t total, bool upper) {
+  before = upper ? total / 2 : total - total / 2;
+  after = total - before;
+}
+
+std::optional<std::vector<Window>> windows_of(const OnnxNode& node, const Shape& x, const Shape& kernel) {
+  if (kernel.size() + 2 != x.size()) return std::nullopt;
+  const std::string automatic = node.text("auto_pad");
+  const Shape pads = node.integers("pads");
+  std::vector<Window> windows;
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    Window window{x[2 + i],
+                  kernel[i],
+                  number_at(node.integers("strides"), i, 1),
+                  number_at(node.integers("dilations"), i, 1),
+                  number_at(pads, i, 0),
+                  number_at(pads, kernel.size() + i, 0)};
+    if (automatic.starts_with("SAME") && window.is_sensible()) {
+      // There are input / stride outputs, rounded up.
+      const std::int64_t last = (window.input - 1) / window.stride * window.stride;
+      const std::int64_t span = last + (window.kernel - 1) * window.dilation + 1;
+      window.pad(std::max<std::int64_t>(span - window.input, 0), automatic == "SAME_UPPER");
+    }
+    windows.push_back(window);
+  }
+  return windows;
+}
 
 std::optional<Shape> shape_given_by(Import& import, const OnnxNode& node) {
   using Rule = MaybeShape (*)(Import&, const OnnxNode&);

@@ -15,7 +15,7 @@ namespace jitterscope::onnx_import {
 namespace {
 
 // PyTorch runs nothing for a view: the same memory gets another shape.
-std::string see_as(Import& import, const OnnxNode& node, const Shape& shape, const Shape& strides) {
+void see_as(Import& import, const OnnxNode& node, const Shape& shape, const Shape& strides) {
   const Tensor tensor = import.tensor(node.input(0));
   Value seen = import.value(node.input(0));
   seen.shape = shape;
@@ -23,40 +23,32 @@ std::string see_as(Import& import, const OnnxNode& node, const Shape& shape, con
   seen.strides = is_row_major(shape, strides) ? std::nullopt : std::optional(strides);
   if (seen.strides) seen.numbers.reset();
   import.value(node.outputs.front()) = std::move(seen);
-  return "";
-}
-
-std::string identity(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  return x ? see_as(import, node, *x, strides_of(import.value(node.input(0)))) : kUnknownShape;
 }
 
 // Does what torch.Tensor.reshape does: a view if the strides allow it, else a copy.
-std::string see_in_shape(Import& import, const OnnxNode& node, const Shape& shape) {
+void see_in_shape(Import& import, const OnnxNode& node, const Shape& shape) {
   const Value& x = import.value(node.input(0));
-  if (const auto strides = strides_of_view(*x.shape, strides_of(x), shape))
-    return see_as(import, node, shape, *strides);
-  import.leave_out(node, kCopy, shape);
-  return "";
+  if (const auto strides = strides_of_view(*x.shape, strides_of(x), shape)) {
+    see_as(import, node, shape, *strides);
+  } else {
+    import.leave_out(node, kCopy, shape);
+  }
 }
 
-std::string dropout(Import& import, const OnnxNode& node) {
+void dropout(Import& import, const OnnxNode& node) {
   if (import.training()) {
     import.network().skip(
         {"Dropout", "Dropout (backward)", "it draws random numbers, for which jitterscope has no operation"});
   }
-  return identity(import, node);
+  pass_on(import, node);
 }
 
-std::string flatten(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
+void flatten(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
   const std::int64_t asked = node.integer("axis", 1);
-  const bool is_end = asked == static_cast<std::int64_t>(x->size());
-  const auto axis = is_end ? std::optional(x->size()) : axis_of(asked, x->size());
-  if (!axis) return "it has no such axis";
-  const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
-  return see_in_shape(import, node, {count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end()))});
+  const bool is_end = asked == static_cast<std::int64_t>(x.size());
+  const auto [rows, columns] = rows_of(x, is_end ? x.size() : required_axis(asked, x.size()));
+  see_in_shape(import, node, {rows, columns});
 }
 
 // Fills a target shape: zeros copy the input's size, and one -1 takes the rest.
@@ -79,141 +71,121 @@ std::optional<Shape> filled(const Shape& target, const Shape& x) {
   return result;
 }
 
-std::string reshape(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
-  std::optional<Shape> target = whole_numbers(import.value(node.input(1)).numbers);
+void reshape(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  std::optional<Shape> target = import.whole_numbers(node.input(1));
   if (!target) target = import.recorded_shape(node.outputs.front());
-  if (!target) return "the shape that it gives is not known";
-  const auto shape = filled(*target, *x);
-  if (shape && count_of(*shape) == count_of(*x)) return see_in_shape(import, node, *shape);
-  const auto again = shape ? import.rebatched(*shape, count_of(*x)) : Shape{};
-  if (count_of(again) == count_of(*x)) return see_in_shape(import, node, again);
-  if (!import.exported_batch()) return "its shape does not fit its input";
+  if (!target) throw UsageError("the shape that it gives is not known");
+  const auto shape = filled(*target, x);
+  if (shape && count_of(*shape) == count_of(x)) return see_in_shape(import, node, *shape);
+  const auto again = shape ? import.rebatched(*shape, count_of(x)) : Shape{};
+  if (count_of(again) == count_of(x)) return see_in_shape(import, node, again);
+  if (!import.exported_batch()) throw UsageError("its shape does not fit its input");
   import.fail_of_batch(node);
 }
 
-std::string transpose(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
+void transpose(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
   std::vector<std::int64_t> order = node.integers("perm");
   if (order.empty()) {
-    for (std::size_t i = x->size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
+    for (std::size_t i = x.size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
   }
   const Shape old_strides = strides_of(import.value(node.input(0)));
   Shape shape, strides;
   for (const std::int64_t axis : order) {
-    const auto place = axis_of(axis, x->size());
-    if (!place) return "it has no such axis";
-    shape.push_back((*x)[*place]);
-    strides.push_back(old_strides[*place]);
+    const std::size_t place = required_axis(axis, x.size());
+    shape.push_back(x[place]);
+    strides.push_back(old_strides[place]);
   }
-  if (count_of(shape) != count_of(*x)) return "it names an axis twice";
-  return see_as(import, node, shape, strides);
+  if (count_of(shape) != count_of(x)) throw UsageError("it names an axis twice");
+  see_as(import, node, shape, strides);
 }
 
-std::optional<std::vector<std::int64_t>> axes_of(Import& import, const OnnxNode& node) {
-  const std::vector<std::int64_t> attribute = node.integers("axes");
-  return attribute.empty() ? whole_numbers(import.value(node.input(1)).numbers) : attribute;
-}
-
-std::string squeeze(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
+void squeeze(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
   const auto axes = axes_of(import, node);
-  std::vector<bool> dropped(x->size(), !axes.has_value());
-  for (const std::int64_t axis : axes.value_or(Shape{})) {
-    const auto place = axis_of(axis, x->size());
-    if (!place) return "it has no such axis";
-    dropped[*place] = true;
-  }
+  std::vector<bool> dropped(x.size(), !axes.has_value());
+  for (const std::int64_t axis : axes.value_or(Shape{})) dropped[required_axis(axis, x.size())] = true;
   const Shape old_strides = strides_of(import.value(node.input(0)));
   Shape shape, strides;
-  for (std::size_t i = 0; i < x->size(); ++i) {
-    if (dropped[i] && (*x)[i] == 1) continue;
-    shape.push_back((*x)[i]);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (dropped[i] && x[i] == 1) continue;
+    shape.push_back(x[i]);
     strides.push_back(old_strides[i]);
   }
-  return see_as(import, node, shape, strides);
+  see_as(import, node, shape, strides);
 }
 
-std::string unsqueeze(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
+void unsqueeze(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
   const auto axes = axes_of(import, node);
-  if (!axes || axes->size() > 8) return "its axes are not known";
-  const std::size_t rank = x->size() + axes->size();
+  if (!axes || axes->size() > 8) throw UsageError("its axes are not known");
+  const std::size_t rank = x.size() + axes->size();
   std::vector<bool> added(rank, false);
   for (const std::int64_t axis : *axes) {
-    const auto place = axis_of(axis, rank);
-    if (!place || added[*place]) return "it has no such axis";
-    added[*place] = true;
+    const std::size_t place = required_axis(axis, rank);
+    if (added[place]) throw UsageError(kNoAxis);
+    added[place] = true;
   }
   const Shape old_strides = strides_of(import.value(node.input(0)));
   Shape shape, strides;
   for (std::size_t i = 0, next = 0; i < rank; ++i) {
-    shape.push_back(added[i] ? 1 : (*x)[next]);
+    shape.push_back(added[i] ? 1 : x[next]);
     strides.push_back(added[i] ? 1 : old_strides[next]);
     if (!added[i]) ++next;
   }
-  return see_as(import, node, shape, strides);
+  see_as(import, node, shape, strides);
 }
 
-std::string concatenate(Import& import, const OnnxNode& node) {
+void concatenate(Import& import, const OnnxNode& node) {
   std::optional<Shape> result;
-  for (const std::string& input : node.inputs) {
-    const std::optional<Shape> shape = import.shape(input);
-    if (!shape) return kUnknownShape;
-    const auto axis = axis_of(node.integer("axis", 0), shape->size());
-    if (!axis || (result && result->size() != shape->size())) return "it has no such axis";
-    import.tensor(input);
+  for (std::size_t place = 0; place < node.inputs.size(); ++place) {
+    const Shape shape = import.known_shape(node, place);
+    const std::size_t axis = required_axis(node.integer("axis", 0), shape.size());
+    if (result && result->size() != shape.size()) throw UsageError(kNoAxis);
+    import.tensor(node.inputs[place]);
     if (!result) {
       result = shape;
       continue;
     }
-    for (std::size_t i = 0; i < shape->size(); ++i) {
-      if (i == *axis || (*result)[i] == (*shape)[i]) continue;
-      if (!import.exported_batch()) return "its inputs do not fit";
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (i == axis || (*result)[i] == shape[i]) continue;
+      if (!import.exported_batch()) throw UsageError("its inputs do not fit");
       import.fail_of_batch(node);
     }
-    (*result)[*axis] += (*shape)[*axis];
+    (*result)[axis] += shape[axis];
   }
   import.leave_out(node, "jitterscope has no operation for tensors that are copied side by side", result);
-  return "";
 }
 
-std::string expand(Import& import, const OnnxNode& node) {
+void expand(Import& import, const OnnxNode& node) {
   import.leave_out(node, "jitterscope has no operation for a tensor that is seen several times",
                    shape_given_by(import, node));
-  return "";
 }
 
-std::string split(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
-  const auto axis = axis_of(node.integer("axis", 0), x->size());
-  if (!axis) return "it has no such axis";
-  std::optional<Shape> sizes = whole_numbers(import.value(node.input(1)).numbers);
+void split(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  const std::size_t axis = required_axis(node.integer("axis", 0), x.size());
+  std::optional<Shape> sizes = import.whole_numbers(node.input(1));
   if (!sizes) sizes = node.integers("split");
   const auto parts = static_cast<std::int64_t>(node.outputs.size());
   if (sizes->empty()) {
-    if ((*x)[*axis] % parts != 0) return "its parts differ in size";
-    sizes->assign(node.outputs.size(), (*x)[*axis] / parts);
+    if (x[axis] % parts != 0) throw UsageError("its parts differ in size");
+    sizes->assign(node.outputs.size(), x[axis] / parts);
   }
-  if (sizes->size() != node.outputs.size()) return "the sizes of its parts are not known";
+  if (sizes->size() != node.outputs.size()) throw UsageError("the sizes of its parts are not known");
   std::vector<Shape> shapes;
   std::vector<std::int64_t> counts;
   for (const std::int64_t size : *sizes) {
-    if (size < 1 || size > (*x)[*axis]) return "the sizes of its parts do not fit";
-    shapes.push_back(*x);
-    shapes.back()[*axis] = size;
+    if (size < 1 || size > x[axis]) throw UsageError("the sizes of its parts do not fit");
+    shapes.push_back(x);
+    shapes.back()[axis] = size;
     counts.push_back(count_of(shapes.back()));
   }
   const auto tensors = import.network().split(import.step_name(node), import.tensor(node.input(0)), counts);
   const Shape strides = strides_of(import.value(node.input(0)));
   for (std::size_t i = 0; i < tensors.size(); ++i)
     import.define(node.outputs[i], shapes[i], tensors[i], strides);
-  return "";
 }
 
 // Returns the number of places of an axis from `start` to `end`; negative ones count from the end.
@@ -229,7 +201,7 @@ std::int64_t places_between(std::int64_t size, std::int64_t start, std::int64_t 
 // Returns the part's shape and changes `strides` to the part's.
 std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape, Shape& strides) {
   const auto numbers = [&](std::size_t place, const char* attribute) -> std::optional<Shape> {
-    if (auto known = whole_numbers(import.value(node.input(place)).numbers)) return known;
+    if (auto known = import.whole_numbers(node.input(place))) return known;
     const Shape older = node.integers(attribute);  // before opset 10
     return older.empty() ? std::nullopt : std::optional(older);
   };
@@ -247,29 +219,32 @@ std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape, S
   return shape;
 }
 
-std::string slice(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return kUnknownShape;
+void slice(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
   Shape strides = strides_of(import.value(node.input(0)));
-  std::optional<Shape> part = sliced(import, node, *x, strides);
+  std::optional<Shape> part = sliced(import, node, x, strides);
   if (!part) part = import.recorded_shape(node.outputs.front());
-  if (!part || count_of(*part) < 1 || count_of(*part) > count_of(*x))
-    return "the part that it takes is not known";
-  if (*part == *x) return identity(import, node);
+  if (!part || count_of(*part) < 1 || count_of(*part) > count_of(x))
+    throw UsageError("the part that it takes is not known");
+  if (*part == x) return pass_on(import, node);
   const Tensor tensor =
       import.network().select(import.step_name(node), import.tensor(node.input(0)), count_of(*part));
   const bool same_axes = part->size() == strides.size();  // false if the shape is the file's own
   import.define(node.outputs.front(), *part, tensor, same_axes ? std::optional(strides) : std::nullopt);
-  return "";
 }
 
 }  // namespace
 
+void pass_on(Import& import, const OnnxNode& node) {
+  const Shape x = import.known_shape(node, 0);
+  see_as(import, node, x, strides_of(import.value(node.input(0))));
+}
+
 const Importers& view_importers() {
   static const Importers importers = {
-      {"Identity", identity}, {"Dropout", dropout},     {"Flatten", flatten},     {"Reshape", reshape},
-      {"Squeeze", squeeze},   {"Transpose", transpose}, {"Unsqueeze", unsqueeze}, {"Concat", concatenate},
-      {"Split", split},       {"Expand", expand},       {"Slice", slice}};
+      {"Identity", pass_on}, {"Dropout", dropout},     {"Flatten", flatten},     {"Reshape", reshape},
+      {"Squeeze", squeeze},  {"Transpose", transpose}, {"Unsqueeze", unsqueeze}, {"Concat", concatenate},
+      {"Split", split},      {"Expand", expand},       {"Slice", slice}};
   return importers;
 }
 

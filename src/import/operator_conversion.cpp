@@ -9,6 +9,8 @@
 #include "base/names.hpp"
 #include "import/recorded_operator.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/aten_text.hpp"
+#include "operation/kinds.hpp"
 #include "operation/words.hpp"
 
 namespace jitterscope {
@@ -193,26 +195,8 @@ std::vector<ConvertedOperation> convert(const RecordedOperator& recorded, Conver
 
 namespace {
 
-constexpr std::int64_t kTooLarge = std::int64_t{1} << 50;
-
-// The product stays at kTooLarge, so that a damaged shape cannot overflow.
-std::int64_t limited(std::int64_t a, std::int64_t b) {
-  if (a <= 0 || b <= 0) return 0;
-  return a > kTooLarge / b ? kTooLarge : a * b;
-}
-
-std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size());
-  std::int64_t step = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step = limited(step, std::max<std::int64_t>(shape[i], 1));
-  }
-  return strides;
-}
-
 std::vector<std::int64_t> strides_of(const AtenArgument& tensor) {
-  return tensor.strides.size() == tensor.shape.size() ? tensor.strides : row_major_strides(tensor.shape);
+  return tensor.strides.size() == tensor.shape.size() ? tensor.strides : dense_strides(tensor.shape);
 }
 
 }  // namespace
@@ -225,7 +209,7 @@ bool is_dense_in(const AtenArgument& tensor, std::span<const int> order) {
     const auto dimension = static_cast<std::size_t>(order[i]);
     const std::int64_t size = tensor.shape[dimension];
     if (size != 1 && strides[dimension] != step) return false;
-    step = limited(step, size);
+    step = limited_product({step, size});
   }
   return true;
 }
@@ -273,16 +257,12 @@ Layout suggested_layout(const AtenArgument& tensor) {
     if (tensor.shape[dimension] == 0 || strides[dimension] < smallest) return Layout::nchw;
     // Equal strides do not tell the layouts apart: n·1·1·1 is taken as nchw.
     if (dimension == 0 && smallest == strides[1]) return Layout::nchw;
-    smallest = limited(strides[dimension], std::max<std::int64_t>(tensor.shape[dimension], 1));
+    smallest = limited_product({strides[dimension], std::max<std::int64_t>(tensor.shape[dimension], 1)});
   }
   return Layout::nhwc;
 }
 
-std::int64_t element_count(const AtenArgument& tensor) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : tensor.shape) count = limited(count, size);
-  return count;
-}
+std::int64_t element_count(const AtenArgument& tensor) { return limited_product(tensor.shape); }
 
 DataType native_type(const AtenArgument& tensor) {
   for (const DataType type : {DataType::f64, DataType::f32, DataType::f16, DataType::bf16}) {

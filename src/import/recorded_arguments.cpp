@@ -1,11 +1,14 @@
 #include "import/recorded_arguments.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <type_traits>
 
 #include <fmt/format.h>
 
 #include "import/operator_conversion.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/aten_text.hpp"
 #include "operation/words.hpp"
 
 // Reads operators' arguments from a node of an execution trace or an event of a profiler trace.
@@ -63,22 +66,6 @@ RecordedArgument read_tensor(const Recorded& recorded, std::string_view type, bo
   return argument;
 }
 
-// Splits "Int,Int" or "Tensor(float),GenericList[Int,Int]" at its outer commas.
-std::vector<std::string_view> split_types(std::string_view text) {
-  std::vector<std::string_view> result;
-  int depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '[' || text[i] == '(' || text[i] == '<') ++depth;
-    if (text[i] == ']' || text[i] == ')' || text[i] == '>') --depth;
-    if (text[i] != ',' || depth != 0) continue;
-    result.push_back(text.substr(begin, i - begin));
-    begin = i + 1;
-  }
-  if (!text.empty()) result.push_back(text.substr(begin));
-  return result;
-}
-
 double real_of(element value) {
   std::string_view text;
   if (value.get(text) != simdjson::SUCCESS) return value_as<double>(value, "Double");
@@ -93,7 +80,7 @@ RecordedArgument read_argument(const Recorded& recorded, bool on_gpu, std::size_
 RecordedArgument read_list(const Recorded& recorded, std::string_view inside, bool on_gpu,
                            std::size_t depth) {
   if (depth >= kDeepestList) throw FieldProblem{"lists are nested too deep"};
-  const std::vector<std::string_view> types = split_types(inside);
+  const std::vector<std::string_view> types = split_outside_brackets(inside);
   const auto values = value_as<simdjson::dom::array>(recorded.value, "list");
   const auto shapes = value_as<simdjson::dom::array>(recorded.shape, "list");
   if (values.size() != types.size() || shapes.size() != types.size()) {
@@ -215,56 +202,10 @@ RecordedOperator read_node(simdjson::dom::object node, bool on_gpu) {
 
 namespace {
 
-constexpr int kDeepestEventList = 8;
-
-std::optional<AtenArgument> parse_number(std::string_view text) {
-  const char* const end = text.data() + text.size();
-  AtenArgument result;
-  result.kind = Kind::integer;
-  if (const auto [stop, error] = std::from_chars(text.data(), end, result.integer);
-      error == std::errc() && stop == end) {
-    return result;
-  }
-  result = {};
-  result.kind = Kind::real;
-  const auto [stop, error] = std::from_chars(text.data(), end, result.real);
-  return error == std::errc() && stop == end ? std::optional(result) : std::nullopt;
-}
-
-std::optional<AtenArgument> parse_value(std::string_view text, int depth);
-
-std::optional<AtenArgument> parse_list(std::string_view inside, int depth) {
-  AtenArgument result;
-  result.kind = Kind::list;
-  if (depth >= kDeepestEventList) return std::nullopt;
-  int brackets = 0;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i <= inside.size(); ++i) {
-    const bool at_end = i == inside.size();
-    if (!at_end && inside[i] == '[') ++brackets;
-    if (!at_end && inside[i] == ']') --brackets;
-    if (!at_end && (inside[i] != ',' || brackets != 0)) continue;
-    if (trimmed(inside).empty()) break;
-    const std::optional<AtenArgument> member = parse_value(inside.substr(begin, i - begin), depth + 1);
-    if (!member) return std::nullopt;
-    result.elements.push_back(*member);
-    begin = i + 1;
-  }
-  return result;
-}
-
-std::optional<AtenArgument> parse_value(std::string_view text, int depth) {
-  text = trimmed(text);
-  AtenArgument result;
-  if (text == "None") return result;
-  if (text == "True" || text == "False") {
-    result.kind = Kind::boolean, result.boolean = text == "True";
-    return result;
-  }
-  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') {
-    return parse_list(text.substr(1, text.size() - 2), depth);
-  }
-  return parse_number(text);
+// True if a value is made of what profiler traces write: they have neither tensors nor texts.
+bool is_concrete(const AtenArgument& value) {
+  return value.kind != Kind::tensor && value.kind != Kind::text &&
+         std::ranges::all_of(value.elements, is_concrete);
 }
 
 // `concrete` is nullopt if the record has no such column.
@@ -310,7 +251,16 @@ void mark_numbers(RecordedOperator& recorded) {
 
 }  // namespace
 
-std::optional<AtenArgument> parse_concrete(std::string_view text) { return parse_value(text, 0); }
+std::optional<AtenArgument> parse_concrete(std::string_view text) {
+  try {
+    Aten call = parse_aten(fmt::format("aten::f({})", text));
+    const bool is_one = call.arguments.size() == 1 && call.argument_names.front().empty();
+    if (is_one && is_concrete(call.arguments.front())) return std::move(call.arguments.front());
+  } catch (const UsageError&) {
+    // The text is no value.
+  }
+  return std::nullopt;
+}
 
 RecordedOperator read_event(std::string_view name, simdjson::dom::object arguments) {
   RecordedOperator recorded;

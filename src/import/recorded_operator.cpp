@@ -92,21 +92,23 @@ void add_argument(OperatorSchema& schema, std::string_view piece) {
   schema.has_default.push_back(equals != std::string_view::npos);
 }
 
-// Defaults and types may hold commas in brackets: int[2] stride=[1, 1].
-void add_arguments(OperatorSchema& schema, std::string_view inside) {
+}  // namespace
+
+std::vector<std::string_view> split_outside_brackets(std::string_view text) {
+  constexpr std::string_view kOpening = "[(<", kClosing = "])>";
+  std::vector<std::string_view> pieces;
   int depth = 0;
   std::size_t begin = 0;
-  for (std::size_t i = 0; i < inside.size(); ++i) {
-    if (inside[i] == '[' || inside[i] == '(') ++depth;
-    if (inside[i] == ']' || inside[i] == ')') --depth;
-    if (inside[i] != ',' || depth != 0) continue;
-    add_argument(schema, inside.substr(begin, i - begin));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (kOpening.find(text[i]) != std::string_view::npos) ++depth;
+    if (kClosing.find(text[i]) != std::string_view::npos) --depth;
+    if (text[i] != ',' || depth != 0) continue;
+    pieces.push_back(text.substr(begin, i - begin));
     begin = i + 1;
   }
-  add_argument(schema, inside.substr(begin));
+  if (!text.empty()) pieces.push_back(text.substr(begin));
+  return pieces;
 }
-
-}  // namespace
 
 OperatorSchema parse_schema(std::string_view text) {
   OperatorSchema schema;
@@ -117,7 +119,9 @@ OperatorSchema parse_schema(std::string_view text) {
     schema.overload = name.substr(dot + 1);
   }
   const std::size_t close = text.find(") ->", open);
-  if (close != std::string_view::npos) add_arguments(schema, text.substr(open + 1, close - open - 1));
+  if (close == std::string_view::npos) return schema;
+  for (const std::string_view piece : split_outside_brackets(text.substr(open + 1, close - open - 1)))
+    add_argument(schema, piece);
   return schema;
 }
 

@@ -88,6 +88,9 @@ struct OperatorSchema {
 /// reads as much of it as possible.
 OperatorSchema parse_schema(std::string_view text);
 
+/// Splits `Int,GenericList[Int,Int]` at its outer commas; an empty text has no pieces.
+std::vector<std::string_view> split_outside_brackets(std::string_view text);
+
 /// Returns the overload that takes arguments of these kinds. Empty if the operator has no known overloads.
 std::string known_overload(const RecordedOperator& recorded);
 

@@ -156,6 +156,22 @@ TEST(CudnnLog, CallsBeforeTheGraphApi) {
               HasSubstr("adds it to what was there"));
 }
 
+TEST(CudnnLog, FiltersOfTheOlderApiMayBeLarge) {
+  std::string log = kLegacy;
+  for (const auto& [from, to] :
+       {std::pair("[32,896,1,832]", "[1,2097152,1,1]"), std::pair("[745472,832,832,1]", "[2097152,1,1,1]"),
+        std::pair("[1792,896,1,19]", "[8,2097152,1,1]"), std::pair("[0,9]", "[0,0]"),
+        std::pair("[32,1792,1,416]", "[1,8,1,1]"), std::pair("[745472,416,416,1]", "[8,1,1,1]")}) {
+    log = replaced(log, from, to);
+  }
+  EXPECT_THAT(
+      operation_texts(import_cudnn(log)),
+      ElementsAre("conv2d:n=1,c=2097152,hw=1,k=8,rs=1,stride=1x2,dtype=f16,layout=nchw,direction=fprop"));
+  const std::string impossible =
+      replaced(log, "[8,2097152,1,1]", "[8,9223372036854775807,9223372036854775807,1]");
+  EXPECT_THAT(usage_message([&] { import_cudnn(impossible); }), HasSubstr("do not divide"));
+}
+
 const char* const kNormalization =
     R"(I! CuDNN (v91900 56) function cudnnBatchNormalizationForwardTrainingEx() called:
 i!     handle: type=cudnnHandle_t; streamId=(nil) (defaultStream);

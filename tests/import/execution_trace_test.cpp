@@ -62,8 +62,17 @@ TEST(ExecutionTrace, CallsRunInOrderAndReadWhatEarlierCallsWrote) {
   EXPECT_THAT(model.calls[convolution].inputs, IsEmpty());
   EXPECT_EQ(source(norm), convolution);
   EXPECT_EQ(source(relu), norm);
-  EXPECT_EQ(source(pool), relu);
   EXPECT_EQ(source(next), pool);
+  // What works in place writes into the memory of the first call that had it, where later calls read.
+  constexpr std::size_t kY = 3;  // of a normalization
+  ASSERT_EQ(model.calls[relu].inputs.size(), 2u);
+  for (const std::size_t operand : {0u, 1u}) {
+    const OperandSource& place = model.calls[relu].inputs[operand];
+    EXPECT_EQ(place.operand, operand);
+    EXPECT_EQ(place.call, norm);
+    EXPECT_EQ(place.source_operand, kY);
+  }
+  EXPECT_EQ(source(pool), norm);
 }
 
 TEST(ExecutionTrace, DataGradientsReadTheWeightsOfTheirForwardPass) {

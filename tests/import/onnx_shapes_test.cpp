@@ -49,6 +49,18 @@ TEST(OnnxShapes, OperatorsThatBroadcast) {
       864);
 }
 
+TEST(OnnxShapes, NumbersThatAreNotWholeAreNoShape) {
+  const auto tiled = [](float factor) {
+    return shape_maps()
+        .numbers("t", {2, 2, 2, 2})
+        .scalar("f", factor)
+        .node("Mul", {"t", "f"}, "r")
+        .node("Tile", {"x", "r"}, "y");
+  };
+  EXPECT_EQ(count_behind(tiled(0.5f)), 864);
+  EXPECT_EQ(count_behind(tiled(0.75f)), 0);
+}
+
 TEST(OnnxShapes, ProductsWithBatchesThatDiffer) {
   EXPECT_EQ(
       count_behind(
