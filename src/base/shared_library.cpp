@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "jitterscope/error.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -101,6 +103,12 @@ std::vector<std::string> nvidia_library_folders() {
   add_existing(folders, "/usr/local/cuda/lib64");
   add_existing(folders, "/usr/local/cuda/extras/CUPTI/lib64");
   return folders;
+}
+
+void fail_missing_library(std::string_view purpose, const std::string& problem, std::string_view packages) {
+  throw MissingError(
+      fmt::format("{}, and {}; install it (pip install {}) or name its folder in JITTERSCOPE_LIBRARY_PATH",
+                  purpose, problem, packages));
 }
 
 }  // namespace jitterscope

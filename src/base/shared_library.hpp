@@ -43,11 +43,22 @@ class SharedLibrary {
 /// $CUDA_HOME/lib64, /usr/local/cuda/lib64 and its extras/CUPTI/lib64.
 std::vector<std::string> nvidia_library_folders();
 
+/// Throws MissingError "`purpose`, and `problem`; install it (pip install `packages`) …".
+[[noreturn]] void fail_missing_library(std::string_view purpose, const std::string& problem,
+                                       std::string_view packages);
+
 /// A struct of function pointers with their library; nullopt if there is a problem.
 template <class Functions>
 struct FunctionTable {
   std::optional<Functions> functions;
   std::string path, problem;
+
+  /// `purpose` says what needs the library ("matrix products need cuBLASLt"), `packages` which wheels have
+  /// it.
+  const Functions& require(std::string_view purpose, std::string_view packages) const {
+    if (!functions) fail_missing_library(purpose, problem, packages);
+    return *functions;
+  }
 };
 
 /// `look_up` fills the struct and returns the name of a function that the library lacks, or null.

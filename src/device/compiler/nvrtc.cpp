@@ -90,12 +90,8 @@ const FunctionTable<Nvrtc>& opened_nvrtc() {
 }
 
 const Nvrtc& nvrtc() {
-  const auto& opened = opened_nvrtc();
-  if (opened.functions) return *opened.functions;
-  throw MissingError(
-      "kernels of your own need NVRTC, and " + opened.problem +
-      "; install it (pip install nvidia-cuda-nvrtc, or nvidia-cuda-nvrtc-cu12 for CUDA 12) or name "
-      "its folder in JITTERSCOPE_LIBRARY_PATH");
+  return opened_nvrtc().require("kernels of your own need NVRTC",
+                                "nvidia-cuda-nvrtc, or nvidia-cuda-nvrtc-cu12 for CUDA 12");
 }
 
 void check_nvrtc(int result, const char* what) {

@@ -11,6 +11,7 @@
 #include "jitterscope/error.hpp"
 #include "operation/chain.hpp"
 #include "operation/kinds_elementwise.hpp"
+#include "operation/operation.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -431,54 +432,43 @@ class DoubleConvolution final : public CpuOperation {
         y_(strides(conv_.k, conv_.out_h(), conv_.out_w(), conv_.layout)) {}
 
   void run(NativeQueue) override {
-    switch (conv_.direction) {
-      case Direction::fprop: return fprop(data<double>(0), data<double>(1), data<double>(2));
-      case Direction::dgrad: return dgrad(data<double>(0), data<double>(1), data<double>(2));
-      case Direction::wgrad: return wgrad(data<double>(0), data<double>(1), data<double>(2));
-    }
+    const std::int64_t count = output_counts(operation()).front();
+#pragma omp parallel for schedule(static)
+    for (std::int64_t index = 0; index < count; ++index) compute(index);
   }
 
   bool compute_element(std::size_t, std::int64_t index) override {
-    const double *first = data<double>(0), *second = data<double>(1);
-    double& element = data<double>(2)[index];
-    switch (conv_.direction) {
-      case Direction::fprop: {
-        const auto [n, k, p, q] = position(index, conv_.k, conv_.out_h(), conv_.out_w(), conv_.layout);
-        element = output_sum(first, second, n, k, p, q);
-        break;
-      }
-      case Direction::dgrad: {
-        const auto [n, c, h, w] = position(index, conv_.c, conv_.h, conv_.w, conv_.layout);
-        element = input_sum(first, second, n, c, h, w);
-        break;
-      }
-      case Direction::wgrad: {
-        const auto [k, c, r, s] = position(index, group_inputs(), conv_.r, conv_.s, conv_.layout);
-        element = weight_sum(first, second, k, c, r, s);
-        break;
-      }
-    }
+    compute(index);
     return true;
   }
 
  private:
-  std::int64_t group_inputs() const { return conv_.c / conv_.groups; }
-  std::int64_t group_outputs() const { return conv_.k / conv_.groups; }
-
-  void fprop(const double* x, const double* w, double* y) const {
-    const std::int64_t rows = conv_.out_h(), columns = conv_.out_w();
-#pragma omp parallel for collapse(2) schedule(static)
-    for (std::int64_t n = 0; n < conv_.n; ++n) {
-      for (std::int64_t k = 0; k < conv_.k; ++k) {
-        for (std::int64_t p = 0; p < rows; ++p) {
-          for (std::int64_t q = 0; q < columns; ++q) y[y_.at(n, k, p, q)] = output_sum(x, w, n, k, p, q);
-        }
+  void compute(std::int64_t index) const {
+    double& element = data<double>(2)[index];
+    switch (conv_.direction) {
+      case Direction::fprop: {
+        const auto [n, k, p, q] = position(index, conv_.k, conv_.out_h(), conv_.out_w(), conv_.layout);
+        element = output_sum(n, k, p, q);
+        break;
+      }
+      case Direction::dgrad: {
+        const auto [n, c, h, w] = position(index, conv_.c, conv_.h, conv_.w, conv_.layout);
+        element = input_sum(n, c, h, w);
+        break;
+      }
+      case Direction::wgrad: {
+        const auto [k, c, r, s] = position(index, group_inputs(), conv_.r, conv_.s, conv_.layout);
+        element = weight_sum(k, c, r, s);
+        break;
       }
     }
   }
 
-  double output_sum(const double* x, const double* w, std::int64_t n, std::int64_t k, std::int64_t p,
-                    std::int64_t q) const {
+  std::int64_t group_inputs() const { return conv_.c / conv_.groups; }
+  std::int64_t group_outputs() const { return conv_.k / conv_.groups; }
+
+  double output_sum(std::int64_t n, std::int64_t k, std::int64_t p, std::int64_t q) const {
+    const double *x = data<double>(0), *w = data<double>(1);
     const std::int64_t first = k / group_outputs() * group_inputs();
     double sum = 0.0;
     for (std::int64_t c = 0; c < group_inputs(); ++c) {
@@ -495,21 +485,8 @@ class DoubleConvolution final : public CpuOperation {
     return sum;
   }
 
-  void dgrad(const double* dy, const double* w, double* dx) const {
-#pragma omp parallel for collapse(2) schedule(static)
-    for (std::int64_t n = 0; n < conv_.n; ++n) {
-      for (std::int64_t c = 0; c < conv_.c; ++c) {
-        for (std::int64_t h = 0; h < conv_.h; ++h) {
-          for (std::int64_t column = 0; column < conv_.w; ++column) {
-            dx[x_.at(n, c, h, column)] = input_sum(dy, w, n, c, h, column);
-          }
-        }
-      }
-    }
-  }
-
-  double input_sum(const double* dy, const double* w, std::int64_t n, std::int64_t c, std::int64_t h,
-                   std::int64_t column) const {
+  double input_sum(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t column) const {
+    const double *dy = data<double>(0), *w = data<double>(1);
     const std::int64_t first = c / group_inputs() * group_outputs();
     double sum = 0.0;
     for (std::int64_t r = 0; r < conv_.r; ++r) {
@@ -527,19 +504,8 @@ class DoubleConvolution final : public CpuOperation {
     return sum;
   }
 
-  void wgrad(const double* x, const double* dy, double* dw) const {
-#pragma omp parallel for collapse(2) schedule(static)
-    for (std::int64_t k = 0; k < conv_.k; ++k) {
-      for (std::int64_t c = 0; c < group_inputs(); ++c) {
-        for (std::int64_t r = 0; r < conv_.r; ++r) {
-          for (std::int64_t s = 0; s < conv_.s; ++s) dw[w_.at(k, c, r, s)] = weight_sum(x, dy, k, c, r, s);
-        }
-      }
-    }
-  }
-
-  double weight_sum(const double* x, const double* dy, std::int64_t k, std::int64_t c, std::int64_t r,
-                    std::int64_t s) const {
+  double weight_sum(std::int64_t k, std::int64_t c, std::int64_t r, std::int64_t s) const {
+    const double *x = data<double>(0), *dy = data<double>(1);
     const std::int64_t channel = k / group_outputs() * group_inputs() + c;
     const std::int64_t rows = conv_.out_h(), columns = conv_.out_w();
     double sum = 0.0;

@@ -240,63 +240,48 @@ DeviceDescription CudaDevice::describe() {
   return description;
 }
 
-std::unique_ptr<PreparedOperation> prepare_fused_lane(const Context& context, const Operation& lane,
-                                                      const InputData& data, GpuFusion way) {
+Prepare* fused_way(GpuFusion way) {
   switch (way) {
-    case GpuFusion::product_epilogue: return prepare_fused_product(context, lane, data);
-    case GpuFusion::convolution_graph: return prepare_fused_convolution(context, lane, data);
+    case GpuFusion::product_epilogue: return prepare_fused_product;
+    case GpuFusion::convolution_graph: return prepare_fused_convolution;
     case GpuFusion::generated_kernel: break;
   }
-  return prepare_fused_kernel(context, lane, data);
+  return prepare_fused_kernel;
 }
 
-struct Preparer {
-  const Context& context;
-  const Operation& operation;
-  const InputData& data;
-  std::unique_ptr<PreparedOperation> operator()(const Conv2d&) {
-    return prepare_convolution(context, operation, data);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Matmul&) {
-    return prepare_matmul(context, operation, data);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Linear&) {
-    return prepare_matmul(context, operation, data);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Copy&) {
-    return prepare_copy(context, operation, data);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Allocation&) {
-    return prepare_allocation(context, operation);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Spin&) {
-    return prepare_spin(context, operation, data);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const BatchNorm&) {
-    return prepare_batch_norm(context, operation, data);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Attention&) {
-    return prepare_attention(context, operation, data);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const CudaKernel&) {
-    return prepare_cuda_kernel(context, operation, data);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Chain&) {
-    const auto prepare_step = [this](const Operation& step, const InputData& own, std::size_t, std::size_t) {
-      const auto* lane = std::get_if<Chain>(&step.parameters());
-      if (lane != nullptr) return prepare_fused_lane(context, step, own, gpu_fusion_of(*lane));
-      return std::visit(Preparer{context, step, own}, step.parameters());
-    };
-    return prepare_chain(context, operation, data, prepare_step);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Aten&) {
-    return prepare_aten(context, operation, data);
-  }
+Prepare prepare_steps;
+
+/// Returns the function that prepares a kind of operation.
+struct PrepareOf {
+  Prepare* operator()(const Conv2d&) const { return prepare_convolution; }
+  Prepare* operator()(const Matmul&) const { return prepare_matmul; }
+  Prepare* operator()(const Linear&) const { return prepare_matmul; }
+  Prepare* operator()(const Copy&) const { return prepare_copy; }
+  Prepare* operator()(const Allocation&) const { return prepare_allocation; }
+  Prepare* operator()(const Spin&) const { return prepare_spin; }
+  Prepare* operator()(const BatchNorm&) const { return prepare_batch_norm; }
+  Prepare* operator()(const Attention&) const { return prepare_attention; }
+  Prepare* operator()(const CudaKernel&) const { return prepare_cuda_kernel; }
+  Prepare* operator()(const Chain&) const { return prepare_steps; }
+  Prepare* operator()(const Aten&) const { return prepare_aten; }
   template <class Shape>
-  std::unique_ptr<PreparedOperation> operator()(const Shape&) {
-    return prepare_builtin(context, operation, data);
+  Prepare* operator()(const Shape&) const {
+    return prepare_builtin;
   }
 };
+
+// A step that is a chain itself is a fused lane.
+std::unique_ptr<PreparedOperation> prepare_steps(const Context& context, const Operation& chain,
+                                                 const InputData& data) {
+  const auto prepare_step = [&context](const Operation& step, const InputData& own, std::size_t,
+                                       std::size_t) {
+    const auto* lane = std::get_if<Chain>(&step.parameters());
+    Prepare* prepare =
+        lane != nullptr ? fused_way(gpu_fusion_of(*lane)) : std::visit(PrepareOf(), step.parameters());
+    return prepare(context, step, own);
+  };
+  return prepare_chain(context, chain, data, prepare_step);
+}
 
 std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operation, const InputData& data) {
   context_.make_current();
@@ -305,7 +290,7 @@ std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operatio
     for (const Operation& step : chain->steps) require_data_type(step, id(), data_types());
     refuse_unfusible(operation, id(), {.reason_not_fusible = reason_not_fusible_on_gpu});
   }
-  return std::visit(Preparer{context_, operation, data}, operation.parameters());
+  return std::visit(PrepareOf(), operation.parameters())(context_, operation, data);
 }
 
 }  // namespace

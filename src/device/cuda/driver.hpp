@@ -66,6 +66,9 @@ std::vector<std::string> names_up_to(int major, const std::vector<std::string>& 
 /// Returns the names that run on this machine's driver; all without a driver.
 std::vector<std::string> names_for_driver(const std::vector<std::string>& names);
 
+/// The wheels that have CUPTI.
+inline constexpr std::string_view kCuptiPackages = "nvidia-cuda-cupti, or nvidia-cuda-cupti-cu12 for CUDA 12";
+
 // One library handle for each context, because making one costs milliseconds and device memory.
 
 /// Returns a number that identifies the current context over the life of the process. Its address does not: a

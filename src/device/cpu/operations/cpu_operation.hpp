@@ -106,18 +106,6 @@ inline std::array<std::int64_t, 4> position(std::int64_t index, std::int64_t c, 
   return {index / (c * h * w), image % c, image / (w * c), image / c % w};
 }
 
-/// A linear layer is a matrix product with transposed weights; its operands come in the same order.
-inline Matmul as_matmul(const Operation& operation) {
-  const auto* linear = std::get_if<Linear>(&operation.parameters());
-  if (linear == nullptr) return std::get<Matmul>(operation.parameters());
-  return {.m = linear->n,
-          .n = linear->out,
-          .k = linear->in,
-          .transpose_b = true,
-          .bias = linear->bias,
-          .dtype = linear->dtype};
-}
-
 /// Below this many elements, starting the threads takes longer than the loop.
 inline constexpr std::int64_t kParallel = 1 << 15;
 

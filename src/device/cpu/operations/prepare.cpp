@@ -41,63 +41,48 @@ std::unique_ptr<PreparedOperation> prepare_layer(const Operation& operation, con
 // Most scores of one head kept as a matrix: 1 GiB in f32. Our own loops keep one row.
 constexpr std::int64_t kLargestScores = 1 << 28;
 
-class Preparer {
- public:
-  Preparer(const Operation& operation, const InputTable& inputs) : operation_(operation), inputs_(inputs) {}
+// Prepares oneDNN's primitive where there is one, else our own loops.
+template <Prepare* loops>
+std::unique_ptr<PreparedOperation> prepare_primitive_or(const Operation& operation,
+                                                        const InputTable& inputs) {
+  std::unique_ptr<PreparedOperation> primitive = prepare_onednn_layer(operation, inputs);
+  return primitive ? std::move(primitive) : loops(operation, inputs);
+}
 
-  std::unique_ptr<PreparedOperation> operator()(const Conv2d&) { return prepare_layer(operation_, inputs_); }
-  std::unique_ptr<PreparedOperation> operator()(const Matmul&) { return prepare_layer(operation_, inputs_); }
-  std::unique_ptr<PreparedOperation> operator()(const Linear&) { return prepare_layer(operation_, inputs_); }
-  std::unique_ptr<PreparedOperation> operator()(const Copy&) { return prepare_copy(operation_, inputs_); }
-  std::unique_ptr<PreparedOperation> operator()(const Elementwise&) { return layer(prepare_elementwise); }
-  std::unique_ptr<PreparedOperation> operator()(const BatchNorm&) { return layer(prepare_batch_norm_loops); }
-  std::unique_ptr<PreparedOperation> operator()(const Pool2d&) { return layer(prepare_pool_loops); }
-  std::unique_ptr<PreparedOperation> operator()(const Softmax&) { return layer(prepare_softmax_loops); }
-  std::unique_ptr<PreparedOperation> operator()(const LayerNorm&) { return layer(prepare_layer_norm_loops); }
-  std::unique_ptr<PreparedOperation> operator()(const BiasAdd&) {
-    return prepare_bias_add(operation_, inputs_);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Convert&) {
-    return prepare_convert(operation_, inputs_);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Embedding&) {
-    return prepare_embedding(operation_, inputs_);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const OptimizerStep&) {
-    return prepare_optimizer_step(operation_, inputs_);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Attention& shape) {
+std::unique_ptr<PreparedOperation> prepare_operator(const Operation& operation, const InputTable& inputs) {
+  require_memory(operation.bytes(), operation.text());
+  return torch::prepare_aten(operation, inputs.data(), {.device_type = "cpu"});
+}
+
+/// Returns the function that prepares a kind of operation.
+struct PrepareOf {
+  Prepare* operator()(const Conv2d&) const { return prepare_layer; }
+  Prepare* operator()(const Matmul&) const { return prepare_layer; }
+  Prepare* operator()(const Linear&) const { return prepare_layer; }
+  Prepare* operator()(const Copy&) const { return prepare_copy; }
+  Prepare* operator()(const Elementwise&) const { return prepare_primitive_or<prepare_elementwise>; }
+  Prepare* operator()(const BatchNorm&) const { return prepare_primitive_or<prepare_batch_norm_loops>; }
+  Prepare* operator()(const Pool2d&) const { return prepare_primitive_or<prepare_pool_loops>; }
+  Prepare* operator()(const Softmax&) const { return prepare_primitive_or<prepare_softmax_loops>; }
+  Prepare* operator()(const LayerNorm&) const { return prepare_primitive_or<prepare_layer_norm_loops>; }
+  Prepare* operator()(const BiasAdd&) const { return prepare_bias_add; }
+  Prepare* operator()(const Convert&) const { return prepare_convert; }
+  Prepare* operator()(const Embedding&) const { return prepare_embedding; }
+  Prepare* operator()(const OptimizerStep&) const { return prepare_optimizer_step; }
+  Prepare* operator()(const Attention& shape) const {
     const bool fits = limited_product({shape.queries, shape.keys}) <= kLargestScores;
     const bool packed = shape.layout == HeadLayout::bhsd;
-    return shape.dtype == DataType::f32 && packed && fits ? prepare_onednn_attention(operation_, inputs_)
-                                                          : prepare_attention_loops(operation_, inputs_);
+    return shape.dtype == DataType::f32 && packed && fits ? prepare_onednn_attention
+                                                          : prepare_attention_loops;
   }
-  std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation_, inputs_); }
-  std::unique_ptr<PreparedOperation> operator()(const Allocation&) {
-    return prepare_allocation(operation_, inputs_);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const CudaKernel&) {
-    return prepare_carried_loops(operation_, inputs_);
-  }
-  std::unique_ptr<PreparedOperation> operator()(const Chain& chain) {
+  Prepare* operator()(const Spin&) const { return prepare_spin; }
+  Prepare* operator()(const Allocation&) const { return prepare_allocation; }
+  Prepare* operator()(const CudaKernel&) const { return prepare_carried_loops; }
+  Prepare* operator()(const Chain& chain) const {
     if (!chain.fused) throw std::logic_error("a chain is prepared before its parameters are visited");
-    return prepare_onednn_fused(operation_, inputs_);
+    return prepare_onednn_fused;
   }
-  std::unique_ptr<PreparedOperation> operator()(const Aten&) {
-    require_memory(operation_.bytes(), operation_.text());
-    return torch::prepare_aten(operation_, inputs_.data(), {.device_type = "cpu"});
-  }
-
- private:
-  using Loops = std::unique_ptr<PreparedOperation> (*)(const Operation&, const InputTable&);
-
-  std::unique_ptr<PreparedOperation> layer(Loops loops) {
-    std::unique_ptr<PreparedOperation> primitive = prepare_onednn_layer(operation_, inputs_);
-    return primitive ? std::move(primitive) : loops(operation_, inputs_);
-  }
-
-  const Operation& operation_;
-  const InputTable& inputs_;
+  Prepare* operator()(const Aten&) const { return prepare_operator; }
 };
 
 }  // namespace
@@ -111,7 +96,7 @@ std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const Inp
     }
   }
   require_memory(operand_memory(operation), operation.text());
-  return std::visit(Preparer(operation, inputs), operation.parameters());
+  return std::visit(PrepareOf(), operation.parameters())(operation, inputs);
 }
 
 }  // namespace jitterscope::cpu

@@ -10,38 +10,30 @@
 
 namespace jitterscope::cpu {
 
-std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputTable& inputs);
+using Prepare = std::unique_ptr<PreparedOperation>(const Operation&, const InputTable&);
+
+Prepare prepare;
 
 /// Our own loops in double precision; also the reference.
-std::unique_ptr<PreparedOperation> prepare_double(const Operation& operation, const InputTable& inputs);
-std::unique_ptr<PreparedOperation> prepare_onednn(const Operation& operation, const InputTable& inputs);
+Prepare prepare_double;
+Prepare prepare_onednn;
 /// Activations, pooling, softmax and normalization; nullptr if oneDNN has no primitive for the type or the
 /// layout.
-std::unique_ptr<PreparedOperation> prepare_onednn_layer(const Operation& operation, const InputTable& inputs);
+Prepare prepare_onednn_layer;
 
 /// A fused chain of one lane, as a primitive with post-ops.
-std::unique_ptr<PreparedOperation> prepare_onednn_fused(const Operation& operation, const InputTable& inputs);
+Prepare prepare_onednn_fused;
 
 /// Attention in f32 only.
-std::unique_ptr<PreparedOperation> prepare_onednn_attention(const Operation&, const InputTable&);
+Prepare prepare_onednn_attention;
 
 /// Our own loops, for every type but tf32.
-std::unique_ptr<PreparedOperation> prepare_elementwise(const Operation& operation, const InputTable& inputs);
-std::unique_ptr<PreparedOperation> prepare_bias_add(const Operation& operation, const InputTable& inputs);
-std::unique_ptr<PreparedOperation> prepare_convert(const Operation& operation, const InputTable& inputs);
-std::unique_ptr<PreparedOperation> prepare_batch_norm_loops(const Operation&, const InputTable&);
-std::unique_ptr<PreparedOperation> prepare_layer_norm_loops(const Operation&, const InputTable&);
-std::unique_ptr<PreparedOperation> prepare_pool_loops(const Operation& operation, const InputTable& inputs);
-std::unique_ptr<PreparedOperation> prepare_softmax_loops(const Operation& operation,
-                                                         const InputTable& inputs);
-std::unique_ptr<PreparedOperation> prepare_embedding(const Operation& operation, const InputTable& inputs);
-std::unique_ptr<PreparedOperation> prepare_optimizer_step(const Operation&, const InputTable&);
-std::unique_ptr<PreparedOperation> prepare_attention_loops(const Operation&, const InputTable&);
+Prepare prepare_elementwise, prepare_bias_add, prepare_convert, prepare_batch_norm_loops,
+    prepare_layer_norm_loops, prepare_pool_loops, prepare_softmax_loops, prepare_embedding,
+    prepare_optimizer_step, prepare_attention_loops;
 
-std::unique_ptr<PreparedOperation> prepare_copy(const Operation& operation, const InputTable& inputs);
+Prepare prepare_copy, prepare_allocation, prepare_spin;
 std::vector<Allocator> allocators();
-std::unique_ptr<PreparedOperation> prepare_allocation(const Operation&, const InputTable&);
-std::unique_ptr<PreparedOperation> prepare_spin(const Operation& operation, const InputTable& inputs);
 
 // The loaded oneDNN.
 

@@ -28,12 +28,7 @@ const FunctionTable<Cupti>& opened_cupti() {
 }  // namespace
 
 const Cupti& cupti() {
-  const auto& opened = opened_cupti();
-  if (opened.functions) return *opened.functions;
-  throw MissingError(
-      "kernel times by CUPTI need its library, and " + opened.problem +
-      "; install it (pip install nvidia-cuda-cupti, or nvidia-cuda-cupti-cu12 for CUDA 12) or name its "
-      "folder in JITTERSCOPE_LIBRARY_PATH");
+  return opened_cupti().require("kernel times by CUPTI need its library", kCuptiPackages);
 }
 
 void check_cupti(CUptiResult result, std::string_view what) {

@@ -84,11 +84,7 @@ const char* refusal(CUptiResult result) {
 
 const RangeProfiler& range_profiler() {
   static const FunctionTable<RangeProfiler> opened = open_with_host_library();
-  if (opened.functions) return *opened.functions;
-  throw MissingError(
-      "hardware counters need CUPTI of CUDA 12.6 or newer, and " + opened.problem +
-      "; install it (pip install nvidia-cuda-cupti, or nvidia-cuda-cupti-cu12 for CUDA 12) or name its folder "
-      "in JITTERSCOPE_LIBRARY_PATH");
+  return opened.require("hardware counters need CUPTI of CUDA 12.6 or newer", kCuptiPackages);
 }
 
 void check_counting(CUptiResult result, std::string_view what) {

@@ -268,7 +268,8 @@ std::string AllocationOperation::algorithm() const {
 
 }  // namespace
 
-std::unique_ptr<PreparedOperation> prepare_allocation(const Context& context, const Operation& operation) {
+std::unique_ptr<PreparedOperation> prepare_allocation(const Context& context, const Operation& operation,
+                                                      const InputData&) {
   return std::make_unique<AllocationOperation>(context, operation);
 }
 

@@ -256,6 +256,17 @@ ImageShape packed_strides(const ImageShape& shape, Layout layout) {
   return {c * h * w, h * w, w, 1};
 }
 
+CudnnDescriptor image_tensor(std::int64_t id, const ImageShape& shape, Layout layout, cudnnDataType_t type,
+                             std::int64_t alignment) {
+  CudnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
+  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
+  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, packed_strides(shape, layout));
+  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
+  return tensor;
+}
+
 struct OperationAttributes {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
@@ -302,23 +313,14 @@ CudnnDescriptor make_graph(cudnnHandle_t handle, const CudnnDescriptor& operatio
 
 CudnnDescriptor convolution_tensor(std::int64_t id, const ImageShape& shape, const Conv2d& convolution,
                                    std::int64_t alignment) {
-  CudnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, tensor_type(convolution.dtype));
-  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
-  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, packed_strides(shape, convolution.layout));
-  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
+  CudnnDescriptor tensor =
+      image_tensor(id, shape, convolution.layout, tensor_type(convolution.dtype), alignment);
   tensor.finalize();
   return tensor;
 }
 
 CudnnDescriptor passing_tensor(std::int64_t id, const ImageShape& shape, Layout layout) {
-  CudnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
-  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, packed_strides(shape, layout));
-  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kTensorAlignment);
+  CudnnDescriptor tensor = image_tensor(id, shape, layout, CUDNN_DATA_FLOAT, kTensorAlignment);
   tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
   tensor.finalize();
   return tensor;

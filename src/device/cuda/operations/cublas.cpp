@@ -26,23 +26,9 @@ ProductTypes product_types(DataType dtype) {
   }
 }
 
-Matmul matmul_of(const Operation& operation) {
-  if (const auto* matmul = std::get_if<Matmul>(&operation.parameters())) return *matmul;
-  const auto& linear = std::get<Linear>(operation.parameters());
-  return {.m = linear.n,
-          .n = linear.out,
-          .k = linear.in,
-          .batch = 1,
-          .transpose_a = false,
-          .transpose_b = true,
-          .bias = linear.bias,
-          .dtype = linear.dtype,
-          .engine = linear.engine};
-}
-
 std::unique_ptr<PreparedOperation> prepare_matmul(const Context& context, const Operation& operation,
                                                   const InputData& data) {
-  const Matmul matmul = matmul_of(operation);
+  const Matmul matmul = as_matmul(operation);
   // Checked before the operands are allocated, so that a missing library is reported first.
   cublaslt();
   context.make_current();  // cuBLASLt may be asked before operands exist
@@ -55,6 +41,8 @@ std::unique_ptr<PreparedOperation> prepare_matmul(const Context& context, const 
 }
 
 namespace {
+
+constexpr std::string_view kCublasPackages = "nvidia-cublas, or nvidia-cublas-cu12 for CUDA 12";
 
 const char* look_up_cublas(Cublas& functions) {
   JITTERSCOPE_CUBLAS_FUNCTIONS(JITTERSCOPE_LOOK_UP)
@@ -74,12 +62,7 @@ const FunctionTable<Cublas>& opened_cublas() {
 }  // namespace
 
 const Cublas& cublas() {
-  const auto& opened = opened_cublas();
-  if (opened.functions) return *opened.functions;
-  throw MissingError(
-      "matrix products without bias need cuBLAS, and " + opened.problem +
-      "; install it (pip install nvidia-cublas, or nvidia-cublas-cu12 for CUDA 12) or name its folder "
-      "in JITTERSCOPE_LIBRARY_PATH");
+  return opened_cublas().require("matrix products without bias need cuBLAS", kCublasPackages);
 }
 
 cublasHandle_t cublas_handle() {
@@ -124,12 +107,7 @@ const FunctionTable<CublasLt>& opened_cublaslt() {
 }  // namespace
 
 const CublasLt& cublaslt() {
-  const auto& opened = opened_cublaslt();
-  if (opened.functions) return *opened.functions;
-  throw MissingError(
-      "matrix products need cuBLASLt, and " + opened.problem +
-      "; install it (pip install nvidia-cublas, or nvidia-cublas-cu12 for CUDA 12) or name its folder "
-      "in JITTERSCOPE_LIBRARY_PATH");
+  return opened_cublaslt().require("matrix products need cuBLASLt", kCublasPackages);
 }
 
 cublasLtHandle_t cublaslt_handle() {

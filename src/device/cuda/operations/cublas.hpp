@@ -20,9 +20,6 @@ struct ProductTypes {
 };
 ProductTypes product_types(DataType dtype);
 
-/// Returns the product of a matmul or linear operation. A linear layer multiplies by its weights' transpose.
-Matmul matmul_of(const Operation& operation);
-
 // cuBLAS, opened at run time.
 
 // clang-format off

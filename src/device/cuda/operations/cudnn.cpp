@@ -38,12 +38,8 @@ const FunctionTable<Cudnn>& opened_cudnn() {
 }  // namespace
 
 const Cudnn& cudnn() {
-  const auto& opened = opened_cudnn();
-  if (opened.functions) return *opened.functions;
-  throw MissingError(
-      "convolutions, batch normalization and attention need cuDNN 9, and " + opened.problem +
-      "; install it (pip install nvidia-cudnn-cu13, or nvidia-cudnn-cu12 for CUDA 12) or name its "
-      "folder in JITTERSCOPE_LIBRARY_PATH");
+  return opened_cudnn().require("convolutions, batch normalization and attention need cuDNN 9",
+                                "nvidia-cudnn-cu13, or nvidia-cudnn-cu12 for CUDA 12");
 }
 
 cudnnHandle_t cudnn_handle() {

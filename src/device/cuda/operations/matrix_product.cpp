@@ -14,6 +14,7 @@
 #include "device/cuda/operations/operations.hpp"
 #include "device/cuda/operations/product_call.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/operation.hpp"
 #include "operation/pytorch.hpp"
 
 namespace jitterscope::cuda {
@@ -178,10 +179,10 @@ RowsApart rows_apart(const Matmul& matmul) { return matmul.bias ? RowsApart::nev
 class CublasMatmul : public CudaOperation {
  public:
   CublasMatmul(const Context& context, const Operation& requested, const InputData& data)
-      : CudaOperation(context, requested, data, Bytes(0), alignment_of(matmul_of(requested)),
-                      rows_apart(matmul_of(requested))),
+      : CudaOperation(context, requested, data, Bytes(0), alignment_of(as_matmul(requested)),
+                      rows_apart(as_matmul(requested))),
         handle_(cublas_handle()),
-        matmul_(matmul_of(operation())),
+        matmul_(as_matmul(operation())),
         types_(product_types(matmul_.dtype)),
         call_(product_call(matmul_, data.rows)),
         bias_(make_bias()),
@@ -280,94 +281,16 @@ std::uint32_t pointer_alignment_at(Bytes offset) {
   return bits == 0 ? kOperandAlignment : std::uint32_t{1} << std::countr_zero(bits);
 }
 
-class CublasLtMatmul : public CudaOperation {
- public:
-  CublasLtMatmul(const Context& context, const Operation& requested, const InputData& data)
-      : CudaOperation(context, requested, data, Bytes(0), least_alignment(matmul_of(requested)),
-                      RowsApart::as_asked),
-        problem_(matmul_of(operation()), operand_pointer(2), pointer_alignment_at(data.offset),
-                 ProductActivation::none, data.rows),
-        choice_(problem_.matmul().engine.empty() ? choose() : named_choice()),
-        workspace_(context, Bytes(static_cast<std::int64_t>(choice_.workspaceSize))) {}
-
-  std::string provider() const override { return "cublaslt"; }
-  std::string algorithm() const override { return algorithm_tag(choice_.algo); }
-  Bytes workspace() const override { return workspace_.size(); }
-  bool is_stand_in() const override {
-    return problem_.matmul().engine.empty() && !pytorch_uses_bias_epilogue(problem_.matmul());
-  }
-
-  void run(NativeQueue queue) override {
-    void* c = operand_pointer(problem_.matmul().bias ? 3 : 2);
-    problem_.run(operand_pointer(0), operand_pointer(1), c, choice_, workspace_.pointer(), queue);
-  }
-
- private:
-  cublasLtMatmulHeuristicResult_t choose() const {
-    const auto results = problem_.ask_heuristic(1);
-    if (!results.empty()) return results.front();
-    throw FailedError(fmt::format("cuBLASLt has no algorithm for {} on this GPU", operation().text()));
-  }
-
-  cublasLtMatmulHeuristicResult_t named_choice() const {
-    const std::string& engine = problem_.matmul().engine;
-    std::string problem;
-    try {
-      return problem_.named(engine);
-    } catch (const FailedError& error) {
-      problem = error.what();
-    }
-    std::vector<std::string> known;
-    for (const auto& other : problem_.ask_heuristic(kMostProposals))
-      known.push_back(algorithm_tag(other.algo));
-    throw FailedError(fmt::format("cuBLASLt {} cannot run this product by {}: {}; it proposes {}",
-                                  cublaslt_library().version, engine, problem, fmt::join(known, ", ")));
-  }
-
-  ProductProblem problem_;
-  cublasLtMatmulHeuristicResult_t choice_;
-  Workspace workspace_;
-};
-
-}  // namespace
-
-bool cublaslt_proposes(const Matmul& matmul) {
-  // The heuristic depends on whether there is an aligned bias, but not on its address.
-  const void* const bias = reinterpret_cast<const void*>(std::uintptr_t{kOperandAlignment});  // NOLINT
-  return !ProductProblem(matmul, bias).ask_heuristic(1).empty();
-}
-
-std::unique_ptr<PreparedOperation> prepare_cublaslt_matmul(const Context& context, const Operation& operation,
-                                                           const InputData& data) {
-  return std::make_unique<CublasLtMatmul>(context, operation, data);
-}
-
-std::vector<EngineListing> list_matmul_engines(const Context& context, const Operation& operation) {
-  context.make_current();
-  const Matmul matmul = matmul_of(operation);
-  // The heuristic depends on whether there is a bias, and on its alignment, but not on its address.
-  const ProductProblem problem(matmul,
-                               reinterpret_cast<const void*>(kOperandAlignment));  // NOLINT: never read
-  std::vector<EngineListing> engines;
-  for (const auto& result : problem.ask_heuristic(kMostProposals)) {
-    using enum EngineListing::Source;
-    engines.push_back({algorithm_tag(result.algo), Bytes(static_cast<std::int64_t>(result.workspaceSize)),
-                       pytorch_uses_bias_epilogue(matmul) && engines.empty() ? heuristic : other, ""});
-  }
-  return engines;
-}
-
-// Fused chains that begin with a matrix product: cuBLASLt's epilogue adds the bias and applies relu or gelu.
-
-namespace {
+// A product, or a fused chain that begins with one: the epilogue adds the bias and applies relu or gelu.
 
 const Chain& product_chain(const Operation& operation) { return std::get<Chain>(operation.parameters()); }
 
 // The bias of a separate step becomes the product's.
 Matmul product_of(const Operation& operation) {
   const Chain& chain = product_chain(operation);
-  Matmul product = matmul_of(chain.steps.front());
+  Matmul product = as_matmul(chain.steps.front());
   product.bias = product.bias || std::holds_alternative<BiasAdd>(chain.steps[1].parameters());
+  product.engine.clear();  // it was found for another epilogue
   return product;
 }
 
@@ -386,34 +309,57 @@ const char* words_of(bool bias, ProductActivation activation) {
   return "";
 }
 
-class FusedProduct : public CudaOperation {
+class CublasLtProduct : public CudaOperation {
  public:
-  FusedProduct(const Context& context, const Operation& requested, const InputData& data)
-      : CudaOperation(context, requested, data, Bytes(0), Bytes(kOperandAlignment)),
-        activation_(activation_behind(operation())),
-        problem_(product_of(operation()), operand_pointer(2), kOperandAlignment, activation_),
-        choice_(choose()),
+  CublasLtProduct(const Context& context, const Operation& requested, const InputData& data,
+                  const Matmul& product, ProductActivation activation, Bytes alignment, RowsApart rows)
+      : CudaOperation(context, requested, data, Bytes(0), alignment, rows),
+        activation_(activation),
+        problem_(product, operand_pointer(2), pointer_alignment_at(data.offset), activation, data.rows),
+        choice_(product.engine.empty() ? choose() : named_choice()),
         workspace_(context, Bytes(static_cast<std::int64_t>(choice_.workspaceSize))) {}
 
   std::string provider() const override { return "cublaslt"; }
   std::string algorithm() const override {
-    return fmt::format("{} with epilogue ({})", algorithm_tag(choice_.algo),
-                       words_of(problem_.matmul().bias, activation_));
+    const std::string tag = algorithm_tag(choice_.algo);
+    return is_fused()
+               ? fmt::format("{} with epilogue ({})", tag, words_of(problem_.matmul().bias, activation_))
+               : tag;
   }
   Bytes workspace() const override { return workspace_.size(); }
+  bool is_stand_in() const override {
+    return !is_fused() && problem_.matmul().engine.empty() && !pytorch_uses_bias_epilogue(problem_.matmul());
+  }
 
   void run(NativeQueue queue) override {
-    problem_.run(operand_pointer(0), operand_pointer(1), operand_pointer(problem_.matmul().bias ? 3 : 2),
-                 choice_, workspace_.pointer(), queue);
+    void* c = operand_pointer(problem_.matmul().bias ? 3 : 2);
+    problem_.run(operand_pointer(0), operand_pointer(1), c, choice_, workspace_.pointer(), queue);
   }
 
  private:
+  bool is_fused() const { return std::holds_alternative<Chain>(operation().parameters()); }
+
   cublasLtMatmulHeuristicResult_t choose() const {
     const auto results = problem_.ask_heuristic(1);
     if (!results.empty()) return results.front();
-    throw FailedError(
-        fmt::format("cuBLASLt has no algorithm with this epilogue for {} on this GPU; leave out fused=1",
-                    operation().text()));
+    throw FailedError(fmt::format("cuBLASLt has no algorithm{} for {} on this GPU{}",
+                                  is_fused() ? " with this epilogue" : "", operation().text(),
+                                  is_fused() ? "; leave out fused=1" : ""));
+  }
+
+  cublasLtMatmulHeuristicResult_t named_choice() const {
+    const std::string& engine = problem_.matmul().engine;
+    std::string problem;
+    try {
+      return problem_.named(engine);
+    } catch (const FailedError& error) {
+      problem = error.what();
+    }
+    std::vector<std::string> known;
+    for (const auto& other : problem_.ask_heuristic(kMostProposals))
+      known.push_back(algorithm_tag(other.algo));
+    throw FailedError(fmt::format("cuBLASLt {} cannot run this product by {}: {}; it proposes {}",
+                                  cublaslt_library().version, engine, problem, fmt::join(known, ", ")));
   }
 
   ProductActivation activation_;
@@ -424,10 +370,40 @@ class FusedProduct : public CudaOperation {
 
 }  // namespace
 
+bool cublaslt_proposes(const Matmul& matmul) {
+  // The heuristic depends on whether there is an aligned bias, but not on its address.
+  const void* const bias = reinterpret_cast<const void*>(std::uintptr_t{kOperandAlignment});  // NOLINT
+  return !ProductProblem(matmul, bias).ask_heuristic(1).empty();
+}
+
+std::unique_ptr<PreparedOperation> prepare_cublaslt_matmul(const Context& context, const Operation& operation,
+                                                           const InputData& data) {
+  const Matmul matmul = as_matmul(operation);
+  return std::make_unique<CublasLtProduct>(context, operation, data, matmul, ProductActivation::none,
+                                           least_alignment(matmul), RowsApart::as_asked);
+}
+
+std::vector<EngineListing> list_matmul_engines(const Context& context, const Operation& operation) {
+  context.make_current();
+  const Matmul matmul = as_matmul(operation);
+  // The heuristic depends on whether there is a bias, and on its alignment, but not on its address.
+  const ProductProblem problem(matmul,
+                               reinterpret_cast<const void*>(kOperandAlignment));  // NOLINT: never read
+  std::vector<EngineListing> engines;
+  for (const auto& result : problem.ask_heuristic(kMostProposals)) {
+    using enum EngineListing::Source;
+    engines.push_back({algorithm_tag(result.algo), Bytes(static_cast<std::int64_t>(result.workspaceSize)),
+                       pytorch_uses_bias_epilogue(matmul) && engines.empty() ? heuristic : other, ""});
+  }
+  return engines;
+}
+
 std::unique_ptr<PreparedOperation> prepare_fused_product(const Context& context, const Operation& operation,
                                                          const InputData& data) {
   cublaslt();  // before operands are allocated: reports a missing library first
-  return std::make_unique<FusedProduct>(context, operation, data);
+  return std::make_unique<CublasLtProduct>(context, operation, data, product_of(operation),
+                                           activation_behind(operation), Bytes(kOperandAlignment),
+                                           RowsApart::never);
 }
 
 }  // namespace jitterscope::cuda
