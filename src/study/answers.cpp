@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,25 +51,35 @@ std::string error_clause(const ArmOutcome& outcome) {
   return is_inexact ? fmt::format(", with a relative error of {:.1e}", *outcome.error) : std::string();
 }
 
-double ratio_of_outcome(const ArmOutcome* outcome) { return outcome->time.ratio; }
-
 // One operation or a whole network has one number; for several operations the text says how many are faster.
-std::string fastest_sentence(const std::vector<const ArmOutcome*>& faster, std::size_t all,
+std::string fastest_sentence(const std::vector<ArmOutcome>& outcomes, const ArmOutcome& best,
                              const std::string& first) {
-  const ArmOutcome& best = *std::ranges::min(faster, {}, ratio_of_outcome);
+  const auto all = std::ranges::count(outcomes, outcomes.front().alternative, &ArmOutcome::alternative);
   if (all == 1)
     return fmt::format("**{} is {}**{}.", best.name, speed_against(best.time, first), error_clause(best));
-  const auto of_best = std::ranges::count(faster, best.alternative, &ArmOutcome::alternative);
+  const auto of_best = std::ranges::count_if(outcomes, [&](const ArmOutcome& outcome) {
+    return is_faster(outcome) && outcome.alternative == best.alternative;
+  });
   return fmt::format("**{} is faster than {} for {} of {} operations**, at best {}{}.", best.name, first,
                      of_best, all, change_with_interval(best.time), error_clause(best));
 }
 
-std::size_t compared_operations(const std::vector<ArmOutcome>& outcomes) {
-  return static_cast<std::size_t>(std::ranges::count(
-      outcomes, outcomes.empty() ? 0 : outcomes.front().alternative, &ArmOutcome::alternative));
+std::vector<ArmOutcome> outcomes_without_bounds(const StudyResult& result) {
+  std::vector<ArmOutcome> outcomes = arm_outcomes(result.record);
+  std::erase_if(outcomes,
+                [&](const ArmOutcome& outcome) { return result.arms[outcome.alternative].is_bound; });
+  return outcomes;
 }
 
 }  // namespace
+
+void add(Sentences& sentences, std::string sentence) {
+  if (!sentence.empty()) sentences.push_back(std::move(sentence));
+}
+
+void add(Sentences& sentences, Sentences more) {
+  for (std::string& sentence : more) add(sentences, std::move(sentence));
+}
 
 bool has_time(const Comparison& comparison) { return comparison.failure.empty() && !is_wrong(comparison); }
 
@@ -103,20 +115,20 @@ std::string not_decided(const std::string& what) {
 }
 
 bool any_undecided(const std::vector<ArmOutcome>& outcomes) {
-  return std::ranges::any_of(outcomes, [](const ArmOutcome& outcome) {
-    return !outcome.is_wrong && outcome.verdict == EffectVerdict::undecided;
-  });
+  return std::ranges::any_of(
+      outcomes, [](const ArmOutcome& outcome) { return !outcome.is_wrong && is_undecided(outcome); });
 }
 
-std::vector<ArmOutcome> right_outcomes(const ComparisonRecord& record) {
-  std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+std::vector<ArmOutcome> right_outcomes(const StudyResult& result) {
+  std::vector<ArmOutcome> outcomes = outcomes_without_bounds(result);
   std::erase_if(outcomes, [](const ArmOutcome& outcome) { return outcome.is_wrong; });
   return outcomes;
 }
 
-std::vector<std::string> wrong_results(const ComparisonRecord& record) {
-  std::vector<std::string> names, sentences;
-  for (const ArmOutcome& outcome : arm_outcomes(record)) {
+Sentences wrong_results(const StudyResult& result) {
+  std::vector<std::string> names;
+  Sentences sentences;
+  for (const ArmOutcome& outcome : outcomes_without_bounds(result)) {
     if (outcome.is_wrong && std::ranges::find(names, outcome.name) == names.end()) {
       names.push_back(outcome.name);
       sentences.push_back(
@@ -160,15 +172,20 @@ bool runs_own_kernels(const Operation& operation) {
   return std::ranges::all_of(chain->steps, runs_own_kernels);
 }
 
-RemedyOfArm remedy_for(const ComparisonRecord& record, RemedyOfArm in_pytorch, RemedyOfArm in_cuda) {
-  const bool of_kernels = std::ranges::all_of(record.comparisons, [](const Comparison& comparison) {
-    const Operation* operation = operation_of(comparison.first.subject);
-    return operation != nullptr && runs_own_kernels(*operation);
-  });
-  return of_kernels && !record.comparisons.empty() ? in_cuda : in_pytorch;
+const Remedy& remedy_of(const Arm& arm, const std::vector<Operation>& operations) {
+  const bool of_kernels = !operations.empty() && std::ranges::all_of(operations, runs_own_kernels);
+  return of_kernels && arm.kernel_remedy ? *arm.kernel_remedy : arm.remedy;
 }
 
-std::vector<std::string> what_ran(const ComparisonRecord& record) {
+std::string remedy_sentence(const StudyResult& result, const Arm& arm) {
+  std::vector<Operation> operations;
+  for (const Comparison& comparison : result.record.comparisons) {
+    if (const Operation* operation = operation_of(comparison.first.subject)) operations.push_back(*operation);
+  }
+  return remedy_sentence(remedy_of(arm, operations));
+}
+
+Sentences what_ran(const ComparisonRecord& record) {
   std::vector<std::string> ran;
   const auto add = [&](std::size_t alternative, const ComparedSide& side) {
     if (!side.algorithm.empty())
@@ -185,31 +202,45 @@ std::vector<std::string> what_ran(const ComparisonRecord& record) {
   return ran.empty() ? ran : std::vector{joined(ran, "; ") + "."};
 }
 
-std::vector<std::string> answer_by_fastest(const ComparisonRecord& record, RemedyOfArm remedy) {
-  std::vector<std::string> sentences;
-  const std::vector<ArmOutcome> outcomes = right_outcomes(record);
-  const std::string& first = record.alternatives.front();
-  std::vector<const ArmOutcome*> faster;
-  for (const ArmOutcome& outcome : outcomes) {
-    if (outcome.verdict == EffectVerdict::faster) faster.push_back(&outcome);
-  }
-  if (!faster.empty()) {
-    sentences.push_back(fastest_sentence(faster, compared_operations(outcomes), first));
-    sentences.push_back(remedy_sentence(remedy(std::ranges::min(faster, {}, ratio_of_outcome)->name)));
-    if (sentences.back().empty()) sentences.pop_back();
+Sentences answer_by_fastest(const StudyResult& result) {
+  Sentences sentences;
+  const std::vector<ArmOutcome> outcomes = right_outcomes(result);
+  const std::string& first = result.record.alternatives.front();
+  if (const ArmOutcome* best = fastest_of(outcomes, is_faster)) {
+    add(sentences, fastest_sentence(outcomes, *best, first));
+    add(sentences, remedy_sentence(result, result.arms[best->alternative]));
   } else if (outcomes.empty()) {
-    sentences.push_back(fmt::format("Nothing was compared with {}.", first));
+    add(sentences, fmt::format("Nothing was compared with {}.", first));
   } else if (any_undecided(outcomes)) {
-    sentences.push_back(fmt::format(
-        "**Nothing is shown to be faster than {}**, but not everything is decided: use more processes "
-        "(--processes).",
-        first));
+    add(sentences,
+        fmt::format(
+            "**Nothing is shown to be faster than {}**, but not everything is decided: use more processes "
+            "(--processes).",
+            first));
   } else {
-    sentences.push_back(fmt::format("**Nothing is faster than {}** by more than {}: leave it as it is.",
-                                    first, percent_text(record.margin)));
+    add(sentences, fmt::format("**Nothing is faster than {}** by more than {}: leave it as it is.", first,
+                               percent_text(result.record.margin)));
   }
-  for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
+  add(sentences, wrong_results(result));
   return sentences;
+}
+
+Sentences answer_of(const Study& study, const ComparisonRecord& record, std::span<const Arm> arms) {
+  const StudyResult result{record, arms};
+  Sentences answer;
+  if (study.is_about_kernels) add(answer, simulation_note(record.device));
+  if (answer.empty()) {
+    answer = study.answer != nullptr ? study.answer(result) : answer_by_fastest(result);
+    if (study.reasons != nullptr) {
+      Sentences reasons = study.reasons(result);
+      answer.insert(answer.begin() + 1, std::make_move_iterator(reasons.begin()),
+                    std::make_move_iterator(reasons.end()));
+    }
+    if (study.details != nullptr) add(answer, study.details(result));
+    if (study.shows_what_ran) add(answer, what_ran(record));
+  }
+  if (study.asks_for_reference) add(answer, reference_hint(record));
+  return answer;
 }
 
 namespace {

@@ -2,13 +2,19 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "experiment/comparison.hpp"
 #include "study/study.hpp"
 
 namespace jitterscope::study {
+
+/// Appends a sentence; an empty one says nothing.
+void add(Sentences& sentences, std::string sentence);
+void add(Sentences& sentences, Sentences more);
 
 /// One arm against the first, over everything compared: a network's total, or one operation.
 struct ArmOutcome {
@@ -38,27 +44,62 @@ std::string not_decided(const std::string& what);
 /// True if any outcome is undecided; wrong arms do not count.
 bool any_undecided(const std::vector<ArmOutcome>& outcomes);
 
-/// Returns the outcomes without arms that computed something else: their times say nothing.
-std::vector<ArmOutcome> right_outcomes(const ComparisonRecord& record);
+// What is shown of an outcome or a comparison.
+inline constexpr auto is_faster = [](const auto& each) {
+  return each.verdict == statistics::EffectVerdict::faster;
+};
+inline constexpr auto is_slower = [](const auto& each) {
+  return each.verdict == statistics::EffectVerdict::slower;
+};
+inline constexpr auto is_undecided = [](const auto& each) {
+  return each.verdict == statistics::EffectVerdict::undecided;
+};
+
+/// Returns the value that an alternative's arm sets; null if it sets none of this type.
+template <class Value>
+const Value* value_of(const StudyResult& result, std::size_t alternative) {
+  return std::get_if<Value>(&result.arms[alternative].value);
+}
+
+/// Returns the outcome or comparison that takes the least time against the first arm, of those that count;
+/// null if none does.
+template <class Outcome, class Counts>
+const Outcome* fastest_of(const std::vector<Outcome>& all, const Counts& counts) {
+  const Outcome* fastest = nullptr;
+  for (const Outcome& each : all) {
+    if (counts(each) && (fastest == nullptr || each.time.ratio < fastest->time.ratio)) fastest = &each;
+  }
+  return fastest;
+}
+/// Returns the one that takes the most time.
+template <class Outcome, class Counts>
+const Outcome* slowest_of(const std::vector<Outcome>& all, const Counts& counts) {
+  const Outcome* slowest = nullptr;
+  for (const Outcome& each : all) {
+    if (counts(each) && (slowest == nullptr || each.time.ratio > slowest->time.ratio)) slowest = &each;
+  }
+  return slowest;
+}
+
+/// Returns the outcomes without bounds, and without arms that computed something else: their times say
+/// nothing.
+std::vector<ArmOutcome> right_outcomes(const StudyResult& result);
 
 /// Returns "In PyTorch:", the lines, each indented by four spaces, and the price.
 std::string remedy_sentence(const Remedy& remedy);
+/// Returns that sentence for an arm and the work that was compared.
+std::string remedy_sentence(const StudyResult& result, const Arm& arm);
 
 /// True for kernels of the user's own, alone or as all steps of a chain.
 bool runs_own_kernels(const Operation&);
 
-/// A function that says how to get an arm. remedy_for returns the second one for a record of the user's own
-/// kernels.
-using RemedyOfArm = Remedy (*)(const std::string& arm);
-RemedyOfArm remedy_for(const ComparisonRecord&, RemedyOfArm in_pytorch, RemedyOfArm in_cuda);
-
 /// Says which arm is fastest and how to get it, or that none is faster; and which arms computed something
 /// else.
-std::vector<std::string> answer_by_fastest(const ComparisonRecord& record, RemedyOfArm remedy);
+Sentences answer_by_fastest(const StudyResult& result);
 
 /// Returns what ran in each arm, as "block=64: 32 registers, 75 % occupancy; …"; empty if that is unknown, or
 /// for several operations.
-std::vector<std::string> what_ran(const ComparisonRecord& record);
+Sentences what_ran(const ComparisonRecord& record);
 
 /// For a kernel on a simulated GPU, which knows only its buffers: says that nothing can differ there. Else
 /// empty.
@@ -69,7 +110,7 @@ std::string simulation_note(const DeviceDescription& device);
 std::string reference_hint(const ComparisonRecord& record);
 
 /// Says which arms computed something else than they should; mostly empty.
-std::vector<std::string> wrong_results(const ComparisonRecord& record);
+Sentences wrong_results(const StudyResult& result);
 
 /// Half-width of a 95 % interval, relative, that is precise enough to decide on a remedy.
 inline constexpr double kExactEnough = 0.02;

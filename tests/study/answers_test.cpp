@@ -31,7 +31,13 @@ ComparisonRecord record_of(std::vector<Comparison> comparisons) {
   return record;
 }
 
-Remedy way(const std::string& arm) { return {{}, "Write " + arm + "."}; }
+// The answer, with arms that say what to write.
+Sentences answer(const ComparisonRecord& record) {
+  std::vector<Arm> arms;
+  for (const std::string& name : record.alternatives)
+    arms.push_back({.name = name, .apply = {}, .remedy = {{}, "Write " + name + "."}});
+  return answer_by_fastest({record, arms});
+}
 
 TEST(Answers, ASpeedIsAPercentageOrAFactor) {
   EXPECT_EQ(speed_against({0.4, 0.39, 0.41}, "f32"), "faster than f32: 1/2.5 of the time (1/2.6 to 1/2.4)");
@@ -41,9 +47,8 @@ TEST(Answers, ASpeedIsAPercentageOrAFactor) {
 }
 
 TEST(Answers, TheFastestComesFirstWithItsErrorAndHowToGetIt) {
-  const auto answers = answer_by_fastest(record_of({comparison_of(1, 0.5, EffectVerdict::faster, 3e-3),
-                                                    comparison_of(2, 0.4, EffectVerdict::faster, 4e-4)}),
-                                         way);
+  const auto answers = answer(record_of({comparison_of(1, 0.5, EffectVerdict::faster, 3e-3),
+                                         comparison_of(2, 0.4, EffectVerdict::faster, 4e-4)}));
   EXPECT_THAT(
       answers,
       ElementsAre(
@@ -53,31 +58,26 @@ TEST(Answers, TheFastestComesFirstWithItsErrorAndHowToGetIt) {
 }
 
 TEST(Answers, WhatComputesSomethingElseDoesNotWin) {
-  const auto answers =
-      answer_by_fastest(record_of({comparison_of(1, 0.5, EffectVerdict::faster),
-                                   comparison_of(2, 0.4, EffectVerdict::faster, 0.7, false)}),
-                        way);
+  const auto answers = answer(record_of({comparison_of(1, 0.5, EffectVerdict::faster),
+                                         comparison_of(2, 0.4, EffectVerdict::faster, 0.7, false)}));
   ASSERT_THAT(answers, SizeIs(3));
   EXPECT_THAT(answers[0], StartsWith("**bf16 is faster than f32: 1/2.00 of the time"));
   EXPECT_EQ(answers[2], "f16 gives a wrong result (relative error 7.0e-01), so its time does not count.");
 }
 
 TEST(Answers, NothingFasterAndNothingDecidedAreNotTheSame) {
-  EXPECT_THAT(answer_by_fastest(record_of({comparison_of(1, 1.0, EffectVerdict::same),
-                                           comparison_of(2, 1.3, EffectVerdict::slower)}),
-                                way),
+  EXPECT_THAT(answer(record_of({comparison_of(1, 1.0, EffectVerdict::same),
+                                comparison_of(2, 1.3, EffectVerdict::slower)})),
               ElementsAre(HasSubstr("leave it as it is")));
-  EXPECT_THAT(answer_by_fastest(record_of({comparison_of(1, 1.0, EffectVerdict::undecided),
-                                           comparison_of(2, 1.3, EffectVerdict::slower)}),
-                                way),
+  EXPECT_THAT(answer(record_of({comparison_of(1, 1.0, EffectVerdict::undecided),
+                                comparison_of(2, 1.3, EffectVerdict::slower)})),
               ElementsAre(HasSubstr("not everything is decided")));
 }
 
 TEST(Answers, OfSeveralOperationsTheAnswerCountsThem) {
-  const auto answers = answer_by_fastest(
+  const auto answers = answer(
       record_of({comparison_of(1, 0.9, EffectVerdict::faster), comparison_of(1, 0.5, EffectVerdict::faster),
-                 comparison_of(1, 1.1, EffectVerdict::slower)}),
-      way);
+                 comparison_of(1, 1.1, EffectVerdict::slower)}));
   EXPECT_THAT(answers.front(),
               StartsWith("**bf16 is faster than f32 for 2 of 3 operations**, at best 1/2.00 of the time"));
 }
@@ -91,7 +91,7 @@ TEST(Answers, OfANetworkTheTotalDecides) {
   ASSERT_THAT(outcomes, SizeIs(1));
   EXPECT_EQ(outcomes[0].time.ratio, 1.25);
   EXPECT_EQ(outcomes[0].error, 2e-3);  // the largest of all layers
-  EXPECT_THAT(answer_by_fastest(record, way), ElementsAre(StartsWith("**Nothing is faster")));
+  EXPECT_THAT(answer(record), ElementsAre(StartsWith("**Nothing is faster")));
 }
 
 TEST(Answers, OtherConditionsDoNotCount) {
@@ -115,7 +115,7 @@ TEST(Answers, WhatRanInEachArmIsSaidOfOneOperation) {
 TEST(Answers, NothingIsSaidOfWhatHasNoTime) {
   Comparison failed = comparison_of(1, 0.5, EffectVerdict::faster);
   failed.failure = "out of memory";
-  EXPECT_THAT(answer_by_fastest(record_of({failed}), way), ElementsAre("Nothing was compared with f32."));
+  EXPECT_THAT(answer(record_of({failed})), ElementsAre("Nothing was compared with f32."));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // What a person is told of studies of kernels.
 #include <gmock/gmock.h>
 
-#include "study/study.hpp"
+#include <array>
+
+#include "support/study_answers.hpp"
 
 namespace jitterscope::study {
 namespace {
@@ -21,15 +23,15 @@ TEST(KernelStudyAnswers, WhatResultsWereComparedWithIsSaidWhereNoReferenceIsName
   comparison.verdict = statistics::EffectVerdict::faster;
   record.comparisons = {comparison};
   EXPECT_THAT(
-      find_study("compiler").answer(record),
+      answers_to("compiler", record),
       ElementsAre(HasSubstr("fast_math=1 is faster than as typed: 1/2.00"), HasSubstr("-use_fast_math"),
                   AllOf(HasSubstr("No results were compared"), HasSubstr("reference=KERNEL"))));
   record.comparisons[0].second.verification = Verification{.relative_error = 1e-6, .passed = true};
-  EXPECT_THAT(find_study("compiler").answer(record).back(),
+  EXPECT_THAT(answers_to("compiler", record).back(),
               AllOf(HasSubstr("those of as typed alone"), HasSubstr("reference=KERNEL")));
   record.comparisons[0].first.subject =
       Operation::parse("cuda:@saxpy:saxpy,reference=right,grid=1,block=64,y=out:f32[8]");
-  EXPECT_THAT(find_study("compiler").answer(record), SizeIs(2));
+  EXPECT_THAT(answers_to("compiler", record), SizeIs(2));
 }
 
 TEST(KernelStudyAnswers, CompilerSaysWhatCodeForAnOlderGpuCosts) {
@@ -42,27 +44,27 @@ TEST(KernelStudyAnswers, CompilerSaysWhatCodeForAnOlderGpuCosts) {
   comparison.second.verification = Verification{.passed = true};
   comparison.second.algorithm = "32 registers, 100 % occupancy, code for 8.0";
   record.comparisons = {comparison};
-  EXPECT_THAT(find_study("compiler").answer(record),
+  EXPECT_THAT(answers_to("compiler", record),
               ElementsAre(HasSubstr("Nothing is faster than as typed"),
                           AllOf(HasSubstr("(architecture=80) is slower than as typed: +50.0"),
                                 HasSubstr("-arch=native")),
                           "architecture=80: 32 registers, 100 % occupancy, code for 8.0."));
   record.comparisons[0].verdict = statistics::EffectVerdict::faster;
-  EXPECT_THAT(find_study("compiler").answer(record)[1], HasSubstr("-arch=compute_80"));
+  EXPECT_THAT(answers_to("compiler", record)[1], HasSubstr("-arch=compute_80"));
 }
 
 TEST(KernelStudyAnswers, OnASimulatedGpuAKernelsArmsCannotDiffer) {
   ComparisonRecord record;
   record.device.capabilities.is_simulated = true;
   for (const char* id : {"tiling", "waves", "access", "compiler", "occupancy"}) {
-    EXPECT_THAT(find_study(id).answer(record), ElementsAre(HasSubstr("simulated"))) << id;
+    EXPECT_THAT(answers_to(id, record), ElementsAre(HasSubstr("simulated"))) << id;
   }
-  record.alternatives = {"block=64", "block=128"};
   Comparison& comparison = record.comparisons.emplace_back();
   comparison.first.subject = Operation::parse("cuda:@saxpy:saxpy,grid=1,block=64,y=out:f32[8]");
-  for (const char* id : {"compiler", "occupancy"}) {
-    EXPECT_THAT(find_study(id).answer(record),
-                ElementsAre(HasSubstr("simulated"), HasSubstr("reference=KERNEL")))
+  for (const auto& [id, first, second] : {std::array{"compiler", "as typed", "fast_math=1"},
+                                          std::array{"occupancy", "block=64", "block=128"}}) {
+    record.alternatives = {first, second};
+    EXPECT_THAT(answers_to(id, record), ElementsAre(HasSubstr("simulated"), HasSubstr("reference=KERNEL")))
         << id;
   }
 }
@@ -79,10 +81,10 @@ TEST(KernelStudyAnswers, TheDearestWaveIsNamed) {
         alternative == 1 ? statistics::EffectVerdict::slower : statistics::EffectVerdict::same;
     record.comparisons.push_back(comparison);
   }
-  EXPECT_THAT(find_study("waves").answer(record),
+  EXPECT_THAT(answers_to("waves", record),
               ElementsAre(HasSubstr("1.01 waves is slower than 1 wave: +90.0"), HasSubstr("whole waves")));
   record.comparisons.erase(record.comparisons.begin());
-  EXPECT_THAT(find_study("waves").answer(record), ElementsAre(HasSubstr("costs nothing")));
+  EXPECT_THAT(answers_to("waves", record), ElementsAre(HasSubstr("costs nothing")));
 }
 
 TEST(KernelStudyAnswers, TheHierarchyIsToldByItsLevels) {
@@ -105,7 +107,7 @@ TEST(KernelStudyAnswers, TheHierarchyIsToldByItsLevels) {
     comparison.second = others[i];
     record.comparisons.push_back(comparison);
   }
-  const std::vector<std::string> answers = find_study("hierarchy").answer(record);
+  const std::vector<std::string> answers = answers_to("hierarchy", record);
   ASSERT_THAT(answers, SizeIs(3));
   EXPECT_THAT(answers[0], testing::AllOf(HasSubstr("20"), HasSubstr("(L1), 150"), HasSubstr("(L2)**")));
   EXPECT_THAT(answers[1], testing::StrEq("**All processors together read 30.0 TB/s (L1).**"));
@@ -125,12 +127,12 @@ TEST(KernelStudyAnswers, AccessNamesTheRateOfTheWorstPattern) {
     comparison.first.amount = comparison.second.amount = Amount{Amount::Unit::bytes, 4e8};
     record.comparisons.push_back(comparison);
   }
-  EXPECT_THAT(find_study("access").answer(record),
+  EXPECT_THAT(answers_to("access", record),
               ElementsAre(AllOf(HasSubstr("coalesced gets 4.00 TB/s"), HasSubstr("random 500 GB/s"),
                                 HasSubstr("slower than coalesced: 8.0 times as long")),
                           HasSubstr("The fastest is 16 bytes")));
   record.comparisons[1].second.verification = Verification{.relative_error = 0.5, .passed = false};
-  const std::vector<std::string> answers = find_study("access").answer(record);
+  const std::vector<std::string> answers = answers_to("access", record);
   EXPECT_THAT(answers.front(), HasSubstr("no pattern is shown to be slower"))
       << "what is wrong does not count";
   EXPECT_THAT(answers.back(), HasSubstr("random gives a wrong result"));
@@ -148,7 +150,7 @@ TEST(KernelStudyAnswers, TilingSaysWhatBankConflictsCost) {
         ratios[i] < 1.0 ? statistics::EffectVerdict::faster : statistics::EffectVerdict::slower;
     record.comparisons.push_back(comparison);
   }
-  EXPECT_THAT(find_study("tiling").answer(record),
+  EXPECT_THAT(answers_to("tiling", record),
               ElementsAre(HasSubstr("tile=32 is faster than plain: 1/2.00"), HasSubstr("__syncthreads()"),
                           HasSubstr("slower: 2 times as long")));
 }

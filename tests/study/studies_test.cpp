@@ -10,6 +10,7 @@
 #include "operation/chain.hpp"
 #include "study/study.hpp"
 #include "support/scripted_device.hpp"
+#include "support/study_answers.hpp"
 
 namespace jitterscope::study {
 namespace {
@@ -145,7 +146,7 @@ TEST_F(Studies, LayoutSaysWhatTheConversionsLeave) {
   const auto answer = [&](statistics::EffectVerdict other, double ratio,
                           statistics::EffectVerdict converted) {
     record.comparisons = {compared(1, 0.5, other), compared(2, ratio, converted)};
-    return find_study("layout").answer(record);
+    return answers_to("layout", record);
   };
   EXPECT_THAT(
       answer(faster, 0.8, faster),
@@ -196,8 +197,7 @@ TEST_F(Studies, PrecisionOfANetworkBeginsWithItAsItIs) {
   // Of one that has no product in f32, TF32 is what it is already.
   const std::vector<Arm> of_layers = arms_of("precision", {network[0], network[1]});
   EXPECT_EQ(of_layers[0].name, "tf32");
-  EXPECT_THAT(find_study("precision").remedy("f32").lines,
-              testing::Contains("torch.backends.cudnn.allow_tf32 = False"));
+  EXPECT_THAT(found[2].remedy.lines, testing::Contains("torch.backends.cudnn.allow_tf32 = False"));
 }
 
 TEST_F(Studies, AutocastConvertsWhatAProductReads) {
@@ -222,13 +222,14 @@ TEST_F(Studies, PrecisionSaysWhatAutocastsConversionLeaves) {
   record.alternatives = {"f32", "bf16", "f16", "autocast bf16", "autocast f16"};
   record.comparisons = {compared(1, 0.3, faster), compared(2, 0.25, faster), compared(3, 0.6, faster),
                         compared(4, 0.5, faster)};
-  EXPECT_EQ(find_study("precision").answer(record).back(),
-            "With the conversion that torch.autocast makes where its input is in float32 it is faster than "
-            "f32: 1/2.000 of the time (1/2.000 to 1/2.000).");
+  EXPECT_EQ(
+      answers_to("precision", record).back(),
+      "With the conversion that torch.autocast makes where its input is in float32 it is faster than f32: "
+      "1/2.000 of the time (1/2.000 to 1/2.000).");
   record.comparisons[1].verdict = record.comparisons[0].verdict = same;
   record.comparisons[2] = compared(3, 1.2, slower);
   record.comparisons[3] = compared(4, 1.2, slower);
-  EXPECT_THAT(find_study("precision").answer(record), ElementsAre(HasSubstr("leave it as it is")));
+  EXPECT_THAT(answers_to("precision", record), ElementsAre(HasSubstr("leave it as it is")));
 }
 
 TEST_F(Studies, Tf32LeavesAloneWhatMultipliesNothing) {
@@ -295,7 +296,8 @@ TEST_F(Studies, PinnedAsksEachNodeOfAHostWithSeveral) {
               ElementsAre("pageable", "pinned", "registered", "pinned on node 0", "pinned on node 1"));
   EXPECT_EQ(made("pinned", "copy:bytes=4Ki,kind=d2h", 4, "copy:bytes=4Ki,kind=d2h"),
             "copy:bytes=4096,kind=d2h,node=1");
-  EXPECT_THAT(find_study("pinned").remedy("pinned on node 1").lines, ElementsAre(HasSubstr("--membind=1")));
+  EXPECT_THAT(arms("pinned", "copy:bytes=4Ki,kind=h2d").back().remedy.lines,
+              ElementsAre(HasSubstr("--membind=1")));
 }
 
 Comparison copied(std::int64_t bytes, HostMemory memory, double ratio, statistics::EffectVerdict verdict) {
@@ -315,23 +317,22 @@ TEST_F(Studies, PinnedSaysFromWhichSizeOnEachWayPays) {
                         copied(4096, HostMemory::registered_anew, 40, slower),
                         copied(1 << 20, HostMemory::pinned, 0.5, faster),
                         copied(1 << 20, HostMemory::registered_anew, 0.8, faster)};
-  EXPECT_THAT(find_study("pinned").answer(record),
+  EXPECT_THAT(answers_to("pinned", record),
               ElementsAre(HasSubstr("Copies of 1 MiB from pinned memory are faster than pageable: 1/2.000"),
                           HasSubstr("pin_memory=True"), HasSubstr("(registered_anew) pays from 1 MiB on")));
   record.comparisons[3].verdict = slower;
-  EXPECT_THAT(find_study("pinned").answer(record).back(), HasSubstr("is not shown to pay"));
+  EXPECT_THAT(answers_to("pinned", record).back(), HasSubstr("is not shown to pay"));
   record.comparisons[1].verdict = faster;
-  EXPECT_THAT(find_study("pinned").answer(record).back(), HasSubstr("pays up to 4 KiB"));
+  EXPECT_THAT(answers_to("pinned", record).back(), HasSubstr("pays up to 4 KiB"));
   for (const std::int64_t node : {0, 1}) {
     Comparison& comparison =
         record.comparisons.emplace_back(copied(1 << 20, HostMemory::pinned, 0.6, slower));
     comparison.second.subject = Operation(Copy{1 << 20, CopyKind::h2d, HostMemory::pinned, node});
     comparison.second.time.median = microseconds(20.0 + 5.0 * static_cast<double>(node));
   }
-  EXPECT_THAT(find_study("pinned").answer(record).front(), HasSubstr("1/2.000 of the time"))
-      << "nodes are apart";
+  EXPECT_THAT(answers_to("pinned", record).front(), HasSubstr("1/2.000 of the time")) << "nodes are apart";
   EXPECT_EQ(
-      find_study("pinned").answer(record).back(),
+      answers_to("pinned", record).back(),
       "Copies of 1 MiB take 20.0 µs with host memory on NUMA node 0, 25.0 µs with host memory on NUMA node 1.");
 }
 
@@ -382,7 +383,7 @@ TEST_F(Studies, FragmentationSaysWhatEachTookAndWhatAllocatingCost) {
   // The last one is the yardstick, not a winner.
   record.comparisons[1].time = {0.2, 0.19, 0.21};
   EXPECT_THAT(
-      find_study("fragmentation").answer(record),
+      answers_to("fragmentation", record),
       testing::AllOf(testing::Contains(HasSubstr("cache is faster than malloc: 1/2.0")),
                      testing::Contains(HasSubstr("At most 1 MiB are in use at once: malloc takes 1 MiB (0")),
                      testing::Contains(HasSubstr("cache takes 4 MiB (75 % unused, the largest block 2 MiB)")),
@@ -488,12 +489,13 @@ TEST_F(Studies, AccessCopiesTheSameByEachPattern) {
 }
 
 TEST_F(Studies, TheHierarchyIsOfTheDevice) {
-  const std::string of_cpu = find_study("hierarchy").subject(open_device("cpu")->describe());
+  const std::string of_cpu = subjects_of(find_study("hierarchy"), open_device("cpu")->describe()).front();
   EXPECT_THAT([&] { names("hierarchy", of_cpu); }, ThrowsMessage<UsageError>(HasSubstr("simulated")));
   DeviceDescription gpu = device_->describe();
   gpu.capabilities.is_simulated = false;
   const Study& hierarchy = find_study("hierarchy");
-  const std::vector<Arm> arms = hierarchy.arms({*device_, gpu, {Operation::parse(hierarchy.subject(gpu))}});
+  const std::vector<Arm> arms =
+      hierarchy.arms({*device_, gpu, {Operation::parse(subjects_of(hierarchy, gpu).front())}});
   std::vector<std::string> names;
   std::map<std::string, Amount> amounts;
   for (const Arm& arm : arms) {
@@ -525,6 +527,9 @@ TEST_F(Studies, EngineNeedsEnginesToChooseFrom) {
               testing::Not(HasSubstr("engine=")));
   EXPECT_THAT(made("engine", "matmul:m=8,n=8,k=8", 2, "matmul:m=8,n=8,k=8,engine=one"),
               HasSubstr("engine=best"));
+  const std::vector<Arm> found = arms("engine", "matmul:m=8,n=8,k=8");
+  EXPECT_THAT(found[1].remedy.lines, ElementsAre("torch.backends.cudnn.benchmark = True"));
+  EXPECT_THAT(found[2].remedy.lines, IsEmpty());
 }
 
 // What an arm is to a program: lines of Python, but for what PyTorch cannot do.
@@ -534,13 +539,11 @@ TEST_F(Studies, EachArmButTheFirstSaysWhatToWrite) {
     if (study.id == "engine" || study.id == "hierarchy") continue;  // a simulated GPU has none
     allocators_ = DeviceCapabilities().allocators;
     host_memories_ = DeviceCapabilities().host_memories;
-    const std::vector<std::string> all = names(study.id, operation.text());
+    const std::vector<Arm> all = arms(study.id, operation.text());
     for (std::size_t i = 1; i < all.size(); ++i) {
-      EXPECT_FALSE(study.remedy(all[i]).lines.empty()) << study.id << ' ' << all[i];
+      EXPECT_TRUE(all[i].is_bound || !all[i].remedy.lines.empty()) << study.id << ' ' << all[i].name;
     }
   }
-  EXPECT_THAT(find_study("engine").remedy("autotune").lines, SizeIs(1));
-  EXPECT_THAT(find_study("engine").remedy("best").lines, IsEmpty());
 }
 
 // Python compiles what is to be pasted into a program, and says where it cannot.
@@ -550,13 +553,10 @@ TEST_F(Studies, LinesForPyTorchArePython) {
   std::string programs;
   std::int64_t count = 0;
   for (const Study& study : all_studies()) {
-    if (study.id == "hierarchy") continue;
+    if (study.id == "engine" || study.id == "hierarchy") continue;
     const Operation operation = parse_sweep(subjects_of(study, device_->describe()).front()).front();
-    std::vector<std::string> all = {"autotune"};
-    if (study.id != "engine") all = names(study.id, operation.text());
-    if (study.id == "graph") all.emplace_back("batched");
-    for (const std::string& arm : all) {
-      const Remedy remedy = study.remedy(arm);
+    for (const Arm& arm : arms(study.id, operation.text())) {
+      const Remedy& remedy = arm.remedy;
       if (remedy.place != "In PyTorch" || remedy.lines.empty()) continue;
       if (count++ > 0) programs += '\x1e';
       for (const std::string& line : remedy.lines) programs += line + '\n';
@@ -577,16 +577,17 @@ TEST_F(Studies, KernelsOfAUsersOwnAreLaunchedInCuda) {
   const std::vector<Operation> kernel = {Operation::parse("cuda:@saxpy:saxpy,grid=1,block=64,y=out:f32[8]")};
   const std::vector<Operation> relu = {Operation::parse("relu:count=8")};
   for (const char* id : {"graph", "streams", "priorities"}) {
-    EXPECT_EQ(remedy_of(find_study(id), "graph", kernel).place, "In CUDA") << id;
-    EXPECT_EQ(remedy_of(find_study(id), "graph", relu).place, "In PyTorch") << id;
+    const Arm arm = arms(id, "relu:count=8").at(1);
+    EXPECT_EQ(remedy_of(arm, kernel).place, "In CUDA") << id;
+    EXPECT_EQ(remedy_of(arm, relu).place, "In PyTorch") << id;
   }
-  EXPECT_THAT(remedy_of(find_study("graph"), "graph", kernel).lines,
+  EXPECT_THAT(remedy_of(arms("graph", "relu:count=8").at(1), kernel).lines,
               testing::Contains(HasSubstr("cudaGraphLaunch")));
   ComparisonRecord record;
   record.alternatives = {"eager", "graph"};
   record.comparisons = {compared(1, 0.5, statistics::EffectVerdict::faster)};
   record.comparisons[0].first.subject = kernel[0];
-  EXPECT_THAT(find_study("graph").answer(record).back(),
+  EXPECT_THAT(answers_to("graph", record).back(),
               testing::AllOf(HasSubstr("In CUDA:\n    cudaStreamBeginCapture(stream"),
                              testing::Not(HasSubstr("model("))));
 }
@@ -640,7 +641,7 @@ std::vector<std::string> graph_answers(const std::vector<GraphOutcome>& outcomes
     comparison.second.time.median = microseconds(outcome.eager * outcome.ratio);
     record.comparisons.push_back(comparison);
   }
-  return find_study("graph").answer(record);
+  return answers_to("graph", record);
 }
 
 TEST_F(Studies, AGraphPaysFromANumberOfLaunchesOn) {

@@ -78,7 +78,7 @@ class AdvisedWork {
                        Nanoseconds foreseen);
   Nanoseconds time_left() const;
   void say(const std::string& stage) const;
-  void recommend(const study::Study& study, const std::string& arm);
+  void recommend(const AppliedArm& taken);
 
   AdviceRequest request_;
   const Invocation& invocation_;
@@ -325,10 +325,8 @@ bool is_allowed(const std::vector<std::string>& allowed, const study::Study& stu
   return allowed.empty() || std::ranges::find(allowed, study.id) != allowed.end();
 }
 
-// True if the remedy also has lines to write.
-bool is_remedy(const study::Study& study, const study::Arm& arm) {
-  return arm.is_remedy && !study.remedy(arm.name).lines.empty();
-}
+// True if the arm also has lines to write.
+bool is_remedy(const study::Arm& arm) { return arm.is_remedy && !arm.remedy.lines.empty(); }
 
 // Arms that change what is launched come before arms that change how it is launched.
 std::vector<AppliedArm> with_arm(std::vector<AppliedArm> arms, const AppliedArm& arm) {
@@ -419,7 +417,7 @@ std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
       const std::vector<study::Arm> arms = study.arms(context);
       for (std::size_t i = 1; i < arms.size(); ++i) {
         AppliedArm arm{&study, arms[i]};
-        if (!is_remedy(study, arm.arm)) continue;
+        if (!is_remedy(arm.arm)) continue;
         const WorkList changed = applied("", {&arm, 1}, work, request_.options).work;
         if (memory_of(changed) <= most_memory * arm.arm.work) found.push_back(std::move(arm));
       }
@@ -574,6 +572,7 @@ bool AdvisedWork::step() {
   std::vector<std::vector<AppliedArm>> alternatives = {taken_};
   std::vector<std::string> names = {"before"};
   std::vector<study::Candidate> candidates;
+  std::vector<AppliedArm> tried;
   const double memory = memory_of(now);
   for (const AppliedArm& arm : arms_to_try(now)) {
     std::vector<AppliedArm> arms = with_arm(taken_, arm);
@@ -586,6 +585,7 @@ bool AdvisedWork::step() {
     candidates.push_back({arm.study->id, arm.arm.name, memory_of(changed) / memory / arm.arm.work});
     names.push_back(name);
     alternatives.push_back(std::move(arms));
+    tried.push_back(arm);
   }
   if (candidates.empty()) return false;
   const Nanoseconds needed =
@@ -603,24 +603,26 @@ bool AdvisedWork::step() {
   const study::TriedRemedy* taken =
       study::add_step(record_, compare(alternatives, work, names, request_.options, true), candidates);
   if (record_.interrupted || taken == nullptr) return false;
-  taken_ = alternatives[study::alternative_of(record_.steps.back(), *taken)];
-  recommend(study::find_study(taken->study), taken->arm);
+  const std::size_t alternative = study::alternative_of(record_.steps.back(), *taken);
+  taken_ = alternatives[alternative];
+  recommend(tried[alternative - 1]);
   return true;
 }
 
 // Lines on what is launched come before lines on how: a graph holds the model as it was captured.
-void AdvisedWork::recommend(const study::Study& study, const std::string& arm) {
+void AdvisedWork::recommend(const AppliedArm& taken) {
+  const study::Study& study = *taken.study;
   std::vector<Operation> operations;
   for (const Layer& layer : work_.model.layers) {
     if (study.can_be_asked_of(layer.operation)) operations.push_back(layer.operation);
   }
-  const study::Remedy remedy = study::remedy_of(study, arm, operations);
+  const study::Remedy& remedy = study::remedy_of(taken.arm, operations);
   const auto is_launching = [](const study::Recommendation& known) {
     return study::find_study(known.study).saves_host_time;
   };
   auto place = record_.recommendations.end();
   if (!study.saves_host_time) place = std::ranges::find_if(record_.recommendations, is_launching);
-  record_.recommendations.insert(place, {study.id, arm, remedy.place, remedy.lines, remedy.price});
+  record_.recommendations.insert(place, {study.id, taken.arm.name, remedy.place, remedy.lines, remedy.price});
 }
 
 void AdvisedWork::measure_together() {

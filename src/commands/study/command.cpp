@@ -108,7 +108,7 @@ class StudyCommand {
     compare_in_processes(work, invocation_, record_);
     add_amounts();
     if (!record_.comparisons.empty()) {
-      record_.study->answers = study_.answer(record_);
+      record_.study->answers = study::answer_of(study_, record_, arms_);
       if (std::string exactness = study::exactness_sentence(record_); !exactness.empty())
         record_.study->answers.push_back(std::move(exactness));
     }
@@ -241,7 +241,7 @@ class StudyCommand {
         continue;
       }
       record_.alternatives.push_back(arm.name);
-      may_be_wrong_.push_back(arm.is_to_be_wrong);
+      arms_.push_back(arm);
       record_.works.push_back(arm.work);
       alternatives.push_back(std::move(alternative));
     }
@@ -274,7 +274,7 @@ class StudyCommand {
     const auto has_failed = [](const Comparison& comparison) { return !comparison.failure.empty(); };
     if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
     const auto is_wrong_by_mistake = [&](const Comparison& comparison) {
-      return is_wrong(comparison) && !may_be_wrong_[comparison.alternative];
+      return is_wrong(comparison) && !arms_[comparison.alternative].is_to_be_wrong;
     };
     return std::ranges::any_of(all, is_wrong_by_mistake) ? ExitCode::check_failed : ExitCode::done;
   }
@@ -284,7 +284,7 @@ class StudyCommand {
   const study::Study& study_;
   std::unique_ptr<Device> device_;
   ComparisonRecord record_;
-  std::vector<bool> may_be_wrong_;  ///< for each alternative
+  std::vector<study::Arm> arms_;  ///< one for each alternative
   std::optional<RecordFiles> files_;
 };
 

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,11 +19,56 @@
 
 namespace jitterscope::study::studies {
 
-/// Returns the arms for those allocators that the device has. If launches return early the host's clock times
-/// them, because allocating is the host's work. Throws UsageError if there is nothing to compare.
-std::vector<Arm> allocation_arms(const StudyContext& context, const std::vector<Allocator>& allocators);
+namespace {
 
-Remedy allocation_remedy(const std::string& arm);
+Remedy allocation_remedy(Allocator by) {
+  switch (by) {
+    case Allocator::preallocated:
+      return {{"output = torch.empty(shape, device=\"cuda\")  # once", "torch.mm(a, b, out=output)"},
+              "The memory stays in use, and shapes are fixed."};
+    case Allocator::cache:
+      return {{"c10::cuda::CUDACachingAllocator::raw_alloc(bytes)"},
+              "PyTorch's tensors use it already; other programs cannot use the memory that it keeps.",
+              "In C++ beside PyTorch"};
+    case Allocator::expandable:
+      return {{"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}, "", "In the environment of PyTorch"};
+    case Allocator::pool:
+      return {{"cudaMallocAsync(&pointer, bytes, stream)", "cudaFreeAsync(pointer, stream)"},
+              "The pool gives its memory back at each wait for the GPU.",
+              "In CUDA"};
+    case Allocator::malloc:
+    case Allocator::pool_kept: break;
+  }
+  return {
+      {"cudaMallocAsync and cudaFreeAsync", "cudaMemPoolAttrReleaseThreshold of the pool at UINT64_MAX"},
+      "Other programs cannot use the memory that the pool keeps; PyTorch has it as backend:cudaMallocAsync.",
+      "In CUDA"};
+}
+
+// Returns the arms for those allocators that the device has. If launches return early the host's clock times
+// them, because allocating is the host's work.
+std::vector<Arm> allocation_arms(const StudyContext& context, const std::vector<Allocator>& allocators) {
+  const DeviceCapabilities& can = context.description.capabilities;
+  std::vector<Arm> arms;
+  for (const Allocator by : allocators) {
+    if (std::ranges::find(can.allocators, by) == can.allocators.end()) continue;
+    Arm arm = changed_arm<Allocation>(
+        std::string(to_string(by)), [by](Allocation& allocation) { allocation.by = by; },
+        allocation_remedy(by));
+    arm.apply = [apply = std::move(arm.apply), waits = can.launches_return_early](OperationTrial& trial) {
+      apply(trial);
+      if (waits && !trial.options.instrument) trial.options.instrument = Instrument::host;
+    };
+    arms.push_back(std::move(arm));
+  }
+  if (arms.size() < 2) {
+    throw UsageError(context.description.id +
+                     " is simulated and gives out no memory: use --device cpu or --device cuda");
+  }
+  return arms;
+}
+
+}  // namespace
 
 // Allocator study. It varies who gives a launch its memory: the driver each time, a stream-ordered pool that
 // returns memory when it is waited for or keeps it, lists of kept blocks as in PyTorch, or nobody
@@ -40,16 +89,6 @@ std::vector<Arm> allocator_arms(const StudyContext& context) {
   return allocation_arms(context, {malloc, pool, pool_kept, cache, preallocated});
 }
 
-// A CPU takes seconds to touch half a GiB for the first time.
-std::string allocator_subject(const DeviceDescription& device) {
-  return device.capabilities.is_host ? "allocation:bytes=4Ki..1Mi*16,count=8"
-                                     : "allocation:bytes=64Ki..64Mi*32,count=8";
-}
-
-std::vector<std::string> allocator_answer(const ComparisonRecord& record) {
-  return answer_by_fastest(record, allocation_remedy);
-}
-
 }  // namespace
 
 Study allocator() {
@@ -57,11 +96,11 @@ Study allocator() {
           .question =
               "What does it cost to allocate and free memory in each launch, and which allocator is faster?",
           .concerns = "allocations of blocks (allocation:bytes=…,count=…)",
-          .subject = allocator_subject,
+          .subject = "allocation:bytes=64Ki..64Mi*32,count=8",
+          // A CPU takes seconds to touch half a GiB for the first time.
+          .host_subject = "allocation:bytes=4Ki..1Mi*16,count=8",
           .can_be_asked_of = is_allocation_of_blocks,
-          .arms = allocator_arms,
-          .remedy = allocation_remedy,
-          .answer = allocator_answer};
+          .arms = allocator_arms};
 }
 
 // Fragmentation study. It varies who gives the memory of a replayed pattern of allocations: the driver, a
@@ -78,15 +117,12 @@ bool is_pattern(const Operation& operation) {
   return allocation != nullptr && !allocation->pattern.empty();
 }
 
+// Preallocated memory is the baseline for the others, not a candidate: few programs can have it.
 std::vector<Arm> fragmentation_arms(const StudyContext& context) {
   using enum Allocator;
-  return allocation_arms(context, {malloc, pool_kept, cache, expandable, preallocated});
-}
-
-// On a CPU, filling would take all of the time.
-std::string fragmentation_subject(const DeviceDescription& device) {
-  return device.capabilities.is_host ? "allocation:pattern=@sequences,touch=0"
-                                     : "allocation:pattern=@sequences";
+  std::vector<Arm> arms = allocation_arms(context, {malloc, pool_kept, cache, expandable, preallocated});
+  arms.back().is_bound = arms.back().name == to_string(preallocated);
+  return arms;
 }
 
 std::string held_text(const std::string& arm, const HeldMemory& memory) {
@@ -97,8 +133,15 @@ std::string held_text(const std::string& arm, const HeldMemory& memory) {
   return text + ")";
 }
 
-// Reports the first pattern only: a sentence for each would bury the answer.
-std::vector<std::string> memory_sentences(const ComparisonRecord& record) {
+// Returns the comparisons of the first pattern only: a sentence for each would bury the answer.
+std::span<const Comparison> of_first_pattern(const ComparisonRecord& record) {
+  const auto next =
+      std::ranges::adjacent_find(record.comparisons, std::ranges::greater_equal(), &Comparison::alternative);
+  const auto end = next == record.comparisons.end() ? next : next + 1;
+  return {record.comparisons.begin(), end};
+}
+
+std::string held_memory_sentence(const ComparisonRecord& record) {
   std::vector<std::string> texts;
   std::optional<Bytes> asked;
   const auto add = [&](std::size_t alternative, const ComparedSide& side) {
@@ -106,53 +149,36 @@ std::vector<std::string> memory_sentences(const ComparisonRecord& record) {
     asked = side.held_memory->asked;
     texts.push_back(held_text(record.alternatives[alternative], *side.held_memory));
   };
-  std::size_t last = 0;
-  for (const Comparison& comparison : record.comparisons) {
-    if (comparison.alternative <= last) break;
-    if (last == 0) add(0, comparison.first);
-    last = comparison.alternative;
-    add(last, comparison.second);
-  }
+  const std::span<const Comparison> pattern = of_first_pattern(record);
+  if (!pattern.empty()) add(0, pattern.front().first);
+  for (const Comparison& comparison : pattern) add(comparison.alternative, comparison.second);
   if (texts.empty()) return {};
-  return {fmt::format("At most {} are in use at once: {}.", bytes_text(*asked), joined(texts, "; "))};
+  return fmt::format("At most {} are in use at once: {}.", bytes_text(*asked), joined(texts, "; "));
 }
 
 // Reports the cost of allocating: the time that preallocated memory saves.
-std::vector<std::string> lost_time(const ComparisonRecord& record) {
-  const auto none = std::ranges::find(record.alternatives, to_string(Allocator::preallocated));
+std::string lost_time(const StudyResult& result) {
+  const std::span<const Comparison> pattern = of_first_pattern(result.record);
+  const auto is_bound = [&](const Comparison& each) { return result.arms[each.alternative].is_bound; };
+  const auto bound = std::ranges::find_if(pattern, is_bound);
+  if (bound == pattern.end() || !bound->failure.empty()) return {};
+  const Nanoseconds least = bound->second.time.median;
   std::vector<std::string> texts;
-  const auto add = [&](std::size_t alternative, Nanoseconds time, Nanoseconds least) {
-    texts.push_back(fmt::format("{} {}", record.alternatives[alternative],
+  const auto add = [&](std::size_t alternative, Nanoseconds time) {
+    texts.push_back(fmt::format("{} {}", result.record.alternatives[alternative],
                                 time_text(std::max(time - least, Nanoseconds(0)))));
   };
-  const auto preallocated = static_cast<std::size_t>(none - record.alternatives.begin());
-  const auto found = std::ranges::find(record.comparisons, preallocated, &Comparison::alternative);
-  if (found == record.comparisons.end() || !found->failure.empty()) return {};
-  const Nanoseconds least = found->second.time.median;
-  add(0, found->first.time.median, least);
-  std::size_t last = 0;
-  for (const Comparison& comparison : record.comparisons) {
-    if (comparison.alternative <= last) break;
-    last = comparison.alternative;
-    if (last != preallocated && comparison.failure.empty()) add(last, comparison.second.time.median, least);
+  add(0, bound->first.time.median);
+  for (const Comparison& each : pattern) {
+    if (!is_bound(each) && each.failure.empty()) add(each.alternative, each.second.time.median);
   }
-  return {fmt::format("Allocating costs {} in a replay.", joined(texts, ", "))};
+  return fmt::format("Allocating costs {} in a replay.", joined(texts, ", "));
 }
 
-// Preallocated memory is the baseline for the others, not a candidate: few programs can have it.
-ComparisonRecord without_preallocated(ComparisonRecord record) {
-  std::erase_if(record.comparisons, [&](const Comparison& comparison) {
-    return record.alternatives[comparison.alternative] == to_string(Allocator::preallocated);
-  });
-  return record;
-}
-
-std::vector<std::string> fragmentation_answer(const ComparisonRecord& record) {
-  const ComparisonRecord allocating = without_preallocated(record);
-  std::vector<std::string> sentences;
-  if (!allocating.comparisons.empty()) sentences = answer_by_fastest(allocating, allocation_remedy);
-  for (std::string& sentence : memory_sentences(record)) sentences.push_back(std::move(sentence));
-  for (std::string& sentence : lost_time(record)) sentences.push_back(std::move(sentence));
+Sentences what_is_lost(const StudyResult& result) {
+  Sentences sentences;
+  add(sentences, held_memory_sentence(result.record));
+  add(sentences, lost_time(result));
   return sentences;
 }
 
@@ -164,55 +190,11 @@ Study fragmentation() {
       .question =
           "How much memory and time does a pattern of allocations waste, and which allocator wastes less?",
       .concerns = "patterns of allocations (allocation:pattern=FILE)",
-      .subject = fragmentation_subject,
+      .subject = "allocation:pattern=@sequences",
+      .host_subject = "allocation:pattern=@sequences,touch=0",  // filling would take all of the time
       .can_be_asked_of = is_pattern,
       .arms = fragmentation_arms,
-      .remedy = allocation_remedy,
-      .answer = fragmentation_answer};
-}
-
-std::vector<Arm> allocation_arms(const StudyContext& context, const std::vector<Allocator>& allocators) {
-  const DeviceCapabilities& can = context.description.capabilities;
-  std::vector<Arm> arms;
-  for (const Allocator by : allocators) {
-    if (std::ranges::find(can.allocators, by) == can.allocators.end()) continue;
-    arms.push_back(
-        {std::string(to_string(by)), [by, waits = can.launches_return_early](OperationTrial& trial) {
-           Allocation allocation = std::get<Allocation>(trial.operation.parameters());
-           allocation.by = by;
-           trial.operation = Operation(allocation);
-           if (waits && !trial.options.instrument) trial.options.instrument = Instrument::host;
-         }});
-  }
-  if (arms.size() < 2) {
-    throw UsageError(context.description.id +
-                     " is simulated and gives out no memory: use --device cpu or --device cuda");
-  }
-  return arms;
-}
-
-Remedy allocation_remedy(const std::string& arm) {
-  if (arm == to_string(Allocator::preallocated)) {
-    return {{"output = torch.empty(shape, device=\"cuda\")  # once", "torch.mm(a, b, out=output)"},
-            "The memory stays in use, and shapes are fixed."};
-  }
-  if (arm == to_string(Allocator::cache)) {
-    return {{"c10::cuda::CUDACachingAllocator::raw_alloc(bytes)"},
-            "PyTorch's tensors use it already; other programs cannot use the memory that it keeps.",
-            "In C++ beside PyTorch"};
-  }
-  if (arm == to_string(Allocator::expandable)) {
-    return {{"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}, "", "In the environment of PyTorch"};
-  }
-  if (arm == to_string(Allocator::pool)) {
-    return {{"cudaMallocAsync(&pointer, bytes, stream)", "cudaFreeAsync(pointer, stream)"},
-            "The pool gives its memory back at each wait for the GPU.",
-            "In CUDA"};
-  }
-  return {
-      {"cudaMallocAsync and cudaFreeAsync", "cudaMemPoolAttrReleaseThreshold of the pool at UINT64_MAX"},
-      "Other programs cannot use the memory that the pool keeps; PyTorch has it as backend:cudaMallocAsync.",
-      "In CUDA"};
+      .details = what_is_lost};
 }
 
 }  // namespace jitterscope::study::studies

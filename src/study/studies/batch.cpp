@@ -20,9 +20,12 @@ namespace jitterscope::study::studies {
 namespace {
 
 Arm batch_arm(std::int64_t factor) {
-  return {"×" + std::to_string(factor),
-          [factor](OperationTrial& trial) { trial.operation = with_larger_batch(trial.operation, factor); },
-          static_cast<double>(factor)};
+  Arm arm = arm_of(fmt::format("×{}", factor),
+                   [factor](const Operation& operation) { return with_larger_batch(operation, factor); },
+                   {{fmt::format("batch_size *= {}  # of the DataLoader", factor)},
+                    "A launch takes longer, and memory for the activations grows with the batch."});
+  arm.work = static_cast<double>(factor);
+  return arm;
 }
 
 // All arms' operands are in memory at once. Work beyond what keeps the whole device busy shows nothing new;
@@ -62,11 +65,6 @@ std::vector<Arm> batch_arms(const StudyContext& context) {
   return arms;
 }
 
-std::string batch_subject(const DeviceDescription& device) {
-  return device.capabilities.is_host ? "conv2d:n=1,c=64,hw=28,k=64,rs=3,pad=1"
-                                     : "conv2d:n=1,c=256,hw=14,k=256,rs=3,pad=1,dtype=f16,layout=nhwc";
-}
-
 // A batch beyond the knee gains less than this for each sample.
 constexpr double kOfBest = 1.05;
 
@@ -78,9 +76,6 @@ struct Knee {
 
 // `outcomes` are the correct ones, the smallest batch first.
 Knee knee_of(const std::vector<ArmOutcome>& outcomes) {
-  const auto is_faster = [](const ArmOutcome& outcome) {
-    return outcome.verdict == statistics::EffectVerdict::faster;
-  };
   double best = 1.0;
   for (const ArmOutcome& outcome : outcomes) {
     if (is_faster(outcome)) best = std::min(best, outcome.time.ratio);
@@ -94,12 +89,6 @@ Knee knee_of(const std::vector<ArmOutcome>& outcomes) {
            outcome.time.low * kOfBest < knee->time.ratio;
   });
   return {&*knee, knee + 1 == outcomes.end(), may_grow};
-}
-
-// "×16" is sixteen times the batch.
-Remedy batch_remedy(const std::string& arm) {
-  return {{"batch_size *= " + arm.substr(std::string("×").size()) + "  # of the DataLoader"},
-          "A launch takes longer, and memory for the activations grows with the batch."};
 }
 
 // Returns the memory that a side's operands and workspace take with so many times the samples. A workspace is
@@ -163,8 +152,9 @@ std::string memory_words(const ComparisonRecord& record, double work) {
                      bytes_text(memory_of(first.first, 1)));
 }
 
-std::vector<std::string> batch_answer(const ComparisonRecord& record) {
-  const std::vector<ArmOutcome> outcomes = right_outcomes(record);
+Sentences batch_answer(const StudyResult& result) {
+  const ComparisonRecord& record = result.record;
+  const std::vector<ArmOutcome> outcomes = right_outcomes(result);
   std::vector<std::string> sentences;
   const auto of_first =
       outcomes.empty() ? 0
@@ -189,9 +179,9 @@ std::vector<std::string> batch_answer(const ComparisonRecord& record) {
                                  ? "That is the largest batch tried: a larger one may gain more."
                                  : "A larger batch gains less than 5 % more, and has a longer latency.");
     }
-    if (std::string memory = memory_sentence(record); !memory.empty()) sentences.push_back(std::move(memory));
+    add(sentences, memory_sentence(record));
   }
-  for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
+  add(sentences, wrong_results(result));
   return sentences;
 }
 
@@ -202,10 +192,10 @@ Study batch() {
           .question = "Up to which size does a larger batch pay?",
           .concerns = "layers that take a batch",
           .changes_amount = true,
-          .subject = batch_subject,
+          .subject = "conv2d:n=1,c=256,hw=14,k=256,rs=3,pad=1,dtype=f16,layout=nhwc",
+          .host_subject = "conv2d:n=1,c=64,hw=28,k=64,rs=3,pad=1",
           .can_be_asked_of = has_batch,
           .arms = batch_arms,
-          .remedy = batch_remedy,
           .answer = batch_answer};
 }
 

@@ -16,12 +16,6 @@ namespace jitterscope::study::studies {
 namespace {
 
 constexpr std::int64_t kSteps = 16;
-constexpr const char* kOneStream = "one stream";
-constexpr const char* kEvents = "an event between two streams";
-constexpr const char* kJoinsOfTwo = "a join of 2 streams";
-constexpr const char* kJoinsOfFour = "a join of 4 streams";
-constexpr const char* kNoWait = "two streams, no wait";
-
 Chain steps_of(const Operation& operation, std::int64_t streams, ChainOrder order) {
   return {.steps = std::vector<Operation>(kSteps, operation),
           .streams = streams,
@@ -38,35 +32,31 @@ bool can_follow_itself(const Operation& operation) {
          output->count == operands.front().count;
 }
 
+Remedy remedy_of_waits() { return {{"stream.wait_stream(other)  # before the work that needs it"}}; }
+
 std::vector<Arm> dependencies_arms(const StudyContext& context) {
   require_streams(context);
   const auto arm = [](const char* name, std::int64_t streams, ChainOrder order) {
-    return chain_arm(name, Instrument::events,
-                     [=](const Operation& operation) { return steps_of(operation, streams, order); });
+    return chain_arm(
+        name, Instrument::events,
+        [=](const Operation& operation) { return steps_of(operation, streams, order); }, remedy_of_waits());
   };
-  std::vector<Arm> arms = {arm(kOneStream, 1, ChainOrder::events), arm(kEvents, 2, ChainOrder::events),
-                           arm(kJoinsOfTwo, 2, ChainOrder::joins), arm(kJoinsOfFour, 4, ChainOrder::joins),
-                           arm(kNoWait, 2, ChainOrder::none)};
+  std::vector<Arm> arms = {
+      arm("one stream", 1, ChainOrder::events), arm("an event between two streams", 2, ChainOrder::events),
+      arm("a join of 2 streams", 2, ChainOrder::joins), arm("a join of 4 streams", 4, ChainOrder::joins),
+      arm("two streams, no wait", 2, ChainOrder::none)};
   arms.back().is_to_be_wrong = true;
   return arms;
 }
 
-// Long enough that a step that does not wait starts while the one before it runs.
-std::string dependencies_subject(const DeviceDescription&) { return "gelu:count=1Mi"; }
-
-Remedy dependencies_remedy(const std::string&) {
-  return {{"stream.wait_stream(other)  # before the work that needs it"}, ""};
-}
-
-std::string cost_sentence(const ComparisonRecord& record, const char* arm) {
-  const Comparison* comparison = comparison_with(record, arm);
-  if (comparison == nullptr || is_wrong(*comparison)) return {};
+std::string cost_sentence(const Comparison& comparison, const std::string& arm) {
+  if (is_wrong(comparison)) return {};
   // Sixteen steps have fifteen waits between them.
   constexpr double kWaits = kSteps - 1;
-  const Nanoseconds one_stream = comparison->first.time.median;
+  const Nanoseconds one_stream = comparison.first.time.median;
   const auto each = [&](double ratio) { return one_stream * ((ratio - 1.0) / kWaits); };
-  const RatioEstimate& time = comparison->time;
-  if (comparison->verdict == statistics::EffectVerdict::undecided) {
+  const RatioEstimate& time = comparison.time;
+  if (is_undecided(comparison)) {
     return fmt::format("Whether {} costs time is not decided: between {} and {} each (--processes).", arm,
                        time_text(each(time.low)), time_text(each(time.high)));
   }
@@ -78,10 +68,9 @@ std::string cost_sentence(const ComparisonRecord& record, const char* arm) {
                      time_text(each(time.ratio)), time_text(each(time.low)), time_text(each(time.high)));
 }
 
-std::string without_wait_sentence(const ComparisonRecord& record) {
-  const Comparison* comparison = comparison_with(record, kNoWait);
-  if (comparison == nullptr || !comparison->second.verification) return {};
-  const Verification& verification = *comparison->second.verification;
+std::string without_wait_sentence(const Comparison& comparison) {
+  if (!comparison.second.verification) return {};
+  const Verification& verification = *comparison.second.verification;
   if (verification.passed) {
     return "Without the wait the result was right this time, by luck.";
   }
@@ -92,19 +81,20 @@ std::string without_wait_sentence(const ComparisonRecord& record) {
   return fmt::format("Without the wait the result is wrong, as expected: {}. Its time does not count.", how);
 }
 
-std::vector<std::string> dependencies_answer(const ComparisonRecord& record) {
-  std::vector<std::string> sentences;
-  const auto add = [&](std::string sentence) {
-    if (!sentence.empty()) sentences.push_back(std::move(sentence));
-  };
-  for (const char* arm : {kEvents, kJoinsOfTwo, kJoinsOfFour}) add(cost_sentence(record, arm));
-  add(without_wait_sentence(record));
-  for (const ArmOutcome& outcome : arm_outcomes(record)) {
-    if (outcome.is_wrong && outcome.name != kNoWait)
-      add(outcome.name + " gives a wrong result, so its time does not count.");
+Sentences dependencies_answer(const StudyResult& result) {
+  Sentences sentences;
+  for (std::size_t i = 1; i < result.arms.size(); ++i) {
+    const Comparison* comparison = comparison_with(result.record, i);
+    if (comparison == nullptr) continue;
+    add(sentences, result.arms[i].is_to_be_wrong ? without_wait_sentence(*comparison)
+                                                 : cost_sentence(*comparison, result.arms[i].name));
   }
-  if (sentences.empty()) add("Nothing was compared with one stream.");
-  add(remedy_sentence(dependencies_remedy(kEvents)));
+  for (const ArmOutcome& outcome : arm_outcomes(result.record)) {
+    if (outcome.is_wrong && !result.arms[outcome.alternative].is_to_be_wrong)
+      add(sentences, outcome.name + " gives a wrong result, so its time does not count.");
+  }
+  if (sentences.empty()) add(sentences, "Nothing was compared with one stream.");
+  add(sentences, remedy_sentence(remedy_of_waits()));
   return sentences;
 }
 
@@ -116,10 +106,10 @@ Study dependencies() {
       .question = "What does it cost if work on one stream waits for work on another?",
       .concerns = "operations whose first output can be their first input, such as relu or a square layer",
       .is_remedy = false,
-      .subject = dependencies_subject,
+      // Long enough that a step that does not wait starts while the one before it runs.
+      .subject = "gelu:count=1Mi",
       .can_be_asked_of = can_follow_itself,
       .arms = dependencies_arms,
-      .remedy = dependencies_remedy,
       .answer = dependencies_answer};
 }
 
@@ -131,25 +121,6 @@ Study dependencies() {
 namespace {
 
 constexpr std::int64_t kProgramSteps = 8, kLaunchesOfStep = 8;
-constexpr const char* kWaitAtEnd = "wait at the end";
-
-struct Waiting {
-  const char* name;
-  HostWait wait;
-  WaitAfter after;
-};
-constexpr Waiting kWaitings[] = {
-    {kWaitAtEnd, HostWait::none, WaitAfter::lane},
-    {"stream, each step", HostWait::stream, WaitAfter::lane},
-    {"event, each step", HostWait::event, WaitAfter::lane},
-    {"device, each step", HostWait::device, WaitAfter::lane},
-    {"asleep, each step", HostWait::blocking, WaitAfter::lane},
-    {"polling, each step", HostWait::polling, WaitAfter::lane},
-    {"yielding, each step", HostWait::yielding, WaitAfter::lane},
-    {"a value, each step", HostWait::value, WaitAfter::lane},
-    {"stream, each launch", HostWait::stream, WaitAfter::step},
-    {"a value, each launch", HostWait::value, WaitAfter::step},
-};
 
 bool can_be_waited_for(const Operation& operation) {
   return can_be_step(operation) && !operation.operands().empty() &&
@@ -157,29 +128,7 @@ bool can_be_waited_for(const Operation& operation) {
          !std::holds_alternative<Copy>(operation.parameters());
 }
 
-std::vector<Arm> synchronization_arms(const StudyContext& context) {
-  require_streams(context);
-  std::vector<Arm> arms;
-  for (const Waiting& waiting : kWaitings) {
-    Arm arm = chain_arm(waiting.name, Instrument::host, [waiting](const Operation& operation) {
-      return Chain{.steps = std::vector<Operation>(kLaunchesOfStep, operation),
-                   .lanes = kProgramSteps,
-                   .wait = waiting.wait,
-                   .wait_after = waiting.after};
-    });
-    // Launches that wait cannot be held, and all arms must run alike.
-    arm.apply = [apply = std::move(arm.apply)](OperationTrial& trial) {
-      apply(trial);
-      trial.options.queue = QueueMode::eager;
-    };
-    arms.push_back(std::move(arm));
-  }
-  return arms;
-}
-
-std::string synchronization_subject(const DeviceDescription&) { return "relu:count=2Mi"; }
-
-Remedy synchronization_remedy(const std::string&) {
+Remedy remedy_without_waits() {
   return {
       {"loss.item(), print(loss) and torch.cuda.synchronize() out of the loop; keep sums on the GPU and read "
        "them once"},
@@ -187,12 +136,34 @@ Remedy synchronization_remedy(const std::string&) {
       "In the training loop"};
 }
 
-bool is_decided(const Comparison& comparison) {
-  return comparison.verdict != statistics::EffectVerdict::undecided;
+std::vector<Arm> synchronization_arms(const StudyContext& context) {
+  require_streams(context);
+  // Launches that wait cannot be held, and all arms must run alike.
+  const auto arm = [](const char* name, HostWait wait, WaitAfter after) {
+    const auto chain = [=](const Operation& operation) {
+      return Chain{.steps = std::vector<Operation>(kLaunchesOfStep, operation),
+                   .lanes = kProgramSteps,
+                   .wait = wait,
+                   .wait_after = after};
+    };
+    Arm made = in_queue(chain_arm(name, Instrument::host, chain, remedy_without_waits()), QueueMode::eager);
+    made.value = after;
+    return made;
+  };
+  return {arm("wait at the end", HostWait::none, WaitAfter::lane),
+          arm("stream, each step", HostWait::stream, WaitAfter::lane),
+          arm("event, each step", HostWait::event, WaitAfter::lane),
+          arm("device, each step", HostWait::device, WaitAfter::lane),
+          arm("asleep, each step", HostWait::blocking, WaitAfter::lane),
+          arm("polling, each step", HostWait::polling, WaitAfter::lane),
+          arm("yielding, each step", HostWait::yielding, WaitAfter::lane),
+          arm("a value, each step", HostWait::value, WaitAfter::lane),
+          arm("stream, each launch", HostWait::stream, WaitAfter::step),
+          arm("a value, each launch", HostWait::value, WaitAfter::step)};
 }
 
 std::string cost_of_waits(const Comparison& comparison, double waits, const std::string& name) {
-  if (!is_decided(comparison)) {
+  if (is_undecided(comparison)) {
     const auto each = [&](double ratio) { return comparison.first.time.median * ((ratio - 1.0) / waits); };
     return fmt::format("{}: not decided, between {} and {} more for each of {:.0f} waits.", name,
                        time_text(each(comparison.time.low)), time_text(each(comparison.time.high)), waits);
@@ -202,40 +173,42 @@ std::string cost_of_waits(const Comparison& comparison, double waits, const std:
                      time_change_text(comparison.time.ratio - 1.0));
 }
 
-std::vector<std::string> synchronization_answer(const ComparisonRecord& record) {
-  std::vector<std::string> sentences;
-  const Comparison *least = nullptr, *most = nullptr;
-  for (const Waiting& waiting : kWaitings) {
-    const Comparison* comparison = comparison_with(record, waiting.name);
-    if (comparison == nullptr || is_wrong(*comparison) || !is_decided(*comparison)) continue;
-    if (waiting.after == WaitAfter::lane) {
-      if (least == nullptr || comparison->time.ratio < least->time.ratio) least = comparison;
-    } else if (most == nullptr || comparison->time.ratio > most->time.ratio) {
-      most = comparison;
-    }
-  }
-  const auto name_of = [&](const Comparison& comparison) {
-    return record.alternatives[comparison.alternative];
+Sentences synchronization_answer(const StudyResult& result) {
+  const ComparisonRecord& record = result.record;
+  const auto is_after = [&](const Comparison& each, WaitAfter after) {
+    const auto* own = value_of<WaitAfter>(result, each.alternative);
+    return own != nullptr && *own == after;
   };
+  const auto is_first = [&](const Comparison& each) {
+    return comparison_with(record, each.alternative) == &each && !is_wrong(each);
+  };
+  const Comparison* most = slowest_of(record.comparisons, [&](const Comparison& each) {
+    return is_first(each) && !is_undecided(each) && is_after(each, WaitAfter::step);
+  });
+  const Comparison* least = fastest_of(record.comparisons, [&](const Comparison& each) {
+    return is_first(each) && !is_undecided(each) && is_after(each, WaitAfter::lane);
+  });
+  const std::string& at_end = record.alternatives.front();
+  Sentences sentences;
   if (most != nullptr) {
-    sentences.push_back(fmt::format("**{} is {}**.", name_of(*most), speed_against(most->time, kWaitAtEnd)));
+    add(sentences, fmt::format("**{} is {}**.", record.alternatives[most->alternative],
+                               speed_against(most->time, at_end)));
   }
   if (least != nullptr) {
-    sentences.push_back(fmt::format("{} costs least of the waits after each step: it is {}.", name_of(*least),
-                                    speed_against(least->time, kWaitAtEnd)));
+    add(sentences, fmt::format("{} costs least of the waits after each step: it is {}.",
+                               record.alternatives[least->alternative], speed_against(least->time, at_end)));
   }
-  for (const Waiting& waiting : kWaitings) {
-    const Comparison* comparison = comparison_with(record, waiting.name);
-    if (comparison == nullptr || is_wrong(*comparison)) continue;
-    const bool each_step = waiting.after == WaitAfter::lane;
+  for (const Comparison& each : record.comparisons) {
+    if (!is_first(each)) continue;
+    const bool each_step = is_after(each, WaitAfter::lane);
     // The last wait is at the end of the work, for which all arms wait.
     const double waits =
         static_cast<double>(each_step ? kProgramSteps : kProgramSteps * kLaunchesOfStep) - 1.0;
-    sentences.push_back(cost_of_waits(*comparison, waits, waiting.name));
+    add(sentences, cost_of_waits(each, waits, record.alternatives[each.alternative]));
   }
-  for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
+  add(sentences, wrong_results(result));
   if (sentences.empty()) return {"Nothing was compared with one wait at the end."};
-  sentences.push_back(remedy_sentence(synchronization_remedy({})));
+  add(sentences, remedy_sentence(remedy_without_waits()));
   return sentences;
 }
 
@@ -246,10 +219,9 @@ Study synchronization() {
           .question = "What does it cost if the host waits for the device after each step or launch?",
           .concerns = "all operations that compute, except your own kernels, chains and operators of PyTorch",
           .is_remedy = false,
-          .subject = synchronization_subject,
+          .subject = "relu:count=2Mi",
           .can_be_asked_of = can_be_waited_for,
           .arms = synchronization_arms,
-          .remedy = synchronization_remedy,
           .answer = synchronization_answer};
 }
 

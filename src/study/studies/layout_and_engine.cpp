@@ -15,10 +15,6 @@
 namespace jitterscope::study::studies {
 namespace {
 
-using statistics::EffectVerdict;
-
-constexpr const char* kConverted = ", converted at the borders";
-
 template <class Change>
 bool change_layout(Operation::Parameters& parameters, const Change& change) {
   return std::visit(
@@ -102,70 +98,50 @@ Operation with_conversions(const Operation& operation, Layout layout) {
   return {chain};
 }
 
-Arm layout_arm(Layout layout) {
-  return {std::string(to_string(layout)),
-          [layout](OperationTrial& trial) { trial.operation = in_layout(trial.operation, layout); }};
-}
-
-// Not a remedy. The layout without conversions is the remedy, for a network in which all layers have it.
-Arm converted_arm(Layout layout) {
-  return {
-      .name = std::string(to_string(layout)) + kConverted,
-      .apply =
-          [layout](OperationTrial& trial) { trial.operation = with_conversions(trial.operation, layout); },
-      .is_remedy = false};
-}
-
 std::vector<Arm> layout_arms(const StudyContext& context) {
   const Layout own = layout_of(context.operations.front());
   const Layout other = own == Layout::nchw ? Layout::nhwc : Layout::nchw;
-  return {layout_arm(own), layout_arm(other), converted_arm(other)};
-}
-
-std::string layout_subject(const DeviceDescription& device) {
-  return device.capabilities.is_host ? "conv2d:n=1,c=64,hw=56,k=64,rs=3,pad=1"
-                                     : "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16";
-}
-
-Remedy layout_remedy(const std::string& arm) {
-  const std::string format = arm.starts_with("nhwc") ? "torch.channels_last" : "torch.contiguous_format";
-  return {
-      {"model = model.to(memory_format=" + format + ")", "batch = batch.to(memory_format=" + format + ")"},
-      "If a layer needs the other layout, converting costs a copy, which is not in these times."};
+  const auto remedy = [](Layout layout) -> Remedy {
+    const char* format = layout == Layout::nhwc ? "torch.channels_last" : "torch.contiguous_format";
+    return {{fmt::format("model = model.to(memory_format={})", format),
+             fmt::format("batch = batch.to(memory_format={})", format)},
+            "If a layer needs the other layout, converting costs a copy, which is not in these times."};
+  };
+  const auto arm = [&](Layout layout) {
+    return arm_of(
+        std::string(to_string(layout)),
+        [layout](const Operation& operation) { return in_layout(operation, layout); }, remedy(layout));
+  };
+  // Not a remedy. The layout without conversions is the remedy, for a network in which all layers have it.
+  Arm converted = arm_of(
+      fmt::format("{}, converted at the borders", to_string(other)),
+      [other](const Operation& operation) { return with_conversions(operation, other); }, remedy(other));
+  converted.is_remedy = false;
+  return {arm(own), arm(other), converted};
 }
 
 // Says what conversions leave of a gain, for one operation or a network's total; else empty.
-std::string conversions_sentence(const ComparisonRecord& record) {
-  const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
-  if (outcomes.size() != 2 || outcomes[0].verdict != EffectVerdict::faster) return {};
+Sentences what_conversions_leave(const StudyResult& result) {
+  const std::vector<ArmOutcome> outcomes = arm_outcomes(result.record);
+  if (outcomes.size() != 2 || !is_faster(outcomes[0])) return {};
   const ArmOutcome &other = outcomes[0], &converted = outcomes[1];
-  if (!converted.name.ends_with(kConverted) || converted.is_wrong || other.is_wrong) return {};
-  const std::string& first = record.alternatives.front();
-  const char* borders = record.totals.empty() ? "its borders" : "each layer's borders";
-  if (converted.verdict == EffectVerdict::faster) {
-    return fmt::format("With conversions at {} it is still {}.", borders,
-                       speed_against(converted.time, first));
+  if (result.arms[converted.alternative].is_remedy || converted.is_wrong || other.is_wrong) return {};
+  const std::string& first = result.record.alternatives.front();
+  const char* borders = result.record.totals.empty() ? "its borders" : "each layer's borders";
+  if (is_faster(converted)) {
+    return {
+        fmt::format("With conversions at {} it is still {}.", borders, speed_against(converted.time, first))};
   }
-  if (converted.verdict == EffectVerdict::undecided) {
-    return fmt::format(
+  if (is_undecided(converted)) {
+    return {fmt::format(
         "Not decided: whether a gain is left with conversions at {}; use more processes (--processes).",
-        borders);
+        borders)};
   }
-  return fmt::format(
-      "**With conversions at {} the gain is gone**: it is {}. {} pays where the layers around it have "
-      "that layout, too.",
-      borders,
-      converted.verdict == EffectVerdict::slower ? speed_against(converted.time, first)
-                                                 : "as fast as " + first,
-      other.name);
-}
-
-std::vector<std::string> layout_answer(const ComparisonRecord& record) {
-  std::vector<std::string> sentences = answer_by_fastest(record, layout_remedy);
-  if (std::string conversions = conversions_sentence(record); !conversions.empty()) {
-    sentences.push_back(std::move(conversions));
-  }
-  return sentences;
+  return {fmt::format(
+      "**With conversions at {} the gain is gone**: it is {}. {} pays where the layers around it have that "
+      "layout, too.",
+      borders, is_slower(converted) ? speed_against(converted.time, first) : "as fast as " + first,
+      other.name)};
 }
 
 }  // namespace
@@ -174,11 +150,11 @@ Study layout() {
   return {.id = "layout",
           .question = "Which layout of images is faster: NCHW, or NHWC (channels last)?",
           .concerns = "convolutions, pooling, batch normalization and bias additions",
-          .subject = layout_subject,
+          .subject = "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16",
+          .host_subject = "conv2d:n=1,c=64,hw=56,k=64,rs=3,pad=1",
           .can_be_asked_of = has_layout,
           .arms = layout_arms,
-          .remedy = layout_remedy,
-          .answer = layout_answer};
+          .details = what_conversions_leave};
 }
 
 // Engine study. It varies who chooses among a library's engines: PyTorch's heuristic, its timing of ten, or a
@@ -193,10 +169,6 @@ bool has_engines(const Operation& operation) {
          std::holds_alternative<Linear>(parameters);
 }
 
-Arm engine_arm(const std::string& name, const std::string& engine) {
-  return {name, [engine](OperationTrial& trial) { trial.operation = with_engine(trial.operation, engine); }};
-}
-
 std::vector<Arm> engine_arms(const StudyContext& context) {
   const auto can_choose = [&](const Operation& operation) {
     return !context.device.list_engines(operation).empty();
@@ -204,24 +176,19 @@ std::vector<Arm> engine_arms(const StudyContext& context) {
   if (std::ranges::none_of(context.operations, can_choose)) {
     throw UsageError(context.description.id + " has no engines to choose from");
   }
-  return {engine_arm("pytorch", ""), engine_arm("autotune", "autotune"), engine_arm("best", "best")};
-}
-
-std::string engine_subject(const DeviceDescription&) {
-  return "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16";
-}
-
-Remedy engine_remedy(const std::string& arm) {
-  if (arm == "autotune") {
-    return {{"torch.backends.cudnn.benchmark = True"},
-            "The first call of each shape then times ten engines, and takes seconds."};
-  }
-  return {{},
-          "PyTorch does not choose this engine: `jitterscope engines` names it for cuDNN's own interface."};
-}
-
-std::vector<std::string> engine_answer(const ComparisonRecord& record) {
-  return answer_by_fastest(record, engine_remedy);
+  const auto arm = [](const char* name, const char* engine, Remedy remedy) {
+    return arm_of(
+        name, [engine](const Operation& operation) { return with_engine(operation, engine); },
+        std::move(remedy));
+  };
+  return {arm("pytorch", "", {}),
+          arm("autotune", "autotune",
+              {{"torch.backends.cudnn.benchmark = True"},
+               "The first call of each shape then times ten engines, and takes seconds."}),
+          arm("best", "best",
+              {{},
+               "PyTorch does not choose this engine: `jitterscope engines` names it for cuDNN's own "
+               "interface."})};
 }
 
 }  // namespace
@@ -230,11 +197,9 @@ Study engine() {
   return {.id = "engine",
           .question = "Is there a faster engine than the one that PyTorch takes?",
           .concerns = "convolutions, matmul and linear",
-          .subject = engine_subject,
+          .subject = "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16",
           .can_be_asked_of = has_engines,
-          .arms = engine_arms,
-          .remedy = engine_remedy,
-          .answer = engine_answer};
+          .arms = engine_arms};
 }
 
 }  // namespace jitterscope::study::studies

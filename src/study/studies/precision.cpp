@@ -16,10 +16,6 @@
 namespace jitterscope::study::studies {
 namespace {
 
-using statistics::EffectVerdict;
-
-constexpr std::string_view kAutocast = "autocast ";
-
 bool is_product(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   return std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
@@ -31,9 +27,45 @@ Operation in_type(const Operation& operation, DataType dtype) {
   return operation.with_dtype(dtype == DataType::tf32 && !is_product(operation) ? DataType::f32 : dtype);
 }
 
+const char* torch_type(DataType dtype) {
+  switch (dtype) {
+    case DataType::f64: return "torch.float64";
+    case DataType::bf16: return "torch.bfloat16";
+    case DataType::f16: return "torch.float16";
+    default: return "torch.float32";
+  }
+}
+
+const char* scaler_of(DataType dtype) {
+  return dtype == DataType::f16 ? " Training in float16 needs torch.amp.GradScaler." : "";
+}
+
+Remedy precision_remedy(DataType dtype) {
+  if (dtype == DataType::tf32) {
+    return {{"torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.cudnn.allow_tf32 = True"},
+            "Tensors stay in float32."};
+  }
+  Remedy remedy{{fmt::format("model = model.to({})", torch_type(dtype)),
+                 fmt::format("batch = batch.to({})", torch_type(dtype))}};
+  if (dtype == DataType::f32) {
+    remedy.lines.insert(remedy.lines.end(), {"torch.backends.cudnn.allow_tf32 = False",
+                                             "torch.backends.cuda.matmul.allow_tf32 = False"});
+  }
+  if (dtype == DataType::bf16 || dtype == DataType::f16) {
+    remedy.price = fmt::format(
+        "torch.autocast does it layer by layer, and converts inputs of another type, which is not in these "
+        "times.{}",
+        scaler_of(dtype));
+  }
+  return remedy;
+}
+
 Arm precision_arm(DataType dtype) {
-  return {std::string(to_string(dtype)),
-          [dtype](OperationTrial& trial) { trial.operation = in_type(trial.operation, dtype); }};
+  Arm arm = arm_of(
+      std::string(to_string(dtype)),
+      [dtype](const Operation& operation) { return in_type(operation, dtype); }, precision_remedy(dtype));
+  arm.value = dtype;
+  return arm;
 }
 
 bool are_all_in(DataType dtype, const std::vector<Operation>& operations) {
@@ -89,9 +121,15 @@ Operation as_autocast(const Operation& operation, DataType dtype) {
 // network most layers read the lower type left by the layer before, and this arm would charge each of them
 // with a conversion.
 Arm autocast_arm(DataType dtype) {
-  return {.name = std::string(kAutocast) + std::string(to_string(dtype)),
-          .apply = [dtype](OperationTrial& trial) { trial.operation = as_autocast(trial.operation, dtype); },
-          .is_remedy = false};
+  Arm arm =
+      arm_of(fmt::format("autocast {}", to_string(dtype)),
+             [dtype](const Operation& operation) { return as_autocast(operation, dtype); },
+             {{fmt::format("with torch.autocast(batch.device.type, dtype={}): output = model(batch)",
+                           torch_type(dtype))},
+              fmt::format("Weights are converted once, which is not in these times.{}", scaler_of(dtype))});
+  arm.is_remedy = false;
+  arm.value = dtype;
+  return arm;
 }
 
 std::vector<Arm> precision_arms(const StudyContext& context) {
@@ -116,72 +154,27 @@ std::vector<Arm> precision_arms(const StudyContext& context) {
   return arms;
 }
 
-std::string precision_subject(const DeviceDescription& device) {
-  return device.capabilities.is_host ? "linear:n=256,in=1024,out=1024" : "linear:n=4096,in=4096,out=4096";
-}
-
-std::string torch_type(const std::string& arm) {
-  if (arm == "f64") return "torch.float64";
-  if (arm.ends_with("bf16")) return "torch.bfloat16";
-  return arm.ends_with("f16") ? "torch.float16" : "torch.float32";
-}
-
-Remedy precision_remedy(const std::string& arm) {
-  if (arm == "tf32") {
-    return {{"torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.cudnn.allow_tf32 = True"},
-            "Tensors stay in float32."};
-  }
-  const std::string scaler = " Training in float16 needs torch.amp.GradScaler.";
-  const bool is_f16 = arm.ends_with("f16") && !arm.ends_with("bf16");
-  if (arm.starts_with(kAutocast)) {
-    return {{"with torch.autocast(batch.device.type, dtype=" + torch_type(arm) + "): output = model(batch)"},
-            "Weights are converted once, which is not in these times." + (is_f16 ? scaler : "")};
-  }
-  std::vector<std::string> lines = {"model = model.to(" + torch_type(arm) + ")",
-                                    "batch = batch.to(" + torch_type(arm) + ")"};
-  if (arm == "f32") {
-    lines.insert(lines.end(), {"torch.backends.cudnn.allow_tf32 = False",
-                               "torch.backends.cuda.matmul.allow_tf32 = False"});
-  }
-  if (arm != "bf16" && !is_f16) return {lines, ""};
-  return {lines,
-          std::string(
-              "torch.autocast does it layer by layer, and converts inputs of another type, which is not in "
-              "these times.") +
-              (is_f16 ? scaler : "")};
-}
-
 // For one operation or a network's total: says what is left of the gain if the fastest type is autocast's and
 // each product converts.
-std::string autocast_sentence(const ComparisonRecord& record) {
-  const std::vector<ArmOutcome> outcomes = right_outcomes(record);
-  const ArmOutcome* best = nullptr;
-  for (const ArmOutcome& outcome : outcomes) {
-    if (outcome.verdict != EffectVerdict::faster) continue;
-    if (best == nullptr || outcome.time.ratio < best->time.ratio) best = &outcome;
-  }
-  if (best == nullptr) return {};
-  const std::string name = std::string(kAutocast) + best->name;
-  if (std::ranges::count(outcomes, name, &ArmOutcome::name) != 1) return {};
-  const ArmOutcome& autocast = *std::ranges::find(outcomes, name, &ArmOutcome::name);
+Sentences what_autocast_leaves(const StudyResult& result) {
+  const std::vector<ArmOutcome> outcomes = right_outcomes(result);
+  const ArmOutcome* best = fastest_of(outcomes, is_faster);
+  if (best == nullptr || !result.arms[best->alternative].is_remedy) return {};
+  const auto* type = value_of<DataType>(result, best->alternative);
+  const auto is_autocast = [&](const ArmOutcome& outcome) {
+    return !result.arms[outcome.alternative].is_remedy &&
+           *value_of<DataType>(result, outcome.alternative) == *type;
+  };
+  if (std::ranges::count_if(outcomes, is_autocast) != 1) return {};
+  const ArmOutcome& autocast = *std::ranges::find_if(outcomes, is_autocast);
+  const ComparisonRecord& record = result.record;
   const std::string where = fmt::format("the conversion that torch.autocast makes where {} is in float32",
                                         record.totals.empty() ? "its input" : "each layer's input");
   const std::string& first = record.alternatives.front();
-  switch (autocast.verdict) {
-    case EffectVerdict::undecided: return not_decided("whether a gain is left with " + where);
-    case EffectVerdict::same: return fmt::format("With {} it is as fast as {}.", where, first);
-    case EffectVerdict::faster:
-    case EffectVerdict::slower: break;
-  }
-  return fmt::format("With {} it is {}.", where, speed_against(autocast.time, first));
-}
-
-std::vector<std::string> precision_answer(const ComparisonRecord& record) {
-  std::vector<std::string> sentences = answer_by_fastest(record, precision_remedy);
-  if (std::string autocast = autocast_sentence(record); !autocast.empty()) {
-    sentences.push_back(std::move(autocast));
-  }
-  return sentences;
+  if (is_undecided(autocast)) return {not_decided("whether a gain is left with " + where)};
+  const bool is_same = !is_faster(autocast) && !is_slower(autocast);
+  return {fmt::format("With {} it is {}.", where,
+                      is_same ? "as fast as " + first : speed_against(autocast.time, first))};
 }
 
 }  // namespace
@@ -192,11 +185,11 @@ Study precision() {
       .question = "Which data type is faster, and how exact is its result?",
       .concerns = "all operations except copies, spins, your own kernels and operators that only PyTorch has",
       .varies_type = true,
-      .subject = precision_subject,
+      .subject = "linear:n=4096,in=4096,out=4096",
+      .host_subject = "linear:n=256,in=1024,out=1024",
       .can_be_asked_of = has_type_of_its_own,
       .arms = precision_arms,
-      .remedy = precision_remedy,
-      .answer = precision_answer};
+      .details = what_autocast_leaves};
 }
 
 }  // namespace jitterscope::study::studies

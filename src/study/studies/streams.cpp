@@ -13,29 +13,6 @@
 
 namespace jitterscope::study::studies {
 
-/// The kernels of one arm.
-struct TracedArm {
-  std::string arm;
-  double time_ratio = 1.0;
-  KernelConcurrency at_once;
-};
-
-/// One operation in all arms, which spread it over streams.
-struct SpreadOutcome {
-  std::string name;               ///< text of each launch's operation
-  bool is_faster = false;         ///< with one of the arms
-  bool is_undecided = false;      ///< with one of the arms
-  std::vector<TracedArm> traced;  ///< the arms after the first; empty if kernels were not traced
-  std::string not_traced;         ///< why requested traces are missing
-};
-
-/// Returns the outcomes in the order of comparison, without arms that failed or computed something else.
-std::vector<SpreadOutcome> spread_outcomes(const ComparisonRecord& record);
-
-/// Returns sentences: how many kernels ran at once, where none did in spite of several streams, and where
-/// some did without a gain; or why kernels could not be traced.
-std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>& outcomes);
-
 // Streams study. It varies over how many streams 16 launches of the same work are spread, each with its own
 // operands. It reports the total time, for the default subject by size, and from a trace after the times how
 // many kernels ran at once. Limits: a launch that fills the device leaves no room for others, so streams only
@@ -44,165 +21,21 @@ std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>
 
 namespace {
 
-constexpr std::int64_t kLaunches = 16;
+// The kernels of one arm.
+struct TracedArm {
+  std::string arm;
+  double time_ratio = 1.0;
+  KernelConcurrency at_once;
+};
 
-std::string streams_name(std::int64_t streams) {
-  return fmt::format("{} stream{}", streams, streams == 1 ? "" : "s");
-}
-
-std::vector<Arm> streams_arms(const StudyContext& context) {
-  require_streams(context);
-  std::vector<Arm> arms;
-  for (const std::int64_t streams : {1, 2, 4, 8, 16}) {
-    arms.push_back(
-        chain_arm(streams_name(streams), Instrument::events, [streams](const Operation& operation) {
-          return Chain{.steps = {operation}, .lanes = kLaunches, .streams = streams};
-        }));
-  }
-  return arms;
-}
-
-// From an eighth of an H200's processors to all of them.
-std::string streams_subject(const DeviceDescription&) {
-  return "matmul:m=128..2048*4,n=1024,k=512,dtype=f16";
-}
-
-Remedy streams_remedy(const std::string& arm) {
-  return {{fmt::format("streams = [torch.cuda.Stream() for _ in range({})]", arm.substr(0, arm.find(' '))),
-           "for i, batch in enumerate(batches):",
-           "    with torch.cuda.stream(streams[i % len(streams)]): outputs[i] = model(batch)",
-           "for s in streams: torch.cuda.current_stream().wait_stream(s)"},
-          "The launches must be independent, and the host must be fast enough to fill all streams."};
-}
-
-Remedy streams_in_cuda(const std::string& arm) {
-  return {{fmt::format("cudaStream_t streams[{}];  // each by cudaStreamCreateWithFlags(&stream, "
-                       "cudaStreamNonBlocking)",
-                       arm.substr(0, arm.find(' '))),
-           "kernel<<<grid, block, 0, streams[i % std::size(streams)]>>>(…);"},
-          "The launches must be independent, and the host must be fast enough to fill all streams.",
-          "In CUDA"};
-}
-
-// For several sizes: names those for which no number of streams is faster, if all are decided.
-std::string sizes_without_gain(const std::vector<SpreadOutcome>& sizes) {
-  if (std::ranges::none_of(sizes, &SpreadOutcome::is_faster)) return {};
-  std::vector<std::string> names;
-  bool is_any_traced = false;
-  for (const SpreadOutcome& size : sizes) {
-    if (size.is_faster || size.is_undecided) continue;
-    names.push_back(size.name);
-    is_any_traced = is_any_traced || !size.traced.empty();
-  }
-  if (names.empty()) return {};
-  // A trace's sentences give the reason.
-  return "No number of streams helps " + joined(names) +
-         (is_any_traced ? "." : ": one launch keeps the device busy by itself.");
-}
-
-std::vector<std::string> streams_answer(const ComparisonRecord& record) {
-  std::vector<std::string> sentences =
-      answer_by_fastest(record, remedy_for(record, streams_remedy, streams_in_cuda));
-  const std::vector<SpreadOutcome> sizes = spread_outcomes(record);
-  std::vector<std::string> of_sizes = side_by_side_sentences(sizes);
-  if (std::string without = sizes_without_gain(sizes); !without.empty())
-    of_sizes.insert(of_sizes.begin(), std::move(without));
-  sentences.insert(sentences.begin() + 1, of_sizes.begin(), of_sizes.end());
-  return sentences;
-}
-
-}  // namespace
-
-Study streams() {
-  return {
-      .id = "streams",
-      .question = "Do independent launches run side by side on several streams?",
-      .concerns = "all operations except spins, chains, operators of PyTorch and copies of pageable memory",
-      .is_remedy = false,
-      .traces_kernels = true,
-      .subject = streams_subject,
-      .can_be_asked_of = can_be_step,
-      .arms = streams_arms,
-      .remedy = streams_remedy,
-      .kernel_remedy = streams_in_cuda,
-      .answer = streams_answer};
-}
-
-// Priorities study. It varies whether a short chain of launches has a stream of high priority while blocks on
-// another stream keep all processors busy, and reports the chain's time. Limits: a priority decides which
-// block comes next and stops no running block, so the gain depends on the length of the load's blocks, here
-// 10 us. Stopping the rest of the load takes some us, which are in all times under load; the answer says so.
-
-namespace {
-
-constexpr const char* kUsual = "usual priority, under load";
-constexpr const char* kHigh = "high priority, under load";
-constexpr const char* kAlone = "alone";
-
-std::vector<Arm> priorities_arms(const StudyContext& context) {
-  require_streams(context);
-  constexpr std::int64_t kSmallLaunches = 4, kLoad = 100'000;  // ns
-  const auto arm = [](const char* name, bool high_priority, std::int64_t load) {
-    return chain_arm(name, Instrument::events, [=](const Operation& operation) {
-      return Chain{.steps = std::vector<Operation>(kSmallLaunches, operation),
-                   .high_priority = high_priority,
-                   .load_ns = load};
-    });
-  };
-  return {arm(kUsual, false, kLoad), arm(kHigh, true, kLoad), arm(kAlone, false, 0)};
-}
-
-std::string priorities_subject(const DeviceDescription&) { return "relu:count=16Ki"; }
-
-Remedy priorities_remedy(const std::string&) {
-  return {
-      {"stream = torch.cuda.Stream(priority=-1)", "with torch.cuda.stream(stream): output = model(request)"},
-      "It takes time from work on other streams, but does not stop running blocks."};
-}
-
-Remedy priorities_in_cuda(const std::string&) {
-  return {{"cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1);",
-           "kernel<<<grid, block, 0, stream>>>(…);"},
-          "It takes time from work on other streams, but does not stop running blocks.",
-          "In CUDA"};
-}
-
-std::vector<std::string> priorities_answer(const ComparisonRecord& record) {
-  ComparisonRecord under_load = record;
-  std::erase_if(under_load.comparisons, [&](const Comparison& comparison) {
-    return record.alternatives[comparison.alternative] == kAlone;
-  });
-  std::vector<std::string> sentences =
-      answer_by_fastest(under_load, remedy_for(record, priorities_remedy, priorities_in_cuda));
-  if (const Comparison* alone = comparison_with(record, kAlone); alone != nullptr && !is_wrong(*alone)) {
-    sentences.insert(sentences.begin() + 1,
-                     alone->verdict == statistics::EffectVerdict::undecided
-                         ? not_decided("whether it is faster alone on the device")
-                         : fmt::format("Alone on the device it is {}.", speed_against(alone->time, kUsual)));
-  }
-  sentences.emplace_back(
-      "The load consists of blocks of 10 µs. It is stopped when the small work is done; that takes some "
-      "µs, which are in both times under load.");
-  return sentences;
-}
-
-}  // namespace
-
-Study priorities() {
-  return {
-      .id = "priorities",
-      .question = "Does a stream of high priority let small work overtake a load on another stream?",
-      .concerns = "all operations except spins, chains, operators of PyTorch and copies of pageable memory",
-      .is_remedy = false,
-      .subject = priorities_subject,
-      .can_be_asked_of = can_be_step,
-      .arms = priorities_arms,
-      .remedy = priorities_remedy,
-      .kernel_remedy = priorities_in_cuda,
-      .answer = priorities_answer};
-}
-
-namespace {
+// One operation in all arms, which spread it over streams.
+struct SpreadOutcome {
+  std::string name;               // text of each launch's operation
+  bool is_faster = false;         // with one of the arms
+  bool is_undecided = false;      // with one of the arms
+  std::vector<TracedArm> traced;  // the arms after the first; empty if kernels were not traced
+  std::string not_traced;         // why requested traces are missing
+};
 
 // Kernels that only overlap at an end and a start are below this.
 constexpr double kSideBySide = 1.1;
@@ -288,23 +121,21 @@ std::string apart_sentence(const std::vector<SpreadOutcome>& apart, std::size_t 
       of_which(apart, all), streams, mean, why);
 }
 
-}  // namespace
-
+// Returns the outcomes in the order of comparison, without arms that failed or computed something else.
 std::vector<SpreadOutcome> spread_outcomes(const ComparisonRecord& record) {
   std::vector<SpreadOutcome> outcomes;
   for (const Comparison& comparison : record.comparisons) {
     const Operation* operation = operation_of(comparison.first.subject);
     if (operation == nullptr || !has_time(comparison)) continue;
-    const auto* chain = std::get_if<Chain>(&operation->parameters());
+    const Chain* chain = chain_of(*operation);
     if (chain == nullptr) continue;
     const std::string name = chain->steps.front().text();
     if (std::ranges::find(outcomes, name, &SpreadOutcome::name) == outcomes.end()) {
       outcomes.emplace_back().name = name;
     }
     SpreadOutcome& outcome = *std::ranges::find(outcomes, name, &SpreadOutcome::name);
-    using statistics::EffectVerdict;
-    outcome.is_faster = outcome.is_faster || comparison.verdict == EffectVerdict::faster;
-    outcome.is_undecided = outcome.is_undecided || comparison.verdict == EffectVerdict::undecided;
+    outcome.is_faster = outcome.is_faster || is_faster(comparison);
+    outcome.is_undecided = outcome.is_undecided || is_undecided(comparison);
     const std::string& arm = record.alternatives[comparison.alternative];
     const ComparedSide& side = comparison.second;
     // Further conditions have the same trace.
@@ -315,7 +146,9 @@ std::vector<SpreadOutcome> spread_outcomes(const ComparisonRecord& record) {
   return outcomes;
 }
 
-std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>& outcomes) {
+// Returns sentences: how many kernels ran at once, where none did in spite of several streams, and where
+// some did without a gain; or why kernels could not be traced.
+Sentences side_by_side_sentences(const std::vector<SpreadOutcome>& outcomes) {
   const std::vector<SpreadOutcome> together = chosen(outcomes, ran_side_by_side);
   const std::vector<SpreadOutcome> in_vain = chosen(together, gains_nothing);
   const std::vector<SpreadOutcome> apart = chosen(outcomes, [](const SpreadOutcome& outcome) {
@@ -324,7 +157,7 @@ std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>
   const std::vector<SpreadOutcome> unknown = chosen(outcomes, [](const SpreadOutcome& outcome) {
     return outcome.traced.empty() && !outcome.not_traced.empty();
   });
-  std::vector<std::string> sentences;
+  Sentences sentences;
   if (!together.empty())
     sentences.push_back(outcomes.size() == 1 ? arms_sentence(together.front())
                                              : operations_sentence(together));
@@ -341,6 +174,136 @@ std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>
                     of_which(unknown, outcomes.size()), unknown.front().not_traced));
   }
   return sentences;
+}
+
+constexpr std::int64_t kLaunches = 16;
+
+Arm streams_arm(std::int64_t streams) {
+  constexpr const char* kPrice =
+      "The launches must be independent, and the host must be fast enough to fill all streams.";
+  Arm arm = chain_arm(fmt::format("{} stream{}", streams, streams == 1 ? "" : "s"), Instrument::events,
+                      [streams](const Operation& operation) {
+                        return Chain{.steps = {operation}, .lanes = kLaunches, .streams = streams};
+                      },
+                      {{fmt::format("streams = [torch.cuda.Stream() for _ in range({})]", streams),
+                        "for i, batch in enumerate(batches):",
+                        "    with torch.cuda.stream(streams[i % len(streams)]): outputs[i] = model(batch)",
+                        "for s in streams: torch.cuda.current_stream().wait_stream(s)"},
+                       kPrice});
+  arm.kernel_remedy = {
+      {fmt::format("cudaStream_t streams[{}];  // each by cudaStreamCreateWithFlags(&stream, "
+                   "cudaStreamNonBlocking)",
+                   streams),
+       "kernel<<<grid, block, 0, streams[i % std::size(streams)]>>>(…);"},
+      kPrice,
+      "In CUDA"};
+  return arm;
+}
+
+std::vector<Arm> streams_arms(const StudyContext& context) {
+  require_streams(context);
+  return {streams_arm(1), streams_arm(2), streams_arm(4), streams_arm(8), streams_arm(16)};
+}
+
+// For several sizes: names those for which no number of streams is faster, if all are decided.
+std::string sizes_without_gain(const std::vector<SpreadOutcome>& sizes) {
+  if (std::ranges::none_of(sizes, &SpreadOutcome::is_faster)) return {};
+  std::vector<std::string> names;
+  bool is_any_traced = false;
+  for (const SpreadOutcome& size : sizes) {
+    if (size.is_faster || size.is_undecided) continue;
+    names.push_back(size.name);
+    is_any_traced = is_any_traced || !size.traced.empty();
+  }
+  if (names.empty()) return {};
+  // A trace's sentences give the reason.
+  return "No number of streams helps " + joined(names) +
+         (is_any_traced ? "." : ": one launch keeps the device busy by itself.");
+}
+
+Sentences how_kernels_ran(const StudyResult& result) {
+  const std::vector<SpreadOutcome> sizes = spread_outcomes(result.record);
+  Sentences sentences;
+  add(sentences, sizes_without_gain(sizes));
+  add(sentences, side_by_side_sentences(sizes));
+  return sentences;
+}
+
+}  // namespace
+
+Study streams() {
+  return {
+      .id = "streams",
+      .question = "Do independent launches run side by side on several streams?",
+      .concerns = "all operations except spins, chains, operators of PyTorch and copies of pageable memory",
+      .is_remedy = false,
+      .traces_kernels = true,
+      // From an eighth of an H200's processors to all of them.
+      .subject = "matmul:m=128..2048*4,n=1024,k=512,dtype=f16",
+      .can_be_asked_of = can_be_step,
+      .arms = streams_arms,
+      .reasons = how_kernels_ran};
+}
+
+// Priorities study. It varies whether a short chain of launches has a stream of high priority while blocks on
+// another stream keep all processors busy, and reports the chain's time. Limits: a priority decides which
+// block comes next and stops no running block, so the gain depends on the length of the load's blocks, here
+// 10 us. Stopping the rest of the load takes some us, which are in all times under load; the answer says so.
+
+namespace {
+
+std::vector<Arm> priorities_arms(const StudyContext& context) {
+  require_streams(context);
+  constexpr std::int64_t kSmallLaunches = 4, kLoad = 100'000;  // ns
+  constexpr const char* kPrice =
+      "It takes time from work on other streams, but does not stop running blocks.";
+  const auto arm = [](const char* name, bool high_priority, std::int64_t load) {
+    return chain_arm(name, Instrument::events,
+                     [=](const Operation& operation) {
+                       return Chain{.steps = std::vector<Operation>(kSmallLaunches, operation),
+                                    .high_priority = high_priority,
+                                    .load_ns = load};
+                     },
+                     {{"stream = torch.cuda.Stream(priority=-1)",
+                       "with torch.cuda.stream(stream): output = model(request)"},
+                      kPrice});
+  };
+  Arm high = arm("high priority, under load", true, kLoad), alone = arm("alone", false, 0);
+  high.kernel_remedy = {{"cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1);",
+                         "kernel<<<grid, block, 0, stream>>>(…);"},
+                        kPrice,
+                        "In CUDA"};
+  alone.is_bound = true;
+  return {arm("usual priority, under load", false, kLoad), high, alone};
+}
+
+Sentences how_it_runs_alone(const StudyResult& result) {
+  const Comparison* alone = comparison_with_bound(result);
+  if (alone == nullptr || is_wrong(*alone)) return {};
+  return {is_undecided(*alone) ? not_decided("whether it is faster alone on the device")
+                               : fmt::format("Alone on the device it is {}.",
+                                             speed_against(alone->time, result.record.alternatives.front()))};
+}
+
+Sentences what_the_load_is(const StudyResult&) {
+  return {
+      "The load consists of blocks of 10 µs. It is stopped when the small work is done; that takes some µs, "
+      "which are in both times under load."};
+}
+
+}  // namespace
+
+Study priorities() {
+  return {
+      .id = "priorities",
+      .question = "Does a stream of high priority let small work overtake a load on another stream?",
+      .concerns = "all operations except spins, chains, operators of PyTorch and copies of pageable memory",
+      .is_remedy = false,
+      .subject = "relu:count=16Ki",
+      .can_be_asked_of = can_be_step,
+      .arms = priorities_arms,
+      .reasons = how_it_runs_alone,
+      .details = what_the_load_is};
 }
 
 }  // namespace jitterscope::study::studies

@@ -1,9 +1,15 @@
 #include "study/studies/studies.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
+#include "base/names.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/words.hpp"
+#include "study/answers.hpp"
 
 namespace jitterscope::study::studies {
 
@@ -23,22 +29,94 @@ bool can_be_step(const Operation& operation) {
   return copy == nullptr || copy->kind == CopyKind::d2d || copy->memory == HostMemory::pinned;
 }
 
-Arm chain_arm(std::string name, Instrument instrument, std::function<Chain(const Operation&)> make) {
-  return {std::move(name), [instrument, make = std::move(make)](OperationTrial& trial) {
-            trial.operation = Operation(make(trial.operation));
-            trial.options.instrument = instrument;
-          }};
+Arm arm_of(std::string name, std::function<Operation(const Operation&)> make, Remedy remedy) {
+  return {
+      .name = std::move(name),
+      .apply = [make = std::move(make)](OperationTrial& trial) { trial.operation = make(trial.operation); },
+      .remedy = std::move(remedy)};
 }
 
-const Comparison* comparison_with(const ComparisonRecord& record, const std::string& arm) {
+Arm chain_arm(std::string name, Instrument instrument, const std::function<Chain(const Operation&)>& make,
+              Remedy remedy) {
+  return {.name = std::move(name),
+          .apply =
+              [instrument, make](OperationTrial& trial) {
+                trial.operation = Operation(make(trial.operation));
+                trial.options.instrument = instrument;
+              },
+          .remedy = std::move(remedy)};
+}
+
+Arm in_queue(Arm arm, QueueMode queue) {
+  arm.apply = [apply = std::move(arm.apply), queue](OperationTrial& trial) {
+    apply(trial);
+    trial.options.queue = queue;
+  };
+  return arm;
+}
+
+const Comparison* comparison_with(const ComparisonRecord& record, std::size_t alternative) {
   const auto found = std::ranges::find_if(record.comparisons, [&](const Comparison& comparison) {
-    return comparison.failure.empty() && record.alternatives[comparison.alternative] == arm;
+    return comparison.failure.empty() && comparison.alternative == alternative;
   });
   return found == record.comparisons.end() ? nullptr : &*found;
 }
+
+const Comparison* comparison_with_bound(const StudyResult& result) {
+  const auto bound = std::ranges::find(result.arms, true, &Arm::is_bound);
+  return comparison_with(result.record, static_cast<std::size_t>(bound - result.arms.begin()));
+}
+
+const CudaKernel* kernel_of(const Operation& operation) {
+  return std::get_if<CudaKernel>(&operation.parameters());
+}
+
+const Chain* chain_of(const Operation& operation) { return std::get_if<Chain>(&operation.parameters()); }
 
 Nanoseconds added_time(const Comparison& comparison) {
   return comparison.second.time.median - comparison.first.time.median;
 }
 
 }  // namespace jitterscope::study::studies
+
+namespace jitterscope::study {
+
+const std::vector<Study>& all_studies() {
+  static const std::vector<Study> studies = {
+      studies::layout(),     studies::precision(), studies::engine(),        studies::batch(),
+      studies::graph(),      studies::pinned(),    studies::compiler(),      studies::occupancy(),
+      studies::streams(),    studies::overlap(),   studies::dependencies(),  studies::synchronization(),
+      studies::priorities(), studies::tiling(),    studies::waves(),         studies::access(),
+      studies::hierarchy(),  studies::allocator(), studies::fragmentation(), studies::fusion()};
+  return studies;
+}
+
+std::vector<std::string> subjects_of(const Study& study, const DeviceDescription& device) {
+  const bool of_host = device.capabilities.is_host && !study.host_subject.empty();
+  std::istringstream lines(study.make_subject != nullptr ? study.make_subject(device)
+                           : of_host                     ? study.host_subject
+                                                         : study.subject);
+  std::vector<std::string> subjects;
+  for (std::string line; std::getline(lines, line);) subjects.push_back(line);
+  return subjects;
+}
+
+std::vector<StudySummary> list_studies() {
+  std::vector<StudySummary> list;
+  for (const Study& study : all_studies()) list.push_back({study.id, study.question, study.concerns});
+  list.push_back(kLossScaling);
+  return list;
+}
+
+const Study& find_study(const std::string& id) {
+  const auto found = std::ranges::find(all_studies(), id, &Study::id);
+  if (found != all_studies().end()) return *found;
+  if (id == kLossScaling.id)
+    throw UsageError(
+        "the study loss-scaling trains a model, and has no arms: jitterscope study loss-scaling");
+  std::vector<std::string> known;
+  for (const StudySummary& study : list_studies()) known.emplace_back(study.id);
+  throw UsageError(fmt::format("there is no study '{}'{}", printable(id, 60), suggestion(id, known)));
+}
+
+}  // namespace jitterscope::study
