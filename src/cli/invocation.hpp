@@ -1,7 +1,9 @@
 // Declares the subcommands. Each function adds one to the command line, which runs it from a callback.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +20,26 @@ struct Invocation {
   std::vector<const CLI::Option*> options_of_settings;  ///< options whose values come from the settings file
   ExitCode exit_code = ExitCode::done;
 };
+
+/// A command and its flags, which live as long as the command line.
+template <class Flags>
+struct DeclaredCommand {
+  CLI::App& command;
+  Flags& flags;
+};
+
+/// Adds a command to the command line. If it is typed, `carry_out` is called with its flags and itself.
+template <class Flags, class CarryOut>
+DeclaredCommand<Flags> declare_command(CLI::App& app, const char* name, const char* description,
+                                       const char* examples, CarryOut carry_out) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(name, description);
+  command->footer(examples);
+  command->callback([flags, command, carry_out = std::move(carry_out)] {
+    carry_out(std::as_const(*flags), std::as_const(*command));
+  });
+  return {*command, *flags};
+}
 
 void add_run_command(CLI::App& app, Invocation& invocation);
 void add_compare_command(CLI::App& app, Invocation& invocation);

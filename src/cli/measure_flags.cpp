@@ -181,6 +181,17 @@ MeasureOptions MeasureFlags::python_options(std::int64_t processes) const {
   return own;
 }
 
+std::unique_ptr<ClockLock> MeasureFlags::lock(Device& on, MeasureOptions& options) const {
+  if (lock_clocks.empty()) return nullptr;
+  std::unique_ptr<ClockLock> lock = on.lock_clocks(lock_clocks);
+  options.locked_clock = lock->frequency();
+  return lock;
+}
+
+void check_count(const char* flag, std::int64_t count, std::int64_t least, std::int64_t most) {
+  require(count >= least && count <= most, fmt::format("{} must be from {} to {}", flag, least, most));
+}
+
 double read_percentage(const std::string& flag, std::string text) {
   if (text.ends_with('%')) text.pop_back();
   double percent = 0.0;

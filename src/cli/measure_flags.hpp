@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/names.hpp"
+#include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/measure.hpp"
 
@@ -72,7 +74,12 @@ struct MeasureFlags {
   /// The same for functions of Python in so many processes: on a host, with warm caches unless others are
   /// asked for.
   MeasureOptions python_options(std::int64_t processes) const;
+  /// Locks the clocks if a flag asks for it, and notes the frequency in the options; else returns null.
+  std::unique_ptr<ClockLock> lock(Device& on, MeasureOptions& options) const;
 };
+
+/// Throws UsageError if the flag's count is outside of the range.
+void check_count(const char* flag, std::int64_t count, std::int64_t least, std::int64_t most);
 
 // Below: percentages in flags: --margin (difference that counts as the same) and --tolerance.
 

@@ -61,6 +61,17 @@ ShownPage PageFlags::shown() const {
   return page;
 }
 
+std::optional<OutputFile> output_file(const std::string& path) {
+  return path.empty() ? std::nullopt : std::optional<OutputFile>(std::in_place, path);
+}
+
+bool takes_standard_output(const char* flags, const std::vector<std::string>& paths) {
+  const auto is_stdout = [](const std::string& path) { return path == "-" || path == "/dev/stdout"; };
+  const auto count = std::ranges::count_if(paths, is_stdout);
+  if (count > 1) throw UsageError(fmt::format("{} would mix on stdout: write all but one to files", flags));
+  return count > 0;
+}
+
 void ReportFlags::add_to(CLI::App& command) {
   const CLI::Validator is_named([](const std::string& path) { return path.empty() ? "name a file" : ""; },
                                 "");
@@ -95,12 +106,33 @@ void ReportFiles::write(std::span<const AnyRecord> records) {
   plot_->commit(draw_picture(main_plot(sections.front().plots), picture_format(plot_name_), python_));
 }
 
-RecordFiles::RecordFiles(const std::string& json, const ReportFlags& report, const std::string& csv)
-    : report_(report) {
-  if (!json.empty()) json_.emplace(json);
-  if (!csv.empty()) csv_.emplace(csv);
-  if (json_ && csv_ && json_->is_stream() && csv_->is_stream())
-    throw UsageError("--json and --csv would mix on stdout: write one of them to a file");
+void DrawingFlags::add_to(CLI::App& command, const char* output_help, const char* plot_help) {
+  command.add_option("-o,--output", output, output_help);
+  command.add_option("--plot", plot, plot_help);
+}
+
+void DrawingFlags::check() const {
+  if (!output.empty() || !plot.empty()) return;
+  throw UsageError("name an output: -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");
+}
+
+void DrawingFlags::write(std::span<const ReportSection> sections) const {
+  if (!plot.empty()) {
+    const Plot& main = main_plot(sections.front().plots);
+    const PictureFormat format = picture_format(plot);
+    OutputFile(plot).commit(draw_picture(main, format, python_that_draws(drawing_interpreters())));
+  }
+  if (!output.empty()) OutputFile(output).commit(html_report(sections, vega_library()));
+}
+
+void RecordFlags::add_to(CLI::App& command, const char* json_help) {
+  command.add_option("--json", json, json_help);
+  ReportFlags::add_to(command);
+}
+
+RecordFiles::RecordFiles(const RecordFlags& flags, const std::string& csv)
+    : json_(output_file(flags.json)), csv_(output_file(csv)), report_(flags) {
+  takes_standard_output("--json and --csv", {flags.json, csv});
 }
 
 namespace {

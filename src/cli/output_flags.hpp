@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -24,6 +25,15 @@ struct PageFlags {
   ShownPage shown() const;
   Page page(bool is_model) const { return page_of(shown(), is_model); }
 };
+
+// Below: files that a command writes.
+
+/// Opens a file for a flag's value; empty: none.
+std::optional<OutputFile> output_file(const std::string& path);
+
+/// Returns whether one of the paths is standard output. Throws UsageError, which begins with the flags'
+/// names, if two are: they would mix.
+bool takes_standard_output(const char* flags, const std::vector<std::string>& paths);
 
 // Below: a record as a page and a picture: --html and --plot of every measuring command.
 
@@ -46,13 +56,29 @@ class ReportFiles {
   std::string plot_name_, python_, vega_;
 };
 
+/// The files of a command that only draws: a page (--output) and the picture of its first section (--plot).
+struct DrawingFlags {
+  std::string output, plot;
+
+  void add_to(CLI::App& command, const char* output_help, const char* plot_help);
+  /// Throws UsageError if neither is named.
+  void check() const;
+  void write(std::span<const ReportSection> sections) const;
+};
+
+/// The files of a record: --json, --html and --plot.
+struct RecordFlags : ReportFlags {
+  std::string json;
+
+  void add_to(CLI::App& command, const char* json_help = "write everything to PATH or - (stdout)");
+};
+
 /// Where a command's record goes: its text to standard output, unless --json or --csv does; --json, --csv,
 /// --html and --plot.
 class RecordFiles {
  public:
-  /// Throws before anything is measured if a file cannot be written or drawn. `json` and `csv`: the flags;
-  /// empty: none.
-  RecordFiles(const std::string& json, const ReportFlags& report, const std::string& csv = {});
+  /// Throws before anything is measured if a file cannot be written or drawn. `csv`: the flag; empty: none.
+  explicit RecordFiles(const RecordFlags& flags, const std::string& csv = {});
 
   template <class Record>
   void write(const Record& record) {

@@ -36,17 +36,12 @@ void require_burst(const MeasureOptions& options) {
 
 }  // namespace
 
-bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
-
 std::int64_t process_count(const RunFlags& flags) {
   return flags.processes.value_or(flags.save.empty() ? 1 : gate_processes(names_host(flags.measure.device)));
 }
 
 void check_combinations(const RunFlags& flags) {
-  const std::vector<std::string> paths = {flags.json, flags.csv, flags.csv_launches};
-  if (std::ranges::count_if(paths, is_stdout) > 1) {
-    throw UsageError("--json, --csv and --csv-launches would mix on stdout: write all but one to files");
-  }
+  takes_standard_output("--json, --csv and --csv-launches", {flags.json, flags.csv, flags.csv_launches});
   if (!flags.save.empty() && (flags.in_sequence || !flags.unfinished.empty())) {
     throw UsageError(fmt::format(
         "--save does not go with {}: a baseline is measured as a whole, each operation alone, by fresh "
@@ -97,12 +92,12 @@ MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
 }
 
 RunFiles::RunFiles(const std::string& json, const RunFlags& flags)
-    : takes_standard_output_(is_stdout(json) || is_stdout(flags.csv) || is_stdout(flags.csv_launches)),
-      report_(flags.report) {
-  if (!json.empty()) json_.emplace(json);
-  if (!flags.csv.empty()) csv_.emplace(flags.csv);
-  if (!flags.csv_launches.empty()) csv_launches_.emplace(flags.csv_launches);
-}
+    : takes_standard_output_(
+          takes_standard_output("--json, --csv and --csv-launches", {json, flags.csv, flags.csv_launches})),
+      report_(flags.report),
+      json_(output_file(json)),
+      csv_(output_file(flags.csv)),
+      csv_launches_(output_file(flags.csv_launches)) {}
 
 std::optional<std::string> RunFiles::json_file() const {
   return json_ && !json_->is_stream() ? std::optional(json_->target()) : std::nullopt;

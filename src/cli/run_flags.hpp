@@ -33,9 +33,6 @@ struct RunFlags {
 /// Returns --processes; for a baseline by default as many as a gate uses, so that its verdict is sharp.
 std::int64_t process_count(const RunFlags& flags);
 
-/// True if the path names standard output.
-bool is_stdout(const std::string& path);
-
 /// Throws UsageError if two flags cannot be combined.
 void check_combinations(const RunFlags& flags);
 
@@ -57,8 +54,8 @@ class RunFiles {
 
  private:
   bool takes_standard_output_;
-  std::optional<OutputFile> json_, csv_, csv_launches_;
   ReportFiles report_;
+  std::optional<OutputFile> json_, csv_, csv_launches_;
 };
 
 }  // namespace jitterscope::cli

@@ -111,8 +111,8 @@ struct AdviseFlags {
   std::vector<std::string> targets, allowed;
   MeasureFlags measure;
   PageFlags page;
-  ReportFlags report;
-  std::string provider = "auto", only, json, margin = "1%", tolerance = "1%", goal = "latency";
+  RecordFlags record;
+  std::string provider = "auto", only, margin = "1%", tolerance = "1%", goal = "latency";
   std::int64_t processes = 3;
   double budget = 300.0;  // in seconds
   bool dry_run = false;
@@ -147,7 +147,7 @@ class AdviseCommand {
     record_.goal = read_word("--goal", flags_.goal, kGoals);
     record_.margin = read_margin(flags_.margin);
     record_.tolerance = read_percentage("--tolerance", flags_.tolerance);
-    files_.emplace(flags_.json, flags_.report);
+    RecordFiles files(flags_.record);
     record_.environment = read_environment(invocation_.command_line);
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     AdvisedWork work({.targets = flags_.targets,
@@ -165,7 +165,7 @@ class AdviseCommand {
     }
     work.advise();
     record_.conclusions = study::conclusions_of(record_);
-    files_->write(record_, flags_.page);
+    files.write(record_, flags_.page);
     if (record_.interrupted) invocation_.exit_code = ExitCode::interrupted;
   }
 
@@ -203,63 +203,58 @@ class AdviseCommand {
   const AdviseFlags& flags_;
   Invocation& invocation_;
   study::AdviceRecord record_;
-  std::optional<RecordFiles> files_;
 };
 
 }  // namespace
 
 void add_advise_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<AdviseFlags>();
-  flags->measure.queue = "eager";  // as programs launch: host time can be saved, too
-  flags->measure.help = {.caches =
-                             "the one cache state that the work has: warm, cold, dirty or produced "
-                             "(default: warm)",
-                         .precision = "as --margin",
-                         .has_load = false,
-                         .has_lock_clocks = false,
-                         .has_sustained_time_limit = false};
-  CLI::App* command =
-      app.add_subcommand("advise", "find what makes work faster: try remedies and measure them together");
+  const auto [command, flags] = declare_command<AdviseFlags>(
+      app, "advise", "find what makes work faster: try remedies and measure them together", kAdviseExamples,
+      [&](const AdviseFlags& typed, const CLI::App&) { AdviseCommand(typed, invocation).run(); });
+  flags.measure.queue = "eager";  // as programs launch: host time can be saved, too
+  flags.measure.help = {.caches =
+                            "the one cache state that the work has: warm, cold, dirty or produced "
+                            "(default: warm)",
+                        .precision = "as --margin",
+                        .has_load = false,
+                        .has_lock_clocks = false,
+                        .has_sustained_time_limit = false};
   command
-      ->add_option("targets", flags->targets,
-                   "operations, a network or a file of layers, as `run` takes them")
+      .add_option("targets", flags.targets, "operations, a network or a file of layers, as `run` takes them")
       ->required();
-  flags->measure.add_to(*command);
+  flags.measure.add_to(command);
   command
-      ->add_option(
-          "--goal", flags->goal,
+      .add_option(
+          "--goal", flags.goal,
           "what to reduce: latency, throughput (the time for each sample, so batches may grow) or memory")
       ->capture_default_str();
   command
-      ->add_option("--allow", flags->allowed,
-                   "try only remedies of these studies (jitterscope list studies shows them)")
+      .add_option("--allow", flags.allowed,
+                  "try only remedies of these studies (jitterscope list studies shows them)")
       ->delimiter(',');
-  command->add_option("--tolerance", flags->tolerance, "largest relative error that a result may have")
+  command.add_option("--tolerance", flags.tolerance, "largest relative error that a result may have")
       ->capture_default_str();
-  command->add_option("--margin", flags->margin, "smallest gain that counts")->capture_default_str();
+  command.add_option("--margin", flags.margin, "smallest gain that counts")->capture_default_str();
   command
-      ->add_option(
-          "--budget", flags->budget,
+      .add_option(
+          "--budget", flags.budget,
           "longest time in all; the longest layers are tried first, and what does not fit is left out")
       ->transform(duration_in("--budget", seconds(1)))
       ->capture_default_str();
   command
-      ->add_option(
-          "--processes", flags->processes,
+      .add_option(
+          "--processes", flags.processes,
           "number of fresh processes, in each of which remedies alternate; each interval is over processes")
       ->capture_default_str();
   command
-      ->add_option("--provider", flags->provider,
-                   "library that runs a network's layers: auto, torch or builtin")
+      .add_option("--provider", flags.provider,
+                  "library that runs a network's layers: auto, torch or builtin")
       ->capture_default_str();
-  command->add_option("--only", flags->only,
-                      "only layers whose name or operation matches this regular expression");
-  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  flags->page.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be tried, without measuring");
-  command->footer(kAdviseExamples);
-  command->callback([flags, &invocation] { AdviseCommand(*flags, invocation).run(); });
+  command.add_option("--only", flags.only,
+                     "only layers whose name or operation matches this regular expression");
+  flags.record.add_to(command);
+  flags.page.add_to(command);
+  command.add_flag("--dry-run", flags.dry_run, "print what would be tried, without measuring");
 }
 
 namespace {

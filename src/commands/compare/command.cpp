@@ -54,11 +54,11 @@ std::vector<ComparedAlternative> read_works(const std::vector<Alternative>& alte
 namespace {
 
 struct CompareFlags {
-  ReportFlags report;
+  RecordFlags record;
   std::vector<std::string> targets, vary;
   MeasureFlags measure;
   PageFlags page;
-  std::string provider = "auto", only, json, csv, margin = "1%", fail_if;
+  std::string provider = "auto", only, csv, margin = "1%", fail_if;
   std::int64_t processes = 8;
   bool verify = false, dry_run = false;
 };
@@ -88,7 +88,7 @@ class CompareCommand {
   void run() {
     check_flags();
     record_.margin = read_margin(flags_.margin);
-    files_.emplace(flags_.json, flags_.report, flags_.csv);
+    files_.emplace(flags_.record, flags_.csv);
     record_.environment = read_environment(invocation_.command_line);
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (are_records(flags_.targets)) {
@@ -105,10 +105,7 @@ class CompareCommand {
 
  private:
   void check_flags() const {
-    constexpr std::int64_t kMost = 1000;
-    if (flags_.processes < 1 || flags_.processes > kMost) {
-      throw UsageError(fmt::format("--processes must be from 1 to {}", kMost));
-    }
+    check_count("--processes", flags_.processes, 1, 1000);
     if (!flags_.fail_if.empty() && flags_.fail_if != "slower" && flags_.fail_if != "different") {
       throw UsageError(
           fmt::format("--fail-if: '{}' is unknown; slower, or different (slower or faster)", flags_.fail_if));
@@ -166,11 +163,7 @@ class CompareCommand {
     std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     MeasureOptions options = shared(flags_.measure.options(flags_.processes));
-    std::unique_ptr<ClockLock> lock;
-    if (!flags_.measure.lock_clocks.empty()) {
-      lock = device->lock_clocks(flags_.measure.lock_clocks);
-      options.locked_clock = lock->frequency();
-    }
+    const std::unique_ptr<ClockLock> lock = flags_.measure.lock(*device, options);
     const std::vector<ComparedAlternative> works = read_works(alternatives, flags_.only, record_.device);
     ComparedWork work = pair_alternatives(works, options, record_.device);
     record_.samples = samples_that_differ(works, work);
@@ -248,51 +241,50 @@ class CompareCommand {
 }  // namespace
 
 void add_compare_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<CompareFlags>();
-  CLI::App* command = app.add_subcommand(
-      "compare", "compare operations, models, variants of one, or records: which is faster, and by how much");
+  const auto [command, flags] = declare_command<CompareFlags>(
+      app, "compare",
+      "compare operations, models, variants of one, or records: which is faster, and by how much",
+      kCompareExamples, [&](const CompareFlags& typed, const CLI::App& self) {
+        CompareCommand(typed, self, invocation).run();
+      });
   command
-      ->add_option(
-          "targets", flags->targets,
+      .add_option(
+          "targets", flags.targets,
           "two or more operations or models, each compared with the first; one with --vary; or two or more "
           "files that --json wrote")
       ->required();
   command
-      ->add_option(
-          "--vary", flags->vary,
+      .add_option(
+          "--vary", flags.vary,
           "NAME=VALUE,VALUE: a parameter of the operation or model, or cache, data, queue, instrument "
           "or provider; several --vary give all combinations")
       ->allow_extra_args(false);
   command
-      ->add_option(
-          "--processes", flags->processes,
+      .add_option(
+          "--processes", flags.processes,
           "number of fresh processes, in each of which both sides alternate; each interval is over processes")
       ->capture_default_str();
-  command->add_option("--margin", flags->margin, "largest difference that counts as the same")
+  command.add_option("--margin", flags.margin, "largest difference that counts as the same")
       ->capture_default_str();
-  command->add_flag(
-      "--verify", flags->verify,
+  command.add_flag(
+      "--verify", flags.verify,
       "compare each result with a float64 reference; if only data types differ, the reference is "
       "computed from the first one's inputs");
-  command->add_option(
-      "--fail-if", flags->fail_if,
+  command.add_option(
+      "--fail-if", flags.fail_if,
       "exit code 1 if one is shown to be slower than the first (slower), or to differ from it (different); a network "
       "counts by its total");
-  flags->measure.add_to(*command);
+  flags.measure.add_to(command);
   command
-      ->add_option("--provider", flags->provider,
-                   "library that runs a model's layers: auto, torch or builtin")
+      .add_option("--provider", flags.provider, "library that runs a model's layers: auto, torch or builtin")
       ->capture_default_str();
-  command->add_option("--only", flags->only,
-                      "compare only layers whose name or operation matches this regular expression");
-  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  command->add_option("--csv", flags->csv,
-                      "write a row for each ratio to PATH or - (stdout): both times, the ratio, the verdict");
-  flags->report.add_to(*command);
-  flags->page.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it would take");
-  command->footer(kCompareExamples);
-  command->callback([flags, command, &invocation] { CompareCommand(*flags, *command, invocation).run(); });
+  command.add_option("--only", flags.only,
+                     "compare only layers whose name or operation matches this regular expression");
+  flags.record.add_to(command);
+  command.add_option("--csv", flags.csv,
+                     "write a row for each ratio to PATH or - (stdout): both times, the ratio, the verdict");
+  flags.page.add_to(command);
+  command.add_flag("--dry-run", flags.dry_run, "print what would be compared and how long it would take");
 }
 
 namespace {

@@ -22,114 +22,6 @@
 
 namespace jitterscope::cli {
 
-/// Returns the operations to measure, each in a burst with a warm cache.
-std::vector<Operation> noise_floor_operations(const DeviceDescription& device);
-
-/// Measures the operations. If one fails, its result says why. Ctrl-C ends it early.
-NoiseFloor measure_noise_floor(Device& device);
-
-/// Says what measure_noise_floor would do, and how long it would take.
-std::string noise_floor_plan(const DeviceDescription& device);
-
-namespace {
-
-struct DoctorFlags {
-  ReportFlags report;
-  std::string device = "auto", json;
-  std::uint64_t seed = 1;
-  bool no_measure = false, dry_run = false;
-};
-
-constexpr const char* kDoctorExamples = R"(Examples:
-  jitterscope doctor
-  jitterscope doctor --no-measure
-  jitterscope doctor --device cpu --json doctor.json --html doctor.html
-  jitterscope doctor --dry-run
-  jitterscope doctor --device virtual:h200
-
-Exit codes: 0 done, whatever was found, 2 usage, 3 the named device is missing, 130 interrupted.)";
-
-void append(std::vector<LibraryInfo>& libraries, const std::vector<LibraryInfo>& more) {
-  for (const LibraryInfo& library : more) {
-    const auto is_same = [&](const LibraryInfo& known) { return known.name == library.name; };
-    // The plug-in for PyTorch serves the CPU and the GPU.
-    if (std::none_of(libraries.begin(), libraries.end(), is_same)) libraries.push_back(library);
-  }
-}
-
-class DoctorCommand {
- public:
-  DoctorCommand(const DoctorFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
-
-  void run() {
-    files_.emplace(flags_.json, flags_.report);
-    std::unique_ptr<Device> device;
-    std::optional<MissingError> missing;
-    try {
-      device = open_device(flags_.device, flags_.seed);
-    } catch (const MissingError& error) {
-      missing = error;
-    }
-    if (device && flags_.dry_run) {
-      print_result(noise_floor_plan(device->describe()));
-      return;
-    }
-    look_at_host();
-    if (device) look_at(*device);
-    print();
-    if (missing) throw MissingError(*missing);  // only now: the findings printed above help to fix it
-  }
-
- private:
-  void look_at_host() {
-    const std::unique_ptr<Device> cpu = open_device("cpu");
-    report_.environment = read_environment(invocation_.command_line);
-    machine_.devices = list_devices();
-    report_.libraries = cpu->describe().libraries;
-    machine_.host_checks = cpu->check();
-  }
-
-  void look_at(Device& device) {
-    report_.device = device.describe();
-    if (!report_.device.capabilities.is_host) {
-      append(report_.libraries, report_.device.libraries);
-      machine_.device_checks = device.check();
-    }
-    if (flags_.no_measure) return;
-    report_.noise_floor = measure_noise_floor(device);
-    report_.interrupted = report_.noise_floor->interrupted;
-    if (report_.interrupted) invocation_.exit_code = ExitCode::interrupted;
-  }
-
-  void print() {
-    report_.sections = doctor_sections(report_, machine_);
-    files_->write(report_);
-  }
-
-  const DoctorFlags& flags_;
-  Invocation& invocation_;
-  DoctorReport report_;
-  MachineChecks machine_;
-  std::optional<RecordFiles> files_;
-};
-
-}  // namespace
-
-void add_doctor_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<DoctorFlags>();
-  CLI::App* command = app.add_subcommand(
-      "doctor", "check what this machine allows and what limits precision here, with remedies");
-  command->add_option("--device", flags->device, kDeviceHelp)->capture_default_str();
-  command->add_option("--seed", flags->seed, "seed of a simulated device")->capture_default_str();
-  command->add_option("--json", flags->json, "write the report as JSON to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  command->add_flag("--no-measure", flags->no_measure,
-                    "do not measure the noise floor, which takes about 5 s");
-  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it would take");
-  command->footer(kDoctorExamples);
-  command->callback([flags, &invocation] { DoctorCommand(*flags, invocation).run(); });
-}
-
 namespace {
 
 constexpr Nanoseconds kCalibrationTime = seconds(0.5);  // with the proof of eviction
@@ -174,8 +66,7 @@ std::optional<Nanoseconds> least_launch_cost(const std::vector<Result>& results)
   return least;
 }
 
-}  // namespace
-
+// Returns the operations to measure, each in a burst with a warm cache.
 std::vector<Operation> noise_floor_operations(const DeviceDescription& device) {
   std::vector<Operation> operations = {Operation(Spin{.amount = 10'000}), Operation(Copy{.bytes = 4 << 20})};
   if (has_library(device, "cublaslt")) {
@@ -184,6 +75,7 @@ std::vector<Operation> noise_floor_operations(const DeviceDescription& device) {
   return operations;
 }
 
+// Measures the operations. If one fails, its result says why. Ctrl-C ends it early.
 NoiseFloor measure_noise_floor(Device& device) {
   const Nanoseconds start = device.host_time();
   const DeviceDescription description = device.describe();
@@ -218,6 +110,75 @@ std::string noise_floor_plan(const DeviceDescription& device) {
                         duration_text(time_each(operations)));
   }
   return text;
+}
+
+struct DoctorFlags {
+  RecordFlags record;
+  std::string device = "auto";
+  std::uint64_t seed = 1;
+  bool no_measure = false, dry_run = false;
+};
+
+constexpr const char* kDoctorExamples = R"(Examples:
+  jitterscope doctor
+  jitterscope doctor --no-measure
+  jitterscope doctor --device cpu --json doctor.json --html doctor.html
+  jitterscope doctor --dry-run
+  jitterscope doctor --device virtual:h200
+
+Exit codes: 0 done, whatever was found, 2 usage, 3 the named device is missing, 130 interrupted.)";
+
+void append(std::vector<LibraryInfo>& libraries, const std::vector<LibraryInfo>& more) {
+  for (const LibraryInfo& library : more) {
+    const auto is_same = [&](const LibraryInfo& known) { return known.name == library.name; };
+    // The plug-in for PyTorch serves the CPU and the GPU.
+    if (std::none_of(libraries.begin(), libraries.end(), is_same)) libraries.push_back(library);
+  }
+}
+
+void look_at_machine(const DoctorFlags& flags, Invocation& invocation) {
+  RecordFiles files(flags.record);
+  std::unique_ptr<Device> device;
+  std::optional<MissingError> missing;
+  try {
+    device = open_device(flags.device, flags.seed);
+  } catch (const MissingError& error) {
+    missing = error;
+  }
+  if (device && flags.dry_run) return print_result(noise_floor_plan(device->describe()));
+  const std::unique_ptr<Device> cpu = open_device("cpu");
+  DoctorReport report{.environment = read_environment(invocation.command_line),
+                      .device = device ? device->describe() : DeviceDescription(),
+                      .libraries = cpu->describe().libraries,
+                      .sections = {},
+                      .noise_floor = {}};
+  MachineChecks machine{.devices = list_devices(), .device_checks = {}, .host_checks = cpu->check()};
+  if (device && !report.device.capabilities.is_host) {
+    append(report.libraries, report.device.libraries);
+    machine.device_checks = device->check();
+  }
+  if (device && !flags.no_measure) {
+    report.noise_floor = measure_noise_floor(*device);
+    report.interrupted = report.noise_floor->interrupted;
+    if (report.interrupted) invocation.exit_code = ExitCode::interrupted;
+  }
+  report.sections = doctor_sections(report, machine);
+  files.write(report);
+  if (missing) throw MissingError(*missing);  // only now: the findings printed above help to fix it
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Invocation& invocation) {
+  const auto [command, flags] = declare_command<DoctorFlags>(
+      app, "doctor", "check what this machine allows and what limits precision here, with remedies",
+      kDoctorExamples,
+      [&](const DoctorFlags& typed, const CLI::App&) { look_at_machine(typed, invocation); });
+  command.add_option("--device", flags.device, kDeviceHelp)->capture_default_str();
+  command.add_option("--seed", flags.seed, "seed of a simulated device")->capture_default_str();
+  flags.record.add_to(command, "write the report as JSON to PATH or - (stdout)");
+  command.add_flag("--no-measure", flags.no_measure, "do not measure the noise floor, which takes about 5 s");
+  command.add_flag("--dry-run", flags.dry_run, "print what would be measured and how long it would take");
 }
 
 }  // namespace jitterscope::cli

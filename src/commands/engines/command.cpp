@@ -19,8 +19,8 @@ namespace jitterscope::cli {
 namespace {
 
 struct EnginesFlags {
-  ReportFlags report;
-  std::string operation, json;
+  RecordFlags record;
+  std::string operation;
   MeasureFlags measure;
   std::int64_t imitations = 50;
   bool list = false;
@@ -34,78 +34,59 @@ constexpr const char* kEnginesExamples = R"(Examples:
 
 Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted.)";
 
-class EnginesCommand {
- public:
-  EnginesCommand(const EnginesFlags& flags, Invocation& invocation)
-      : flags_(flags), invocation_(invocation) {}
+EngineRanking rank(Device& device, const Operation& operation, MeasureOptions options,
+                   const EnginesFlags& flags) {
+  const std::unique_ptr<ClockLock> lock = flags.measure.lock(device, options);
+  ProgressLine line(stderr, [&] { return device.host_time(); });
+  line.show("calibrating the instruments of " + device.describe().name, {1, 1});
+  Session session(device);
+  EngineRanking ranking = rank_engines(session, operation, options, flags.imitations,
+                                       [&](const std::string& stage, std::size_t number, std::size_t total) {
+                                         line.show(stage, {number, total});
+                                       });
+  line.clear();
+  return ranking;
+}
 
-  void run() {
-    constexpr std::int64_t kMost = 10'000;
-    if (flags_.imitations < 0 || flags_.imitations > kMost) {
-      throw UsageError(fmt::format("--imitations must be from 0 to {}", kMost));
-    }
-    refuse_file_as_operation(flags_.operation);
-    const Operation operation = Operation::parse(flags_.operation);
-    if (!engine_of(operation).empty()) {
-      throw UsageError("all engines are ranked: leave engine= out of the operation");
-    }
-    MeasureOptions options = flags_.measure.options();
-    if (flags_.measure.caches.empty()) options.caches = {CacheState::warm};
-    if (flags_.measure.loads.empty()) options.loads = {Load::burst};
-    files_.emplace(flags_.json, flags_.report);
-    const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
-    record_.device = device->describe();
-    record_.environment = read_environment(invocation_.command_line);
-    record_.ranking = list_ranking(*device, operation);  // fails at once if there are none
-    WorkList work;
-    work.model.layers.push_back({{}, operation});
-    if (const std::string note = note_on_f32(work, record_.device); !note.empty())
-      fmt::print(stderr, "jitterscope: {}\n", note);
-    if (!flags_.list) rank(*device, operation, options);
-    files_->write(record_);
+void rank_engines_of(const EnginesFlags& flags, Invocation& invocation) {
+  check_count("--imitations", flags.imitations, 0, 10'000);
+  refuse_file_as_operation(flags.operation);
+  const Operation operation = Operation::parse(flags.operation);
+  if (!engine_of(operation).empty()) {
+    throw UsageError("all engines are ranked: leave engine= out of the operation");
   }
-
- private:
-  void rank(Device& device, const Operation& operation, MeasureOptions& options) {
-    std::unique_ptr<ClockLock> lock;
-    if (!flags_.measure.lock_clocks.empty()) {
-      lock = device.lock_clocks(flags_.measure.lock_clocks);
-      options.locked_clock = lock->frequency();
-    }
-    ProgressLine line(stderr, [&] { return device.host_time(); });
-    line.show("calibrating the instruments of " + record_.device.name, {1, 1});
-    Session session(device);
-    record_.ranking = rank_engines(session, operation, options, flags_.imitations,
-                                   [&](const std::string& stage, std::size_t number, std::size_t total) {
-                                     line.show(stage, {number, total});
-                                   });
-    line.clear();
-    if (record_.ranking.interrupted) invocation_.exit_code = ExitCode::interrupted;
-  }
-
-  const EnginesFlags& flags_;
-  Invocation& invocation_;
-  EnginesRecord record_;
-  std::optional<RecordFiles> files_;
-};
+  MeasureOptions options = flags.measure.options();
+  if (flags.measure.caches.empty()) options.caches = {CacheState::warm};
+  if (flags.measure.loads.empty()) options.loads = {Load::burst};
+  RecordFiles files(flags.record);
+  const std::unique_ptr<Device> device = open_device(flags.measure.device, flags.measure.seed);
+  EnginesRecord record{.environment = read_environment(invocation.command_line),
+                       .device = device->describe(),
+                       .ranking = list_ranking(*device, operation)};  // fails at once if there are none
+  WorkList work;
+  work.model.layers.push_back({{}, operation});
+  if (const std::string note = note_on_f32(work, record.device); !note.empty())
+    fmt::print(stderr, "jitterscope: {}\n", note);
+  if (!flags.list) record.ranking = rank(*device, operation, options, flags);
+  if (record.ranking.interrupted) invocation.exit_code = ExitCode::interrupted;
+  files.write(record);
+}
 
 }  // namespace
 
 void add_engines_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<EnginesFlags>();
-  CLI::App* command = app.add_subcommand(
-      "engines", "rank the engines that can run an operation, and show which ones PyTorch would take");
-  command->add_option("operation", flags->operation, "operation (conv2d:…, matmul:…, linear:…)")->required();
-  flags->measure.add_to(*command);
+  const auto [command, flags] = declare_command<EnginesFlags>(
+      app, "engines", "rank the engines that can run an operation, and show which ones PyTorch would take",
+      kEnginesExamples,
+      [&](const EnginesFlags& typed, const CLI::App&) { rank_engines_of(typed, invocation); });
+  command.add_option("operation", flags.operation, "operation (conv2d:…, matmul:…, linear:…)")->required();
+  flags.measure.add_to(command);
   command
-      ->add_option("--imitations", flags->imitations,
-                   "how often to imitate PyTorch's choice with benchmark=True")
+      .add_option("--imitations", flags.imitations,
+                  "how often to imitate PyTorch's choice with benchmark=True")
       ->capture_default_str();
-  command->add_flag("--list", flags->list, "list the engines in PyTorch's order, without measuring");
-  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  command->footer(kEnginesExamples);
-  command->callback([flags, &invocation] { EnginesCommand(*flags, invocation).run(); });
+  command.add_flag("--list", flags.list, "list the engines in PyTorch's order, without measuring");
+  flags.record.add_to(command);
 }
 
 }  // namespace jitterscope::cli

@@ -31,9 +31,9 @@ namespace jitterscope::cli {
 namespace {
 
 struct ExplainFlags {
-  ReportFlags report;
+  RecordFlags record;
   std::vector<std::string> targets;
-  std::string only, device = "auto", json;
+  std::string only, device = "auto";
   std::vector<std::string> factors;
   PageFlags page;
   double time_limit = 180.0;  // in seconds
@@ -79,7 +79,7 @@ class ExplainCommand {
     if (!(flags_.time_limit >= kLeast) || flags_.time_limit > kMost) {
       throw UsageError(fmt::format("--max-time: {:g} to {:g} seconds", kLeast, kMost));
     }
-    files_.emplace(flags_.json, flags_.report);
+    files_.emplace(flags_.record);
     record_.environment = read_environment(invocation_.command_line);
     if (are_python(flags_.targets)) {
       if (!study_function()) return;
@@ -300,36 +300,35 @@ class ExplainCommand {
 }  // namespace
 
 void add_explain_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<ExplainFlags>();
-  CLI::App* command = app.add_subcommand(
-      "explain", "say which causes move an operation's time, by how much, and how sure that is");
+  const auto [command, flags] = declare_command<ExplainFlags>(
+      app, "explain", "say which causes move an operation's time, by how much, and how sure that is",
+      kExplainExamples, [&](const ExplainFlags& typed, const CLI::App& self) {
+        ExplainCommand(typed, self, invocation).run();
+      });
   command
-      ->add_option(
-          "targets", flags->targets,
+      .add_option(
+          "targets", flags.targets,
           "an operation, a network (what --only leaves of it, in its order), python:FILE:FUNCTION, two "
           "records that run --json wrote, or a record and the PyTorch trace of its layers")
       ->required();
-  command->add_option("--only", flags->only,
-                      "the layer in whose name or operation this regular expression is found");
-  command->add_option("--device", flags->device, "as for run: auto, cpu, cuda, cuda:N, virtual:PRESET")
+  command.add_option("--only", flags.only,
+                     "the layer in whose name or operation this regular expression is found");
+  command.add_option("--device", flags.device, "as for run: auto, cpu, cuda, cuda:N, virtual:PRESET")
       ->capture_default_str();
   command
-      ->add_option("--factors", flags->factors,
-                   "only these, with commas between: " + joined(explain::factor_ids()))
+      .add_option("--factors", flags.factors,
+                  "only these, with commas between: " + joined(explain::factor_ids()))
       ->delimiter(',');
-  CLI::Option* quick = command->add_flag(
-      "--quick", flags->quick,
+  CLI::Option* quick = command.add_flag(
+      "--quick", flags.quick,
       "32 s in place of 180: what is likely and cheap, at fewer doses, with wider intervals");
-  command->add_option("--max-time", flags->time_limit, "seconds for the whole study")
+  command.add_option("--max-time", flags.time_limit, "seconds for the whole study")
       ->capture_default_str()
       ->excludes(quick);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be switched, without measuring");
-  command->add_option("--seed", flags->seed, "of orders, idles, values and places")->capture_default_str();
-  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  flags->page.add_to(*command);
-  command->footer(kExplainExamples);
-  command->callback([flags, command, &invocation] { ExplainCommand(*flags, *command, invocation).run(); });
+  command.add_flag("--dry-run", flags.dry_run, "print what would be switched, without measuring");
+  command.add_option("--seed", flags.seed, "of orders, idles, values and places")->capture_default_str();
+  flags.record.add_to(command);
+  flags.page.add_to(command);
 }
 
 }  // namespace jitterscope::cli

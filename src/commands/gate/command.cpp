@@ -22,7 +22,6 @@
 #include "cli/output_flags.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/python.hpp"
-#include "cli/run_flags.hpp"
 #include "cli/run_request.hpp"
 #include "commands/gate/table.hpp"
 #include "commands/records.hpp"
@@ -36,6 +35,8 @@
 // Carries out `gate`: measures baselines again, and writes the verdicts for other programs.
 
 namespace jitterscope::cli {
+
+namespace {
 
 struct GateFileFlags {
   std::string json, junit, markdown;
@@ -64,9 +65,55 @@ class GateFiles {
   int summary_descriptor_ = -1;
 };
 
-// Below: measuring again what a baseline was asked for.
+void GateFileFlags::add_to(CLI::App& command) {
+  command.add_option("--json", json, "write the comparison to PATH or - (stdout); for one baseline only");
+  command.add_option("--junit", junit, "write JUnit XML to PATH or - (stdout)");
+  command.add_option(
+      "--markdown", markdown,
+      "write Markdown for a pull request to PATH or - (stdout), and to $GITHUB_STEP_SUMMARY if it is set");
+  report.add_to(command);
+}
 
-struct Invocation;
+GateFiles::GateFiles(const GateFileFlags& flags, std::size_t baselines) : report_(flags.report) {
+  if (!flags.json.empty() && baselines > 1) {
+    throw UsageError(
+        fmt::format("--json writes one comparison, but there are {} baselines: name one", baselines));
+  }
+  takes_standard_output_ =
+      cli::takes_standard_output("--json, --junit and --markdown", {flags.json, flags.junit, flags.markdown});
+  if (!flags.json.empty()) json_.emplace(flags.json);
+  if (!flags.junit.empty()) junit_.emplace(flags.junit);
+  if (!flags.markdown.empty()) markdown_.emplace(flags.markdown);
+  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
+  if (summary == nullptr || *summary == '\0') return;
+  summary_ = summary;
+  summary_descriptor_ = ::open(summary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (summary_descriptor_ < 0) {
+    throw UsageError(
+        fmt::format("cannot write '{}', which $GITHUB_STEP_SUMMARY names: {}; unset it, or name a "
+                    "file that can be written",
+                    summary_, std::strerror(errno)));
+  }
+}
+
+GateFiles::~GateFiles() {
+  if (summary_descriptor_ >= 0) ::close(summary_descriptor_);
+}
+
+void GateFiles::write(std::span<const GateOutcome> outcomes, bool is_strict) {
+  if (json_) json_->commit(write_record(outcomes.front().record));
+  if (junit_) junit_->commit(junit_xml(outcomes, is_strict));
+  if (markdown_) markdown_->commit(gate_markdown(outcomes));
+  std::vector<AnyRecord> records;
+  for (const GateOutcome& outcome : outcomes) {
+    if (outcome.failure.empty()) records.emplace_back(outcome.record);
+  }
+  if (!records.empty()) report_.write(records);
+  if (summary_descriptor_ >= 0) {
+    // Starts with a line break: other steps may not have ended their last line.
+    write_whole(summary_descriptor_, "\n" + gate_markdown(outcomes), summary_);
+  }
+}
 
 struct GateConditions {
   std::string device;  ///< empty: the baseline's device
@@ -74,18 +121,96 @@ struct GateConditions {
   std::optional<std::uint64_t> seed = {};  ///< empty: another seed than the baseline's
 };
 
-/// Throws UsageError if the record does not say what it was asked for.
-void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages);
+// Removes what is asked beside times, because a gate judges only times.
+RunAsked asked_again(const RunRecord& baseline, const GateConditions& conditions) {
+  RunAsked asked = *baseline.asked;
+  asked.verify = false;
+  asked.ceilings = false;
+  asked.options.kernels = false;
+  asked.options.counters.reset();
+  asked.options.iterations.clear();
+  // With the same seed a simulated device would repeat the same processes and show no difference.
+  asked.options.seed = conditions.seed.value_or(asked.options.seed + 1);
+  return asked;
+}
 
-/// Measures the same subjects under the same conditions in fresh processes. Throws like `run`. The record has
-/// no entries if interrupted.
+std::string device_of(const RunRecord& baseline, const GateConditions& conditions) {
+  return conditions.device.empty() ? baseline.device.id : conditions.device;
+}
+
+RunRequest request_of(const RunAsked& asked, const DeviceDescription& device, std::int64_t processes) {
+  RunRequest request;
+  request.processes = processes;
+  request.work = read_targets(asked.targets, asked.only);
+  request.options = asked.options;
+  request.options.interrupted = is_interrupted;
+  request.ceilings = false;
+  fit_to_device(request.work, device);
+  choose_provider(request.work, parse_provider(asked.provider), device, false);
+  refuse_impossible(request.work, device);
+  return request;
+}
+
+RunRecord measure_operations(RunAsked asked, const std::string& device_name, const GateConditions& conditions,
+                             const Invocation& invocation) {
+  std::unique_ptr<Device> device = open_device(device_name, asked.options.seed);
+  RunRecord record;
+  record.device = device->describe();
+  record.environment = read_environment(invocation.command_line);
+  RunRequest request = request_of(asked, record.device, conditions.processes);
+  record.title = request.work.title;
+  record.untimed = request.work.model.untimed;
+  record.recorded_gpu_time = request.work.model.recorded_gpu_time;
+  record.notes = request.work.model.notes;
+  if (!invocation.settings.empty()) record.notes.push_back(invocation.settings);
+  std::unique_ptr<ClockLock> lock;
+  if (asked.options.locked_clock) {
+    lock = device->lock_clocks(fmt::format("{:.0f}", asked.options.locked_clock->value() / 1e6));
+    request.options.locked_clock = asked.options.locked_clock = lock->frequency();
+  } else {
+    device.reset();  // leaves its memory to the workers
+  }
+  record.asked = std::move(asked);
+  measure_in_processes(plan_of(request), conditions.processes, invocation, record);
+  return record;
+}
+
+// Throws UsageError if the record does not say what it was asked for.
+void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages) {
+  if (!baseline.asked || baseline.asked->targets.empty()) {
+    throw UsageError(fmt::format(
+        "{} was written by an earlier version of jitterscope and does not say what to measure; save a new "
+        "baseline by `jitterscope run … --save`",
+        name_for_messages));
+  }
+}
+
+// Measures the same subjects under the same conditions in fresh processes. Throws like `run`. The record has
+// no entries if interrupted.
 RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditions,
-                        const Invocation& invocation);
+                        const Invocation& invocation) {
+  RunAsked asked = asked_again(baseline, conditions);
+  const std::string device = device_of(baseline, conditions);
+  if (!are_python(asked.targets)) {
+    return measure_operations(std::move(asked), device, conditions, invocation);
+  }
+  asked.options.interrupted = is_interrupted;
+  return python_record(asked.targets, device, asked.options, conditions.processes, invocation);
+}
 
-/// Says what would be measured, and how long it would take.
-std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width);
-
-namespace {
+// Says what would be measured, and how long it would take.
+std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width) {
+  const RunAsked asked = asked_again(baseline, conditions);
+  const std::string device_name = device_of(baseline, conditions);
+  if (are_python(asked.targets)) {
+    return wrapped(
+        fmt::format("{} fresh {} of Python on {}: {}.", conditions.processes,
+                    conditions.processes == 1 ? "process" : "processes", device_name, joined(asked.targets)),
+        width);
+  }
+  const DeviceDescription device = open_device(device_name, asked.options.seed)->describe();
+  return plan_text(request_of(asked, device, conditions.processes), device, width);
+}
 
 struct GateFlags {
   std::vector<std::string> names;
@@ -121,10 +246,7 @@ class GateCommand {
       : flags_(flags), invocation_(invocation), history_(flags.history.history()) {}
 
   void run() {
-    constexpr std::int64_t kMost = 1000;
-    if (flags_.processes && (*flags_.processes < 1 || *flags_.processes > kMost)) {
-      throw UsageError(fmt::format("--processes must be from 1 to {}", kMost));
-    }
+    if (flags_.processes) check_count("--processes", *flags_.processes, 1, 1000);
     margin_ = read_margin(flags_.margin);
     read_baselines();
     if (flags_.dry_run) {
@@ -246,185 +368,30 @@ class GateCommand {
 }  // namespace
 
 void add_gate_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<GateFlags>();
-  CLI::App* command = app.add_subcommand(
-      "gate",
-      "measure saved baselines again and fail if something became slower: for continuous integration");
-  command->add_option(
-      "names", flags->names,
+  const auto [command, flags] = declare_command<GateFlags>(
+      app, "gate",
+      "measure saved baselines again and fail if something became slower: for continuous integration",
+      kGateExamples, [&](const GateFlags& typed, const CLI::App&) { GateCommand(typed, invocation).run(); });
+  command.add_option(
+      "names", flags.names,
       "baselines made by `run --save NAME`: NAME for its newest record, NAME/ID for a certain one "
       "(default: all of the history)");
-  command->add_option("--margin", flags->margin, "largest difference that counts as the same")
+  command.add_option("--margin", flags.margin, "largest difference that counts as the same")
       ->capture_default_str();
-  command->add_option(
-      "--processes", flags->processes,
-      "number of fresh processes to measure in; each interval is over processes (default: 8, on a CPU 16)");
-  command->add_flag("--strict", flags->strict, "exit code 1 also if something is undecided");
-  command->add_flag("--save", flags->save,
-                    "save what was measured as the newest record of its NAME, unless it is slower or failed");
-  command->add_option("--device", flags->conditions.device,
-                      "cpu, cuda:0, virtual:h200… (default: the baseline's)");
-  command->add_option(
-      "--seed", flags->conditions.seed,
-      "seed of the random idles and orders, and of a simulated device (default: not the baseline's)");
-  flags->history.add_to(*command);
-  flags->files.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it would take");
-  command->footer(kGateExamples);
-  command->callback([flags, &invocation] { GateCommand(*flags, invocation).run(); });
-}
-
-namespace {
-
-void open_file(std::optional<OutputFile>& file, const std::string& name) {
-  if (!name.empty()) file.emplace(name);
-}
-
-}  // namespace
-
-void GateFileFlags::add_to(CLI::App& command) {
-  command.add_option("--json", json, "write the comparison to PATH or - (stdout); for one baseline only");
-  command.add_option("--junit", junit, "write JUnit XML to PATH or - (stdout)");
   command.add_option(
-      "--markdown", markdown,
-      "write Markdown for a pull request to PATH or - (stdout), and to $GITHUB_STEP_SUMMARY if it is set");
-  report.add_to(command);
-}
-
-GateFiles::GateFiles(const GateFileFlags& flags, std::size_t baselines) : report_(flags.report) {
-  if (!flags.json.empty() && baselines > 1) {
-    throw UsageError(
-        fmt::format("--json writes one comparison, but there are {} baselines: name one", baselines));
-  }
-  const std::vector<std::string> all = {flags.json, flags.junit, flags.markdown};
-  const auto on_standard_output = std::ranges::count_if(all, is_stdout);
-  if (on_standard_output > 1) {
-    throw UsageError("--json, --junit and --markdown would mix on stdout: write all but one to files");
-  }
-  takes_standard_output_ = on_standard_output > 0;
-  open_file(json_, flags.json);
-  open_file(junit_, flags.junit);
-  open_file(markdown_, flags.markdown);
-  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
-  if (summary == nullptr || *summary == '\0') return;
-  summary_ = summary;
-  summary_descriptor_ = ::open(summary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (summary_descriptor_ < 0) {
-    throw UsageError(
-        fmt::format("cannot write '{}', which $GITHUB_STEP_SUMMARY names: {}; unset it, or name a "
-                    "file that can be written",
-                    summary_, std::strerror(errno)));
-  }
-}
-
-GateFiles::~GateFiles() {
-  if (summary_descriptor_ >= 0) ::close(summary_descriptor_);
-}
-
-void GateFiles::write(std::span<const GateOutcome> outcomes, bool is_strict) {
-  if (json_) json_->commit(write_record(outcomes.front().record));
-  if (junit_) junit_->commit(junit_xml(outcomes, is_strict));
-  if (markdown_) markdown_->commit(gate_markdown(outcomes));
-  std::vector<AnyRecord> records;
-  for (const GateOutcome& outcome : outcomes) {
-    if (outcome.failure.empty()) records.emplace_back(outcome.record);
-  }
-  if (!records.empty()) report_.write(records);
-  if (summary_descriptor_ >= 0) {
-    // Starts with a line break: other steps may not have ended their last line.
-    write_whole(summary_descriptor_, "\n" + gate_markdown(outcomes), summary_);
-  }
-}
-
-namespace {
-
-// Removes what is asked beside times, because a gate judges only times.
-RunAsked asked_again(const RunRecord& baseline, const GateConditions& conditions) {
-  RunAsked asked = *baseline.asked;
-  asked.verify = false;
-  asked.ceilings = false;
-  asked.options.kernels = false;
-  asked.options.counters.reset();
-  asked.options.iterations.clear();
-  // With the same seed a simulated device would repeat the same processes and show no difference.
-  asked.options.seed = conditions.seed.value_or(asked.options.seed + 1);
-  return asked;
-}
-
-std::string device_of(const RunRecord& baseline, const GateConditions& conditions) {
-  return conditions.device.empty() ? baseline.device.id : conditions.device;
-}
-
-RunRequest request_of(const RunAsked& asked, const DeviceDescription& device, std::int64_t processes) {
-  RunRequest request;
-  request.processes = processes;
-  request.work = read_targets(asked.targets, asked.only);
-  request.options = asked.options;
-  request.options.interrupted = is_interrupted;
-  request.ceilings = false;
-  fit_to_device(request.work, device);
-  choose_provider(request.work, parse_provider(asked.provider), device, false);
-  refuse_impossible(request.work, device);
-  return request;
-}
-
-RunRecord measure_operations(RunAsked asked, const std::string& device_name, const GateConditions& conditions,
-                             const Invocation& invocation) {
-  std::unique_ptr<Device> device = open_device(device_name, asked.options.seed);
-  RunRecord record;
-  record.device = device->describe();
-  record.environment = read_environment(invocation.command_line);
-  RunRequest request = request_of(asked, record.device, conditions.processes);
-  record.title = request.work.title;
-  record.untimed = request.work.model.untimed;
-  record.recorded_gpu_time = request.work.model.recorded_gpu_time;
-  record.notes = request.work.model.notes;
-  if (!invocation.settings.empty()) record.notes.push_back(invocation.settings);
-  std::unique_ptr<ClockLock> lock;
-  if (asked.options.locked_clock) {
-    lock = device->lock_clocks(fmt::format("{:.0f}", asked.options.locked_clock->value() / 1e6));
-    request.options.locked_clock = asked.options.locked_clock = lock->frequency();
-  } else {
-    device.reset();  // leaves its memory to the workers
-  }
-  record.asked = std::move(asked);
-  measure_in_processes(plan_of(request), conditions.processes, invocation, record);
-  return record;
-}
-
-}  // namespace
-
-void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages) {
-  if (!baseline.asked || baseline.asked->targets.empty()) {
-    throw UsageError(fmt::format(
-        "{} was written by an earlier version of jitterscope and does not say what to measure; save a "
-        "new baseline by `jitterscope run … --save`",
-        name_for_messages));
-  }
-}
-
-RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditions,
-                        const Invocation& invocation) {
-  RunAsked asked = asked_again(baseline, conditions);
-  const std::string device = device_of(baseline, conditions);
-  if (!are_python(asked.targets)) {
-    return measure_operations(std::move(asked), device, conditions, invocation);
-  }
-  asked.options.interrupted = is_interrupted;
-  return python_record(asked.targets, device, asked.options, conditions.processes, invocation);
-}
-
-std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width) {
-  const RunAsked asked = asked_again(baseline, conditions);
-  const std::string device_name = device_of(baseline, conditions);
-  if (are_python(asked.targets)) {
-    return wrapped(
-        fmt::format("{} fresh {} of Python on {}: {}.", conditions.processes,
-                    conditions.processes == 1 ? "process" : "processes", device_name, joined(asked.targets)),
-        width);
-  }
-  const DeviceDescription device = open_device(device_name, asked.options.seed)->describe();
-  return plan_text(request_of(asked, device, conditions.processes), device, width);
+      "--processes", flags.processes,
+      "number of fresh processes to measure in; each interval is over processes (default: 8, on a CPU 16)");
+  command.add_flag("--strict", flags.strict, "exit code 1 also if something is undecided");
+  command.add_flag("--save", flags.save,
+                   "save what was measured as the newest record of its NAME, unless it is slower or failed");
+  command.add_option("--device", flags.conditions.device,
+                     "cpu, cuda:0, virtual:h200… (default: the baseline's)");
+  command.add_option(
+      "--seed", flags.conditions.seed,
+      "seed of the random idles and orders, and of a simulated device (default: not the baseline's)");
+  flags.history.add_to(command);
+  flags.files.add_to(command);
+  command.add_flag("--dry-run", flags.dry_run, "print what would be measured and how long it would take");
 }
 
 }  // namespace jitterscope::cli

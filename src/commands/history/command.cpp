@@ -32,7 +32,8 @@ Exit codes: 0 done, 2 the record does not exist, 3 the drawing library is missin
 
 struct HistoryCommandFlags {
   HistoryFlags history;
-  std::string name, output, plot, margin = "2%";
+  std::string name, margin = "2%";
+  DrawingFlags drawn;
   std::vector<std::string> names;
   PageFlags page;
   bool all = false;
@@ -113,9 +114,7 @@ void show(const HistoryCommandFlags& flags) {
 }
 
 void plot(const HistoryCommandFlags& flags) {
-  if (flags.output.empty() && flags.plot.empty()) {
-    throw UsageError("name an output: -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");
-  }
+  flags.drawn.check();
   const double margin = read_margin(flags.margin);
   std::vector<DatedRecord> records;
   for (const HistoryEntry& entry : flags.history.history().entries(flags.name)) {
@@ -128,16 +127,11 @@ void plot(const HistoryCommandFlags& flags) {
   ReportSection section;
   section.heading = "jitterscope history of " + flags.name;
   section.plots = history_plots(flags.name, records, margin);
-  const Plot& main = main_plot(section.plots);
+  main_plot(section.plots);  // refuses a history without times
   section.where =
       fmt::format("{}, {}", counted(std::ssize(records), "record"), records.back().record.device.name);
   section.text = "The newest:\n\n" + record_text(records.back().record, {});
-  if (!flags.plot.empty()) {
-    const std::string picture =
-        draw_picture(main, picture_format(flags.plot), python_that_draws(drawing_interpreters()));
-    OutputFile(flags.plot).commit(picture);
-  }
-  if (!flags.output.empty()) OutputFile(flags.output).commit(html_report({&section, 1}, vega_library()));
+  flags.drawn.write({&section, 1});
 }
 
 void remove(const HistoryCommandFlags& flags) {
@@ -185,9 +179,8 @@ void add_history_command(CLI::App& app) {
   CLI::App* plotted = add("plot", "plot the times of a name over its records, with changes marked",
                           "plot main -o main.html", plot);
   plotted->add_option("name", flags->name, "name whose records to plot")->required();
-  plotted->add_option("-o,--output", flags->output,
-                      "write a page with plots to PATH or - (stdout): a single file that needs no network");
-  plotted->add_option("--plot", flags->plot,
+  flags->drawn.add_to(*plotted,
+                      "write a page with plots to PATH or - (stdout): a single file that needs no network",
                       "write the main plot to PATH.png or PATH.svg (needs vl-convert-python)");
   plotted->add_option("--margin", flags->margin, "largest difference that counts as the same")
       ->capture_default_str();

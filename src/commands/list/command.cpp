@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/invocation.hpp"
+#include "cli/output_flags.hpp"
 #include "cli/targets.hpp"
 #include "commands/list/table.hpp"
 #include "device/open_device.hpp"
@@ -140,8 +141,7 @@ Model read_model(const ListFlags& flags) {
 ExitCode run(const ListFlags& flags) {
   check_list_flags(flags);
   ExitCode result = ExitCode::done;
-  std::optional<OutputFile> file;
-  if (!flags.json.empty()) file.emplace(flags.json);
+  std::optional<OutputFile> file = output_file(flags.json);
   std::string text, json;
   if (flags.what.empty() || is_section(flags.what)) {
     const Listing listing = read_sections(flags);
@@ -161,26 +161,24 @@ ExitCode run(const ListFlags& flags) {
 }  // namespace
 
 void add_list_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<ListFlags>();
-  CLI::App* command = app.add_subcommand(
-      "list", "list operations, devices, providers, models, studies, counters, or the layers of a model");
-  command->add_option(
-      "what", flags->what,
+  const auto [command, flags] = declare_command<ListFlags>(
+      app, "list", "list operations, devices, providers, models, studies, counters, or the layers of a model",
+      kListExamples, [&](const ListFlags& typed, const CLI::App&) { invocation.exit_code = run(typed); });
+  command.add_option(
+      "what", flags.what,
       "operations, devices, providers, models, studies or counters; or a network, trace, log or model "
       "file, to show its layers (default: everything but counters)");
-  command->add_option(
-      "--only", flags->only,
+  command.add_option(
+      "--only", flags.only,
       "list only layers whose name or operation, or counters whose name or description, matches this "
       "regular expression");
-  command->add_option(
-      "--device", flags->device,
+  command.add_option(
+      "--device", flags.device,
       "list the counters of this device (default: the first GPU, or a GH100 if there is none)");
-  command->add_option(
-      "--chip", flags->chip,
+  command.add_option(
+      "--chip", flags.chip,
       "list the counters of this chip, by NVIDIA's name: GA100, AD102; the GPU need not be here");
-  command->add_option("--json", flags->json, "write the list as JSON to PATH or - (stdout)");
-  command->footer(kListExamples);
-  command->callback([flags, &invocation] { invocation.exit_code = run(*flags); });
+  command.add_option("--json", flags.json, "write the list as JSON to PATH or - (stdout)");
 }
 
 }  // namespace jitterscope::cli

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,8 +23,8 @@ namespace jitterscope::cli {
 namespace {
 
 struct MethodsFlags {
-  ReportFlags report;
-  std::string operation, json;
+  RecordFlags record;
+  std::string operation;
   MeasureFlags measure;  ///< only its device, data and seed are flags of this command
   std::int64_t repetitions = 7;
   bool dry_run = false;
@@ -37,129 +39,108 @@ constexpr const char* kMethodsExamples = R"(Examples:
 
 Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted.)";
 
-class MethodsCommand {
- public:
-  MethodsCommand(const MethodsFlags& flags, Invocation& invocation)
-      : flags_(flags), invocation_(invocation) {}
+std::string methods_plan(const Operation& operation, const DeviceDescription& device,
+                         const MethodsRequest& request) {
+  const Nanoseconds idle = idle_in_repetition(request.options) * static_cast<double>(request.repetitions);
+  return fmt::format(
+      "{} by every method on {} ({}), {} repetitions, data {}: about {}, and the launches themselves.\n",
+      operation.text(), device.id, device.name, request.repetitions, to_string(request.options.data),
+      duration_text(idle));
+}
 
-  void run() {
-    constexpr std::int64_t kMost = 1000;
-    if (flags_.repetitions < 1 || flags_.repetitions > kMost) {
-      throw UsageError(fmt::format("--repetitions must be from 1 to {}", kMost));
-    }
-    refuse_file_as_operation(flags_.operation);
-    const Operation operation = Operation::parse(flags_.operation);
-    request_.repetitions = flags_.repetitions;
-    request_.options = flags_.measure.options();
-    files_.emplace(flags_.json, flags_.report);
-    const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
-    record_.device = device->describe();
-    check_can_run(operation, record_.device);
-    record_.environment = read_environment(invocation_.command_line);
-    if (flags_.dry_run) {
-      print_result(plan(operation));
-      return;
-    }
-    measure(*device, operation);
-    print();
-  }
-
- private:
-  std::string plan(const Operation& operation) const {
-    const Nanoseconds idle = idle_in_repetition(request_.options) * static_cast<double>(flags_.repetitions);
-    return fmt::format(
-        "{} by every method on {} ({}), {} repetitions, data {}: about {}, and the launches themselves.\n",
-        operation.text(), record_.device.id, record_.device.name, flags_.repetitions,
-        to_string(request_.options.data), duration_text(idle));
-  }
-
-  void measure(Device& device, const Operation& operation) {
-    ProgressLine line(stderr, [&] { return device.host_time(); });
-    const auto show = [&](std::int64_t repetition, const std::string& what) {
-      Progress progress;
-      progress.operation = what;
-      line.show(progress,
-                {static_cast<std::size_t>(repetition), static_cast<std::size_t>(flags_.repetitions)});
-    };
-    request_.progress = show;
-    show(1, "preparing on " + record_.device.name);
-    // Runs before this process allocates operands, because the GPU may not have room for both.
-    request_.traced = traced_times(operation);
-    Session session(device);
-    record_.comparison = compare_methods(session, operation, request_);
-    line.clear();
-    invocation_.exit_code = exit_code();
-  }
-
-  // Uses a separate process, because a tracer slows what runs beside it. Runs a round per repetition, or the
-  // few more that an interval needs.
-  TracedTimes traced_times(const Operation& operation) const {
-    if (!record_.device.capabilities.traces_kernels)
-      return {{}, "CUPTI works only on GPUs, and this device is not one"};
-    MeasureOptions options = request_.options;
-    options.caches = {CacheState::warm};
-    options.loads = {Load::burst};
-    options.instrument = Instrument::cupti;
-    options.placement = 0;
-    options.precision = 0.99;
-    options.minimum_rounds = request_.repetitions;
-    try {
-      const Result result = measure_in_fresh_process(invocation_.executable, record_.device.id,
-                                                     {operation, options}, is_interrupted);
-      return {round_times(result.measurements.front()), ""};
-    } catch (const Error& error) {
-      return {{}, error.what()};
-    }
-  }
-
-  std::vector<Nanoseconds> round_times(const Measurement& measurement) const {
+// Uses a separate process, because a tracer slows what runs beside it. Runs a round per repetition, or the
+// few more that an interval needs.
+TracedTimes traced_times(const Operation& operation, const DeviceDescription& device,
+                         const MethodsRequest& request, const Invocation& invocation) {
+  if (!device.capabilities.traces_kernels)
+    return {{}, "CUPTI works only on GPUs, and this device is not one"};
+  MeasureOptions options = request.options;
+  options.caches = {CacheState::warm};
+  options.loads = {Load::burst};
+  options.instrument = Instrument::cupti;
+  options.placement = 0;
+  options.precision = 0.99;
+  options.minimum_rounds = request.repetitions;
+  try {
+    const Result result =
+        measure_in_fresh_process(invocation.executable, device.id, {operation, options}, is_interrupted);
     std::vector<Nanoseconds> times;
-    for (const Round& round : measurement.rounds) {
-      if (std::ssize(times) < request_.repetitions) times.push_back(round.time());
+    for (const Round& round : result.measurements.front().rounds) {
+      if (std::ssize(times) < request.repetitions) times.push_back(round.time());
     }
-    return times;
+    return {times, ""};
+  } catch (const Error& error) {
+    return {{}, error.what()};
   }
+}
 
-  ExitCode exit_code() const {
-    if (record_.comparison.interrupted) return ExitCode::interrupted;
-    for (const MethodReading& reading : record_.comparison.readings) {
-      if (!reading.times.empty() && !reading.absent.empty()) return ExitCode::failed;
-    }
-    return ExitCode::done;
-  }
+MethodComparison compare_on(Device& device, const Operation& operation, MethodsRequest request,
+                            const Invocation& invocation) {
+  ProgressLine line(stderr, [&] { return device.host_time(); });
+  request.progress = [&](std::int64_t repetition, const std::string& what) {
+    Progress progress;
+    progress.operation = what;
+    line.show(progress,
+              {static_cast<std::size_t>(repetition), static_cast<std::size_t>(request.repetitions)});
+  };
+  const DeviceDescription description = device.describe();
+  request.progress(1, "preparing on " + description.name);
+  // Runs before this process allocates operands, because the GPU may not have room for both.
+  request.traced = traced_times(operation, description, request, invocation);
+  Session session(device);
+  MethodComparison comparison = compare_methods(session, operation, request);
+  line.clear();
+  return comparison;
+}
 
-  void print() { files_->write(record_); }
+ExitCode methods_exit_code(const MethodComparison& comparison) {
+  if (comparison.interrupted) return ExitCode::interrupted;
+  const bool has_failed = std::ranges::any_of(comparison.readings, [](const MethodReading& reading) {
+    return !reading.times.empty() && !reading.absent.empty();
+  });
+  return has_failed ? ExitCode::failed : ExitCode::done;
+}
 
-  const MethodsFlags& flags_;
-  Invocation& invocation_;
-  MethodsRequest request_;
-  MethodsRecord record_;
-  std::optional<RecordFiles> files_;
-};
+void compare_all_methods(const MethodsFlags& flags, Invocation& invocation) {
+  check_count("--repetitions", flags.repetitions, 1, 1000);
+  refuse_file_as_operation(flags.operation);
+  const Operation operation = Operation::parse(flags.operation);
+  MethodsRequest request;
+  request.repetitions = flags.repetitions;
+  request.options = flags.measure.options();
+  RecordFiles files(flags.record);
+  const std::unique_ptr<Device> device = open_device(flags.measure.device, flags.measure.seed);
+  MethodsRecord record{.environment = read_environment(invocation.command_line),
+                       .device = device->describe(),
+                       .comparison = {}};
+  check_can_run(operation, record.device);
+  if (flags.dry_run) return print_result(methods_plan(operation, record.device, request));
+  record.comparison = compare_on(*device, operation, request, invocation);
+  invocation.exit_code = methods_exit_code(record.comparison);
+  files.write(record);
+}
 
 }  // namespace
 
 void add_methods_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<MethodsFlags>();
-  CLI::App* command =
-      app.add_subcommand("methods", "time one operation by every method, and show what each gets wrong here");
-  command->add_option("operation", flags->operation, "the operation (KIND:name=value,…)")->required();
-  command->add_option("--device", flags->measure.device, kDeviceHelp)->capture_default_str();
-  command->add_option("--repetitions", flags->repetitions, "how often to use each method")
+  const auto [command, flags] = declare_command<MethodsFlags>(
+      app, "methods", "time one operation by every method, and show what each gets wrong here",
+      kMethodsExamples,
+      [&](const MethodsFlags& typed, const CLI::App&) { compare_all_methods(typed, invocation); });
+  command.add_option("operation", flags.operation, "the operation (KIND:name=value,…)")->required();
+  command.add_option("--device", flags.measure.device, kDeviceHelp)->capture_default_str();
+  command.add_option("--repetitions", flags.repetitions, "how often to use each method")
       ->capture_default_str();
   command
-      ->add_option("--data", flags->measure.data,
-                   "values of the operands: normal, uniform, zeros, ones or sparse")
+      .add_option("--data", flags.measure.data,
+                  "values of the operands: normal, uniform, zeros, ones or sparse")
       ->capture_default_str();
   command
-      ->add_option("--seed", flags->measure.seed,
-                   "seed of the operands, the random idles and orders, and a simulated device")
+      .add_option("--seed", flags.measure.seed,
+                  "seed of the operands, the random idles and orders, and a simulated device")
       ->capture_default_str();
-  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it would take");
-  command->footer(kMethodsExamples);
-  command->callback([flags, &invocation] { MethodsCommand(*flags, invocation).run(); });
+  flags.record.add_to(command);
+  command.add_flag("--dry-run", flags.dry_run, "print what would be measured and how long it would take");
 }
 
 }  // namespace jitterscope::cli

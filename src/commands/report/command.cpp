@@ -1,17 +1,14 @@
-#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "base/names.hpp"
 #include "cli/invocation.hpp"
-#include "cli/python.hpp"
+#include "cli/output_flags.hpp"
 #include "cli/targets.hpp"
 #include "commands/records.hpp"
-#include "output/output_file.hpp"
 #include "report/page.hpp"
 
 namespace jitterscope::cli {
@@ -19,7 +16,7 @@ namespace {
 
 struct ReportCommandFlags {
   std::vector<std::string> files;
-  std::string output, plot;
+  DrawingFlags drawn;
 };
 
 constexpr const char* kReportExamples = R"(Examples:
@@ -52,39 +49,27 @@ std::optional<ReportSection> joint_section(const std::vector<AnyRecord>& records
 
 // Reads all records before it writes anything.
 void report(const ReportCommandFlags& flags) {
-  if (flags.output.empty() && flags.plot.empty()) {
-    throw UsageError("name an output: -o FILE.html for a page, --plot FILE.png or FILE.svg for a picture");
-  }
+  flags.drawn.check();
   std::vector<ReportSection> sections;
   std::vector<AnyRecord> records;
   for (const std::string& file : flags.files)
     records.push_back(read_record(read_text(file), file == "-" ? "standard input" : file));
   if (auto joint = joint_section(records, flags.files)) sections.push_back(*std::move(joint));
   for (const AnyRecord& record : records) sections.push_back(report_section(record));
-  if (!flags.plot.empty()) {
-    const PictureFormat format = picture_format(flags.plot);
-    const std::string picture =
-        draw_picture(main_plot(sections.front().plots), format, python_that_draws(drawing_interpreters()));
-    OutputFile(flags.plot).commit(picture);
-  }
-  if (!flags.output.empty()) OutputFile(flags.output).commit(html_report(sections, vega_library()));
+  flags.drawn.write(sections);
 }
 
 }  // namespace
 
 void add_report_command(CLI::App& app) {
-  auto flags = std::make_shared<ReportCommandFlags>();
-  CLI::App* command = app.add_subcommand("report", "draw records: a page with plots, or a picture");
-  command->add_option("files", flags->files, "records of any command; - is standard input")->required();
-  command->add_option(
-      "-o,--output", flags->output,
-      "write one page of all records to PATH or - (stdout): a single file that needs no network");
-  command->add_option(
-      "--plot", flags->plot,
-      "write the main plot to PATH.png or PATH.svg (needs vl-convert-python): one plot of several runs that have "
-      "something in common, else that of the first record");
-  command->footer(kReportExamples);
-  command->callback([flags] { report(*flags); });
+  const auto [command, flags] = declare_command<ReportCommandFlags>(
+      app, "report", "draw records: a page with plots, or a picture", kReportExamples,
+      [](const ReportCommandFlags& typed, const CLI::App&) { report(typed); });
+  command.add_option("files", flags.files, "records of any command; - is standard input")->required();
+  flags.drawn.add_to(
+      command, "write one page of all records to PATH or - (stdout): a single file that needs no network",
+      "write the main plot to PATH.png or PATH.svg (needs vl-convert-python): one plot of several runs that "
+      "have something in common, else that of the first record");
 }
 
 }  // namespace jitterscope::cli

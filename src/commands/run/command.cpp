@@ -162,11 +162,7 @@ class RunCommand {
   }
 
   void measure(Device& device) {
-    std::unique_ptr<ClockLock> lock;
-    if (!flags_.measure.lock_clocks.empty()) {
-      lock = device.lock_clocks(flags_.measure.lock_clocks);
-      request_.options.locked_clock = lock->frequency();
-    }
+    const std::unique_ptr<ClockLock> lock = flags_.measure.lock(device, request_.options);
     record_.asked = asked();
     if (before_) take_over(std::move(*before_), flags_.unfinished, request_.work, record_);
     if (const auto file = files_->json_file()) journal_.emplace(*file);
@@ -204,13 +200,8 @@ class RunCommand {
 
   // Closes the device first, to leave its memory to the processes, unless it holds a lock of its clock.
   void measure_in_processes(std::unique_ptr<Device> device) {
-    std::unique_ptr<ClockLock> lock;
-    if (!flags_.measure.lock_clocks.empty()) {
-      lock = device->lock_clocks(flags_.measure.lock_clocks);
-      request_.options.locked_clock = lock->frequency();
-    } else {
-      device.reset();
-    }
+    const std::unique_ptr<ClockLock> lock = flags_.measure.lock(*device, request_.options);
+    if (!lock) device.reset();
     const Plan plan = plan_of(request_);
     record_.asked = asked();
     cli::measure_in_processes(plan, request_.processes, invocation_, record_);
@@ -246,86 +237,86 @@ class RunCommand {
 }  // namespace
 
 void add_run_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = app.add_subcommand("run", "time operations, sweeps, or all layers of a network");
+  const auto [command, flags] = declare_command<RunFlags>(
+      app, "run", "time operations, sweeps, or all layers of a network", kRunExamples,
+      [&](const RunFlags& typed, const CLI::App&) { RunCommand(typed, invocation).run(); });
   command
-      ->add_option(
-          "targets", flags->targets,
+      .add_option(
+          "targets", flags.targets,
           "operations (KIND:name=value,…); networks by name (NAME:batch=N,dtype=T,layout=L,direction=D); "
           "files (PyTorch execution and profiler traces, cuDNN and cuBLAS logs, ONNX, models); or Python "
           "functions (python:FILE:FUNCTION, python:FILE for all its benchmarks). In numbers k, M, G are "
           "powers of 1000, and Ki, Mi, Gi of 1024")
       ->required();
-  flags->measure.add_to(*command);
-  command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");
+  flags.measure.add_to(command);
+  command.add_flag("--verify", flags.verify, "compare each result with a float64 reference");
   command
-      ->add_option(
-          "--provider", flags->provider,
+      .add_option(
+          "--provider", flags.provider,
           "library that runs a model's layers: auto (PyTorch for layers that jitterscope only imitates, "
           "if its plug-in is there), torch (for single operations, too) or builtin")
       ->capture_default_str();
   command
-      ->add_option("--iterations", flags->iterations,
-                   "first run loops of these numbers of launches, as 1,10,100,1000, and report how the time "
-                   "depends on the number")
+      .add_option(
+          "--iterations", flags.iterations,
+          "first run loops of these numbers of launches, as 1,10,100,1000, and report how the time depends "
+          "on the number")
       ->transform(count_of("--iterations"))
       ->delimiter(',');
-  command->add_option(
-      "--only", flags->only,
-      "time only layers whose name or operation matches this regular expression, as conv1, '^layer[12]' "
-      "or dtype=f16");
-  command->add_flag(
-      "--in-sequence", flags->in_sequence,
+  command.add_option(
+      "--only", flags.only,
+      "time only layers whose name or operation matches this regular expression, as conv1, '^layer[12]' or "
+      "dtype=f16");
+  command.add_flag(
+      "--in-sequence", flags.in_sequence,
       "also run the model's calls in order, in short passes with idle between them, and time each call "
       "within the pass");
-  command->add_flag("--kernels", flags->kernels, "list the kernels of one launch, and how long each takes");
-  command->add_flag(
-      "--counters", flags->counters,
+  command.add_flag("--kernels", flags.kernels, "list the kernels of one launch, and how long each takes");
+  command.add_flag(
+      "--counters", flags.counters,
       "read hardware counters of one launch in each cache state, after the times: DRAM bytes, L2 hits, "
       "active units and stall reasons, or those of --counters NAME,NAME (jitterscope list counters)");
-  CLI::Option* same = command->add_flag("--same-data", flags->same_data,
-                                        "let all launches use the same operands (the default)");
+  CLI::Option* same = command.add_flag("--same-data", flags.same_data,
+                                       "let all launches use the same operands (the default)");
   command
-      ->add_flag("--fresh-data", flags->fresh_data,
-                 "let each launch use the next of several sets of operands, together three times as large as "
-                 "the last-level cache, in --iterations, too; refused if memory is too small")
+      .add_flag("--fresh-data", flags.fresh_data,
+                "let each launch use the next of several sets of operands, together three times as large as "
+                "the last-level cache, in --iterations, too; refused if memory is too small")
       ->excludes(same);
   command
-      ->add_option(
-          "--placement", flags->placement,
+      .add_option(
+          "--placement", flags.placement,
           "keep operands on the same pages of the GPU's memory, numbered from 0 (the driver's choice); "
           "many kernels differ by some percent between pages (default: new pages for each block)")
       ->check(CLI::Range(0, 1000));
   command
-      ->add_option(
-          "--processes", flags->processes,
+      .add_option(
+          "--processes", flags.processes,
           "measure in this many fresh processes; each interval is then over processes (default: 1, with "
           "--save 8, on a CPU 16)")
       ->check(CLI::Range(1, 1000));
   command
-      ->add_option("--save", flags->save,
-                   "save the record as the newest of NAME, for `jitterscope gate NAME` to compare with")
+      .add_option("--save", flags.save,
+                  "save the record as the newest of NAME, for `jitterscope gate NAME` to compare with")
       ->type_name("NAME");
-  flags->history.add_to(*command);
-  command->add_flag("--no-ceilings", flags->no_ceilings,
-                    "do not measure the device's best rates (the ceilings) first");
-  command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
+  flags.history.add_to(command);
+  command.add_flag("--no-ceilings", flags.no_ceilings,
+                   "do not measure the device's best rates (the ceilings) first");
+  command.add_option("--json", flags.json, "write everything, raw rounds included, to PATH or - (stdout)");
   command
-      ->add_option(
-          "--continue", flags->unfinished,
+      .add_option(
+          "--continue", flags.unfinished,
           "continue the interrupted run that was to write FILE, with the same targets and flags: measure "
           "only what is missing")
       ->type_name("FILE");
-  command->add_option(
-      "--csv", flags->csv,
+  command.add_option(
+      "--csv", flags.csv,
       "write a CSV row for each operation and condition, with parameters as columns, to PATH or - (stdout)");
-  command->add_option("--csv-launches", flags->csv_launches,
-                      "write a CSV row for each launch to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  flags->page.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it would take");
-  command->footer(kRunExamples);
-  command->callback([flags, &invocation] { RunCommand(*flags, invocation).run(); });
+  command.add_option("--csv-launches", flags.csv_launches,
+                     "write a CSV row for each launch to PATH or - (stdout)");
+  flags.report.add_to(command);
+  flags.page.add_to(command);
+  command.add_flag("--dry-run", flags.dry_run, "print what would be measured and how long it would take");
 }
 
 namespace {

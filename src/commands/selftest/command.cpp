@@ -138,23 +138,22 @@ class SelftestCommand {
 }  // namespace
 
 void add_selftest_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<SelftestFlags>();
-  CLI::App* command = app.add_subcommand(
-      "selftest", "check the tool's numbers against known truth, on simulated GPUs or on this device");
-  command->add_option("--device", flags->device, "virtual, cuda, cuda:N or cpu")->capture_default_str();
-  command->add_flag("--quick", flags->quick, "fewer repetitions and runs: about a minute");
-  command->add_option("--seed", flags->seed, "seed of the simulations, random idles and orders")
+  const auto [command, flags] = declare_command<SelftestFlags>(
+      app, "selftest", "check the tool's numbers against known truth, on simulated GPUs or on this device",
+      kSelftestExamples,
+      [&](const SelftestFlags& typed, const CLI::App&) { SelftestCommand(typed, invocation).run(); });
+  command.add_option("--device", flags.device, "virtual, cuda, cuda:N or cpu")->capture_default_str();
+  command.add_flag("--quick", flags.quick, "fewer repetitions and runs: about a minute");
+  command.add_option("--seed", flags.seed, "seed of the simulations, random idles and orders")
       ->capture_default_str();
-  command->add_option("--only", flags->only, "run only these proofs, separated by commas")->delimiter(',');
-  command->add_flag("--list", flags->list, "list the proofs and what each shows");
-  command->add_flag("--details", flags->details, "print every line, not only those that missed");
-  command->add_option("--json", flags->json, "write everything as JSON to PATH or - (stdout)");
-  command->add_option("--markdown", flags->markdown,
-                      "write the table with machine, versions, date and command to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be proven and how long it would take");
-  command->footer(kSelftestExamples);
-  command->callback([flags, &invocation] { SelftestCommand(*flags, invocation).run(); });
+  command.add_option("--only", flags.only, "run only these proofs, separated by commas")->delimiter(',');
+  command.add_flag("--list", flags.list, "list the proofs and what each shows");
+  command.add_flag("--details", flags.details, "print every line, not only those that missed");
+  command.add_option("--json", flags.json, "write everything as JSON to PATH or - (stdout)");
+  command.add_option("--markdown", flags.markdown,
+                     "write the table with machine, versions, date and command to PATH or - (stdout)");
+  flags.report.add_to(command);
+  command.add_flag("--dry-run", flags.dry_run, "print what would be proven and how long it would take");
 }
 
 }  // namespace jitterscope::cli

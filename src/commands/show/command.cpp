@@ -36,12 +36,11 @@ void show(const ShowFlags& flags) {
 }  // namespace
 
 void add_show_command(CLI::App& app) {
-  auto flags = std::make_shared<ShowFlags>();
-  CLI::App* command = app.add_subcommand("show", "print a record that a command wrote by --json");
-  command->add_option("files", flags->files, "records of any command; - is standard input")->required();
-  flags->page.add_to(*command);
-  command->footer(kShowExamples);
-  command->callback([flags] { show(*flags); });
+  const auto [command, flags] =
+      declare_command<ShowFlags>(app, "show", "print a record that a command wrote by --json", kShowExamples,
+                                 [](const ShowFlags& typed, const CLI::App&) { show(typed); });
+  command.add_option("files", flags.files, "records of any command; - is standard input")->required();
+  flags.page.add_to(command);
 }
 
 }  // namespace jitterscope::cli

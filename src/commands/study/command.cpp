@@ -34,27 +34,67 @@
 
 namespace jitterscope::cli {
 
-struct Invocation;
-
-/// Says what would be trained, by which Python. Throws UsageError for an invalid target or device.
-std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device);
-
-/// Trains the model of the one target, python:FILE:FUNCTION, whose function returns a model and its loss, or
-/// torchvision's ResNet-18 without a target. `device` is as for open_device. Throws UsageError for another
-/// target or device, MissingError if Python lacks jitterscope, PyTorch or torchvision, FailedError if it
-/// failed.
-study::LossScalingRecord train_with_scales(const std::vector<std::string>& targets, const std::string& device,
-                                           std::uint64_t seed, const Invocation& invocation);
-
 namespace {
+
+std::string callable_of(const std::vector<std::string>& targets) {
+  if (targets.empty()) return {};
+  if (targets.size() == 1 && are_python(targets)) return targets.front().substr(kPythonPrefix.size());
+  throw UsageError(
+      fmt::format("{}: the study loss-scaling trains one model: name python:FILE:FUNCTION, whose function "
+                  "returns a torch.nn.Module and its loss(model, step), or nothing for ResNet-18",
+                  in_quotes(targets.size() == 1 ? targets.front() : targets[1])));
+}
+
+DeviceDescription describe_trainer(const std::string& device) {
+  DeviceDescription description = open_device(device)->describe();
+  if (!description.capabilities.is_simulated) return description;
+  throw UsageError(description.id + " is simulated and trains nothing: use --device cpu or --device cuda");
+}
+
+// Combines the results that Python wrote with this program's envelope.
+study::LossScalingRecord record_of(const study::LossScalingRecord& envelope, const std::string& output) {
+  const nlohmann::json found = nlohmann::json::parse(output, nullptr, false);
+  if (!found.is_object()) throw FailedError("the Python process wrote no readable result");
+  nlohmann::ordered_json document = nlohmann::ordered_json::parse(write_record(envelope));
+  for (const auto& [key, value] : found.items()) document[key] = value;
+  try {
+    return std::get<study::LossScalingRecord>(
+        read_record(document.dump(), "the result of the Python process"));
+  } catch (const UsageError& error) {
+    throw FailedError(error.what());
+  }
+}
+
+// Says what would be trained, by which Python. Throws UsageError for an invalid target or device.
+std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device) {
+  const std::string callable = callable_of(targets);
+  // The process that runs the training opens other devices, which this machine may not have.
+  if (device.starts_with("virtual")) describe_trainer(device);
+  return fmt::format("{} is trained for 100 steps in float32, and as many with each scale, by {}\n",
+                     callable.empty() ? "ResNet-18" : "The model of " + callable, interpreter());
+}
+
+// Trains the model of the one target, python:FILE:FUNCTION, whose function returns a model and its loss, or
+// torchvision's ResNet-18 without a target. Throws UsageError for another target or device, MissingError if
+// Python lacks jitterscope, PyTorch or torchvision, FailedError if it failed.
+study::LossScalingRecord train_with_scales(const std::vector<std::string>& targets, const std::string& device,
+                                           std::uint64_t seed, const Invocation& invocation) {
+  const std::string callable = callable_of(targets);
+  study::LossScalingRecord record;
+  record.environment = read_environment(invocation.command_line);
+  record.device = describe_trainer(device);
+  const nlohmann::json asked = {
+      {"callable", callable}, {"device", record.device.capabilities.pytorch_device}, {"seed", seed}};
+  return record_of(record, ask_python("loss-scaling", asked.dump(), invocation));
+}
 
 struct StudyFlags {
   std::string name;
   std::vector<std::string> targets;
   MeasureFlags measure;
   PageFlags page;
-  ReportFlags report;
-  std::string provider = "auto", only, json, margin = "1%";
+  RecordFlags record;
+  std::string provider = "auto", only, margin = "1%";
   std::int64_t processes = 5;
   bool dry_run = false;
 };
@@ -81,24 +121,17 @@ class StudyCommand {
       : flags_(flags), invocation_(invocation), study_(study::find_study(flags.name)) {}
 
   void run() {
-    constexpr std::int64_t kMost = 1000;
-    if (flags_.processes < 1 || flags_.processes > kMost) {
-      throw UsageError(fmt::format("--processes must be from 1 to {}", kMost));
-    }
+    check_count("--processes", flags_.processes, 1, 1000);
     record_.margin = read_margin(flags_.margin);
-    files_.emplace(flags_.json, flags_.report);
+    RecordFiles files(flags_.record);
     record_.environment = read_environment(invocation_.command_line);
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     record_.processes_asked = flags_.processes;
     record_.study = ComparedStudy{study_.id, study_.question, {}};
     device_ = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device_->describe();
-    std::unique_ptr<ClockLock> lock;
     MeasureOptions options = own_options();
-    if (!flags_.measure.lock_clocks.empty()) {
-      lock = device_->lock_clocks(flags_.measure.lock_clocks);
-      options.locked_clock = lock->frequency();
-    }
+    const std::unique_ptr<ClockLock> lock = flags_.measure.lock(*device_, options);
     const ComparedWork work = plan(options);
     if (flags_.dry_run) {
       print_result(study_.question + "\n\n" + comparison_plan_text(work, record_));
@@ -112,7 +145,7 @@ class StudyCommand {
       if (std::string exactness = study::exactness_sentence(record_); !exactness.empty())
         record_.study->answers.push_back(std::move(exactness));
     }
-    files_->write(record_, flags_.page);
+    files.write(record_, flags_.page);
     invocation_.exit_code = exit_code();
   }
 
@@ -285,7 +318,6 @@ class StudyCommand {
   std::unique_ptr<Device> device_;
   ComparisonRecord record_;
   std::vector<study::Arm> arms_;  ///< one for each alternative
-  std::optional<RecordFiles> files_;
 };
 
 // Training has no rounds and no layers to pick: the other flags belong to comparisons.
@@ -303,7 +335,7 @@ void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocati
     return print_result(std::string(study::kLossScaling.question) + "\n\n" +
                         training_plan_text(flags.targets, flags.measure.device));
   }
-  RecordFiles files(flags.json, flags.report);
+  RecordFiles files(flags.record);
   const study::LossScalingRecord record =
       train_with_scales(flags.targets, flags.measure.device, flags.measure.seed, invocation);
   files.write(record, flags.page);
@@ -312,91 +344,37 @@ void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocati
 }  // namespace
 
 void add_study_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<StudyFlags>();
-  CLI::App* command =
-      app.add_subcommand("study", "compare ways to do your work: layout, precision, batch size and others");
-  command->add_option("name", flags->name, "study to run (jitterscope list studies shows them)")->required();
-  command->add_option(
-      "targets", flags->targets,
+  const auto carry_out = [&](const StudyFlags& typed, const CLI::App& self) {
+    if (typed.name == study::kLossScaling.id) return run_loss_scaling(typed, self, invocation);
+    StudyCommand(typed, invocation).run();
+  };
+  const auto [command, flags] = declare_command<StudyFlags>(
+      app, "study", "compare ways to do your work: layout, precision, batch size and others", kStudyExamples,
+      carry_out);
+  command.add_option("name", flags.name, "study to run (jitterscope list studies shows them)")->required();
+  command.add_option(
+      "targets", flags.targets,
       "operations, a network or a file of layers, as `run` takes them (default: the study's own)");
-  flags->measure.help = {.caches = "cache states: warm, cold, dirty, produced (default: warm)",
-                         .precision = "a quarter of --margin",
-                         .time_limit = "1.5, or less for many operations, so that all take 15 s"};
-  flags->measure.add_to(*command);
+  flags.measure.help = {.caches = "cache states: warm, cold, dirty, produced (default: warm)",
+                        .precision = "a quarter of --margin",
+                        .time_limit = "1.5, or less for many operations, so that all take 15 s"};
+  flags.measure.add_to(command);
   command
-      ->add_option(
-          "--processes", flags->processes,
+      .add_option(
+          "--processes", flags.processes,
           "number of fresh processes, in each of which all variants alternate; each interval is over processes")
       ->capture_default_str();
-  command->add_option("--margin", flags->margin, "largest difference that counts as the same")
+  command.add_option("--margin", flags.margin, "largest difference that counts as the same")
       ->capture_default_str();
   command
-      ->add_option("--provider", flags->provider,
-                   "library that runs a network's layers: auto, torch or builtin")
+      .add_option("--provider", flags.provider,
+                  "library that runs a network's layers: auto, torch or builtin")
       ->capture_default_str();
-  command->add_option("--only", flags->only,
-                      "study only layers whose name or operation matches this regular expression");
-  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  flags->page.add_to(*command);
-  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it would take");
-  command->footer(kStudyExamples);
-  command->callback([flags, command, &invocation] {
-    if (flags->name == study::kLossScaling.id) return run_loss_scaling(*flags, *command, invocation);
-    StudyCommand(*flags, invocation).run();
-  });
-}
-
-namespace {
-
-std::string callable_of(const std::vector<std::string>& targets) {
-  if (targets.empty()) return {};
-  if (targets.size() == 1 && are_python(targets)) return targets.front().substr(kPythonPrefix.size());
-  throw UsageError(
-      fmt::format("{}: the study loss-scaling trains one model: name python:FILE:FUNCTION, whose function "
-                  "returns a torch.nn.Module and its loss(model, step), or nothing for ResNet-18",
-                  in_quotes(targets.size() == 1 ? targets.front() : targets[1])));
-}
-
-DeviceDescription describe_trainer(const std::string& device) {
-  DeviceDescription description = open_device(device)->describe();
-  if (!description.capabilities.is_simulated) return description;
-  throw UsageError(description.id + " is simulated and trains nothing: use --device cpu or --device cuda");
-}
-
-// Combines the results that Python wrote with this program's envelope.
-study::LossScalingRecord record_of(const study::LossScalingRecord& envelope, const std::string& output) {
-  const nlohmann::json found = nlohmann::json::parse(output, nullptr, false);
-  if (!found.is_object()) throw FailedError("the Python process wrote no readable result");
-  nlohmann::ordered_json document = nlohmann::ordered_json::parse(write_record(envelope));
-  for (const auto& [key, value] : found.items()) document[key] = value;
-  try {
-    return std::get<study::LossScalingRecord>(
-        read_record(document.dump(), "the result of the Python process"));
-  } catch (const UsageError& error) {
-    throw FailedError(error.what());
-  }
-}
-
-}  // namespace
-
-std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device) {
-  const std::string callable = callable_of(targets);
-  // The process that runs the training opens other devices, which this machine may not have.
-  if (device.starts_with("virtual")) describe_trainer(device);
-  return fmt::format("{} is trained for 100 steps in float32, and as many with each scale, by {}\n",
-                     callable.empty() ? "ResNet-18" : "The model of " + callable, interpreter());
-}
-
-study::LossScalingRecord train_with_scales(const std::vector<std::string>& targets, const std::string& device,
-                                           std::uint64_t seed, const Invocation& invocation) {
-  const std::string callable = callable_of(targets);
-  study::LossScalingRecord record;
-  record.environment = read_environment(invocation.command_line);
-  record.device = describe_trainer(device);
-  const nlohmann::json asked = {
-      {"callable", callable}, {"device", record.device.capabilities.pytorch_device}, {"seed", seed}};
-  return record_of(record, ask_python("loss-scaling", asked.dump(), invocation));
+  command.add_option("--only", flags.only,
+                     "study only layers whose name or operation matches this regular expression");
+  flags.record.add_to(command);
+  flags.page.add_to(command);
+  command.add_flag("--dry-run", flags.dry_run, "print what would be compared and how long it would take");
 }
 
 }  // namespace jitterscope::cli

@@ -21,8 +21,8 @@ namespace jitterscope::cli {
 namespace {
 
 struct VerifyFlags {
-  ReportFlags report;
-  std::string model, json, device = "cuda", python = "python3", trace, log;
+  RecordFlags record;
+  std::string model, device = "cuda", python = "python3", trace, log;
 };
 
 constexpr const char* kVerifyPytorchExamples = R"(Examples:
@@ -49,7 +49,7 @@ class VerifyCommand {
     // Refuses a model that cannot be trained before opening a device and starting Python.
     const std::optional<RecordingRequest> request =
         flags_.trace.empty() ? std::optional(recording_request(flags_.model)) : std::nullopt;
-    files_.emplace(flags_.json, flags_.report);
+    RecordFiles files(flags_.record);
     const std::unique_ptr<Device> device = open_device(flags_.device);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
@@ -58,7 +58,7 @@ class VerifyCommand {
     const PytorchRecording recording = request ? train(*request) : read_recording(flags_.trace, flags_.log);
     compare(*device, recording, line);
     line.clear();
-    files_->write(record_);
+    files.write(record_);
     invocation_.exit_code = exit_code();
     const std::string reason = record_.comparison.nothing_compared();
     if (invocation_.exit_code == ExitCode::check_failed && !reason.empty()) throw MissingError(reason);
@@ -135,26 +135,22 @@ class VerifyCommand {
   const VerifyFlags& flags_;
   Invocation& invocation_;
   PytorchRecord record_;
-  std::optional<RecordFiles> files_;
 };
 
 }  // namespace
 
 void add_verify_pytorch_command(CLI::App& app, Invocation& invocation) {
-  auto flags = std::make_shared<VerifyFlags>();
-  CLI::App* command = app.add_subcommand(
-      "verify-pytorch", "check that a network runs here as in PyTorch: engines, kernels and times");
-  command->add_option("model", flags->model, "a network with its options, as resnet50:batch=64,dtype=f16")
+  const auto [command, flags] = declare_command<VerifyFlags>(
+      app, "verify-pytorch", "check that a network runs here as in PyTorch: engines, kernels and times",
+      kVerifyPytorchExamples,
+      [&](const VerifyFlags& typed, const CLI::App&) { VerifyCommand(typed, invocation).run(); });
+  command.add_option("model", flags.model, "a network with its options, as resnet50:batch=64,dtype=f16")
       ->required();
-  command->add_option("--device", flags->device, kDeviceHelp)->capture_default_str();
-  command->add_option("--python", flags->python, "Python interpreter that has PyTorch")
-      ->capture_default_str();
-  command->add_option("--trace", flags->trace, "compare with this profiler trace instead of running PyTorch");
-  command->add_option("--log", flags->log, "cudnn-frontend log of the same run");
-  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  flags->report.add_to(*command);
-  command->footer(kVerifyPytorchExamples);
-  command->callback([flags, &invocation] { VerifyCommand(*flags, invocation).run(); });
+  command.add_option("--device", flags.device, kDeviceHelp)->capture_default_str();
+  command.add_option("--python", flags.python, "Python interpreter that has PyTorch")->capture_default_str();
+  command.add_option("--trace", flags.trace, "compare with this profiler trace instead of running PyTorch");
+  command.add_option("--log", flags.log, "cudnn-frontend log of the same run");
+  flags.record.add_to(command);
 }
 
 }  // namespace jitterscope::cli
