@@ -7,7 +7,7 @@
 
 namespace jitterscope {
 
-using Kind = AtenArgument::Kind;
+using ValueKind = AtenArgument::Kind;
 
 const RecordedArgument* Arguments::find(std::string_view name) const {
   const std::vector<std::string>& names = recorded_.argument_names;
@@ -16,7 +16,7 @@ const RecordedArgument* Arguments::find(std::string_view name) const {
   return index < std::min(names.size(), recorded_.arguments.size()) ? &recorded_.arguments[index] : nullptr;
 }
 
-const AtenArgument& Arguments::value(std::string_view name, Kind kind) const {
+const AtenArgument& Arguments::value(std::string_view name, ValueKind kind) const {
   const RecordedArgument* argument = find(name);
   require_native(argument != nullptr && argument->problem.empty() && argument->value.kind == kind);
   return argument->value;
@@ -24,34 +24,36 @@ const AtenArgument& Arguments::value(std::string_view name, Kind kind) const {
 
 bool Arguments::has_tensor(std::string_view name) const {
   const RecordedArgument* argument = find(name);
-  return argument != nullptr && argument->value.kind == Kind::tensor;
+  return argument != nullptr && argument->value.kind == ValueKind::tensor;
 }
 
-const AtenArgument& Arguments::tensor(std::string_view name) const { return value(name, Kind::tensor); }
-std::int64_t Arguments::integer(std::string_view name) const { return value(name, Kind::integer).integer; }
-bool Arguments::boolean(std::string_view name) const { return value(name, Kind::boolean).boolean; }
+const AtenArgument& Arguments::tensor(std::string_view name) const { return value(name, ValueKind::tensor); }
+std::int64_t Arguments::integer(std::string_view name) const {
+  return value(name, ValueKind::integer).integer;
+}
+bool Arguments::boolean(std::string_view name) const { return value(name, ValueKind::boolean).boolean; }
 
 double Arguments::number(std::string_view name) const {
   const RecordedArgument* argument = find(name);
   require_native(argument != nullptr && argument->problem.empty());
-  if (argument->value.kind == Kind::real) return argument->value.real;
+  if (argument->value.kind == ValueKind::real) return argument->value.real;
   return static_cast<double>(integer(name));
 }
 
 double Arguments::number_or(std::string_view name, double absent) const {
   const RecordedArgument* argument = find(name);
-  return argument == nullptr || argument->value.kind == Kind::none ? absent : number(name);
+  return argument == nullptr || argument->value.kind == ValueKind::none ? absent : number(name);
 }
 
 bool Arguments::boolean_or(std::string_view name, bool absent) const {
   const RecordedArgument* argument = find(name);
-  return argument == nullptr || argument->value.kind == Kind::none ? absent : boolean(name);
+  return argument == nullptr || argument->value.kind == ValueKind::none ? absent : boolean(name);
 }
 
 std::vector<std::int64_t> Arguments::integers(std::string_view name) const {
   std::vector<std::int64_t> result;
-  for (const AtenArgument& element : value(name, Kind::list).elements) {
-    require_native(element.kind == Kind::integer);
+  for (const AtenArgument& element : value(name, ValueKind::list).elements) {
+    require_native(element.kind == ValueKind::integer);
     result.push_back(element.integer);
   }
   return result;
@@ -65,8 +67,8 @@ std::pair<std::int64_t, std::int64_t> Arguments::pair(std::string_view name) con
 
 std::vector<bool> Arguments::booleans(std::string_view name) const {
   std::vector<bool> result;
-  for (const AtenArgument& element : value(name, Kind::list).elements) {
-    require_native(element.kind == Kind::boolean);
+  for (const AtenArgument& element : value(name, ValueKind::list).elements) {
+    require_native(element.kind == ValueKind::boolean);
     result.push_back(element.boolean);
   }
   return result;
@@ -188,13 +190,13 @@ constexpr Overload kOverloads[] = {
 
 char letter(const RecordedArgument& argument) {
   switch (argument.value.kind) {
-    case Kind::tensor: return 't';
-    case Kind::list: return 'l';
-    case Kind::none: return 'n';
-    case Kind::boolean:
-    case Kind::integer:
-    case Kind::real:
-    case Kind::text: break;
+    case ValueKind::tensor: return 't';
+    case ValueKind::list: return 'l';
+    case ValueKind::none: return 'n';
+    case ValueKind::boolean:
+    case ValueKind::integer:
+    case ValueKind::real:
+    case ValueKind::text: break;
   }
   return 's';
 }

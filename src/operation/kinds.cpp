@@ -215,6 +215,11 @@ void Fields::list(std::string_view name, std::string_view meaning, std::string_v
   listing_->words.push_back(std::move(words));
 }
 
+bool Fields::is_given(std::string_view name, std::string_view usual_name) const {
+  const std::string* given = reader_->find(name);
+  return given != nullptr && (given->empty() || *given != usual_name);
+}
+
 void Fields::required(std::string_view name, std::string_view meaning, std::int64_t& value,
                       const Bounds& bounds, std::string_view in_place_of) {
   if (listing_ != nullptr) return list(name, meaning, in_place_of);
@@ -237,8 +242,7 @@ void Fields::optional(std::string_view name, std::string_view meaning, std::int6
   }
   if (reader_ != nullptr) {
     value = usual.value;
-    const std::string* given = reader_->find(name);
-    if (given != nullptr && (given->empty() || *given != usual.name)) reader_->read(name, value);
+    if (is_given(name, usual.name)) reader_->read(name, value);
   }
   check_range(kind_, name, value, bounds);
 }
@@ -263,7 +267,7 @@ void Fields::optional_pair(std::string_view name, std::string_view meaning, std:
   if (reader_ != nullptr) {
     height = usual.value.height;
     width = usual.value.width;
-    reader_->read_pair(name, height, width);
+    if (is_given(name, usual.name)) reader_->read_pair(name, height, width);
   }
   for (const std::int64_t side : {height, width}) check_range(kind_, name, side, bounds);
 }

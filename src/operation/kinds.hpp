@@ -237,6 +237,8 @@ class Fields {
  private:
   void list(std::string_view name, std::string_view meaning, std::string_view usual,
             std::vector<std::string> words = {});
+  /// False also for the word that the help has for the default.
+  bool is_given(std::string_view name, std::string_view usual_name) const;
   template <class Value>
   void word(std::string_view name, std::string_view meaning, Value& value, const Usual<Value>& usual,
             bool is_always_written);
@@ -261,7 +263,7 @@ void Fields::word(std::string_view name, std::string_view meaning, Value& value,
   }
   if (reader_ != nullptr) {
     value = usual.value;
-    reader_->read(name, value);
+    if (is_given(name, usual.name)) reader_->read(name, value);
   }
   if constexpr (std::is_same_v<Value, DataType>) check_computes_in(name, value);
 }

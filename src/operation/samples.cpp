@@ -36,18 +36,18 @@ Operation with_changed_batch(const Operation& operation, const Change& change) {
 std::int64_t* batch_of(Operation::Parameters& parameters) {
   return std::visit(
       [](auto& shape) -> std::int64_t* {
-        using Shape = std::decay_t<decltype(shape)>;
-        if constexpr (std::is_same_v<Shape, Matmul>)
+        using Work = std::decay_t<decltype(shape)>;
+        if constexpr (std::is_same_v<Work, Matmul>)
           return batch_of_product(shape);
-        else if constexpr (std::is_same_v<Shape, Convert>)
+        else if constexpr (std::is_same_v<Work, Convert>)
           return shape.from == shape.to ? &shape.w : &shape.n;
         else if constexpr (requires { shape.n; })
           return &shape.n;
-        else if constexpr (std::is_same_v<Shape, Attention>)
+        else if constexpr (std::is_same_v<Work, Attention>)
           return &shape.batch;
-        else if constexpr (std::is_same_v<Shape, Softmax> || std::is_same_v<Shape, LayerNorm>)
+        else if constexpr (std::is_same_v<Work, Softmax> || std::is_same_v<Work, LayerNorm>)
           return &shape.rows;
-        else if constexpr (std::is_same_v<Shape, Elementwise> || std::is_same_v<Shape, Embedding>)
+        else if constexpr (std::is_same_v<Work, Elementwise> || std::is_same_v<Work, Embedding>)
           return &shape.count;
         else
           return nullptr;

@@ -94,12 +94,14 @@ void Cache::fill(bool with_modified_lines) {
 }
 
 Traffic Cache::access(const std::vector<Access>& accesses) {
+  if (!writes_back_) {
+    for (const Buffer buffer : in_cache_) lines_[buffer].modified = 0;
+  }
   Traffic traffic;
   for (const Access& access : accesses) {
     traffic.accessed += access.bytes;
     if (!hits_always_ && access.bytes.value() > 0) sweep(access, traffic);
   }
-  if (!writes_back_) traffic.write_backs = Bytes(0);
   return traffic;
 }
 

@@ -22,7 +22,7 @@ enum class Mechanism {
   power_cap,       ///< the slow power limit, on a moving average
   thermal,         ///< heat raises leakage; too much heat lowers the clock
   cache,           ///< if off, every access hits
-  dirty_lines,     ///< write-back of lines that others left modified
+  dirty_lines,     ///< write-back of lines that earlier launches left modified
   host_gaps,       ///< the host's varying cost of a launch, and its tails
   one_time_work,   ///< module loads, first calls
   placement,       ///< where an allocation happens to lie

@@ -143,6 +143,20 @@ TEST_F(Gates, ADamagedRecordFailsAloneWhereAllAreGated) {
               HasSubstr("--history is the folder for --save"));
 }
 
+// A file of layers may be gone, or an operation have another name in this version.
+TEST_F(Gates, ABaselineThatCannotBeReadAgainFailsAloneWhereAllAreGated) {
+  save("spin:ns=20000", "a");
+  save("spin:ns=20000", "b");
+  save("spin:ns=20000", "c");
+  change("spin:ns=20000", path("gone.json"), "b");
+  const Outcome all = gate("");
+  EXPECT_EQ(all.exit_code, 5) << all.errors;
+  EXPECT_THAT(on_one_line(all.output),
+              AllOf(HasSubstr("**As fast as a** within"), HasSubstr("**Failed against b**"),
+                    HasSubstr("cannot be measured again"), HasSubstr("**As fast as c** within")));
+  EXPECT_EQ(gate("a b").exit_code, 2) << "before anything is measured";
+}
+
 TEST_F(Gates, ARecordOfAnEarlierVersionIsNoBaseline) {
   save("spin:ns=20000");
   for (const auto& file : std::filesystem::directory_iterator(path("h/main"))) {

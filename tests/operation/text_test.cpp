@@ -53,6 +53,10 @@ TEST(OperationText, OrderAndSpellingDoNotMatter) {
             "max_pool:n=1,c=2,hw=9,window=3x2,pad=1,dtype=f32,layout=nchw");
   EXPECT_EQ(normal_text("avg_pool:n=1,c=2,hw=9,window=3,stride=2,pass=backward"),
             "avg_pool:n=1,c=2,hw=9,window=3,stride=2,dtype=f32,layout=nchw,pass=backward");
+  EXPECT_EQ(normal_text("max_pool:n=1,c=2,hw=9,window=3x2,stride=window"),
+            normal_text("max_pool:n=1,c=2,hw=9,window=3x2"));
+  EXPECT_EQ(normal_text("convert:n=1,c=2,hw=9,from=nhwc,to=from,to_dtype=f16"),
+            normal_text("convert:count=162,to_dtype=f16"));
   EXPECT_EQ(normal_text("softmax:columns=2,rows=1,pass=forward"), "softmax:rows=1,columns=2,dtype=f32");
   EXPECT_EQ(normal_text("attention:batch=1,heads=2,dim=8,queries=4,keys=4,causal=1"),
             "attention:batch=1,heads=2,queries=4,dim=8,causal=1,dtype=f16");
@@ -137,6 +141,7 @@ TEST(OperationText, BatchNormalizationsWeightsAreF32OrOfItsType) {
   EXPECT_EQ(Operation::parse(text + ",weights=f16").text(), text + ",layout=nchw,weights=f16");
   EXPECT_THAT(problem_of_text(text + ",weights=bf16"), HasSubstr("weights=bf16 beside dtype=f16"));
   EXPECT_THAT(problem_of_text("batch_norm:n=1,c=1,hw=1,weights=f16"), HasSubstr("leave weights out"));
+  EXPECT_THAT(problem_of_text(text + ",weights=i64"), HasSubstr("weights=i64 is impossible"));
 }
 
 TEST(OperationText, AttentionHasAsManyHeadsOfKeysAsOfQueriesWhereNothingElseIsSaid) {
@@ -231,13 +236,12 @@ TEST(OperationHelp, DefaultsAreThoseOfTheParser) {
   for (const OperationHelp& help : operation_help()) {
     const Operation usual = Operation::parse(help.example);
     for (const ParameterHelp& parameter : help.parameters) {
-      const bool other_parameter = parameter.default_value == "hw" || parameter.default_value == "rs" ||
-                                   parameter.default_value == "ns" || parameter.default_value == "window" ||
-                                   parameter.default_value == "queries" ||
-                                   parameter.default_value == "heads" || parameter.default_value == "dtype" ||
-                                   parameter.default_value.empty();
-      if (other_parameter || help.example.find(parameter.name + "=") != std::string::npos) continue;
-      const std::string explicit_text = help.example + "," + parameter.name + "=" + parameter.default_value;
+      const std::string& usual_value = parameter.default_value;
+      const bool is_in_place_of_another = usual_value == "hw" || usual_value == "rs" || usual_value == "ns";
+      if (is_in_place_of_another || usual_value.empty() ||
+          help.example.find(parameter.name + "=") != std::string::npos)
+        continue;
+      const std::string explicit_text = help.example + "," + parameter.name + "=" + usual_value;
       EXPECT_EQ(Operation::parse(explicit_text), usual) << explicit_text;
     }
   }

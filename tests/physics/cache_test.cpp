@@ -117,13 +117,17 @@ TEST(Cache, SwitchedOffHitsAlways) {
   EXPECT_EQ(cache.access({{a, Bytes(1000), false}}).read_misses, Bytes(0));
 }
 
-TEST(Cache, WithoutModifiedLinesNothingIsWrittenBack) {
+TEST(Cache, WithoutModifiedLinesALaunchWritesBackItsOwnAlone) {
   Cache cache(bare().without(Mechanism::dirty_lines));
-  const Buffer a = cache.allocate(Bytes(1000));
+  const Buffer a = cache.allocate(Bytes(1000)), b = cache.allocate(Bytes(150'000'000));
   cache.fill(true);
-  const Traffic traffic = cache.access({{a, Bytes(1000), false}});
+  Traffic traffic = cache.access({{a, Bytes(1000), false}});
   EXPECT_EQ(traffic.read_misses, Bytes(1000));
   EXPECT_EQ(traffic.write_backs, Bytes(0));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(cache.access({{b, Bytes(150'000'000), true}}).write_backs, Bytes(50'000'000))
+        << "what is left in the cache at a launch's end costs the next one nothing";
+  }
 }
 
 }  // namespace

@@ -175,13 +175,20 @@ RunRecord measure_operations(RunAsked asked, const std::string& device_name, con
   return record;
 }
 
-// Throws UsageError if the record does not say what it was asked for.
+// Throws UsageError if the record does not say what to measure, or if that cannot be read any more.
 void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages) {
   if (!baseline.asked || baseline.asked->targets.empty()) {
     throw UsageError(fmt::format(
         "{} was written by an earlier version of jitterscope and does not say what to measure; save a new "
         "baseline by `jitterscope run … --save`",
         name_for_messages));
+  }
+  if (are_python(baseline.asked->targets)) return;
+  try {
+    parse_provider(baseline.asked->provider);
+    read_targets(baseline.asked->targets, baseline.asked->only);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{} cannot be measured again: {}", name_for_messages, error.what()));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "device/cpu/brute_force_layers.hpp"
+#include "device/cpu/operations/prepare.hpp"
 #include "device/cpu/reference.hpp"
 #include "operation/chain.hpp"
 #include "operation/random_operation.hpp"
@@ -113,6 +114,19 @@ TEST(LayerReference, OptimizersAgreeWithTheirPapers) {
 }
 TEST(LayerReference, AttentionAgreesWithWholeMatrices) {
   expect_brute_force(23, [](auto& random) { return random.attention(6); });
+}
+
+// All keys have the same weight. In f32 each of the small values would be lost beside the sum.
+TEST(LayerReference, AttentionSumsManyKeysInDouble) {
+  const Operation attention =
+      Operation::parse("attention:batch=1,heads=1,queries=1,keys=4097,dim=1,layout=bshd,dtype=f32");
+  const cpu::InputTable zeros(InputData{.kind = DataKind::zeros});
+  const auto prepared = cpu::prepare(attention, zeros);
+  std::vector<double> values(4097, 0x1p-24);
+  values.front() = 1.0;
+  dynamic_cast<cpu::CpuOperation&>(*prepared).write_operand(2, values);
+  prepared->run(nullptr);
+  EXPECT_NEAR(prepared->read_operand(3).front() * 4097.0, 1.0 + 0x1p-12, 1e-5);
 }
 
 // A layer, forward and backward: what a backward operand is called says where it comes from.

@@ -124,7 +124,8 @@ std::unique_ptr<PreparedOperation> with_loop_format(DataType dtype, const Make& 
   throw std::logic_error("require_data_type let a type through that loops are not computed in");
 }
 
-/// Prepares Loops<Format> for the operation's type. Loops sum in double, except for attention's products.
+/// Prepares Loops<Format> for the operation's type. Loops sum in double; attention sums a few
+/// products at a time in the type of its arithmetic.
 template <template <class> class Loops>
 std::unique_ptr<PreparedOperation> prepare_loops(const Operation& operation, const InputTable& inputs) {
   return with_loop_format(operation.dtype(), [&]<class Format>(Format) -> std::unique_ptr<PreparedOperation> {

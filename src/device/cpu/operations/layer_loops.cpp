@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "device/cpu/operations/cpu_operation.hpp"
@@ -406,6 +407,44 @@ AttentionRows key_rows(const Attention& attention) {
   return {attention.batch, attention.kv_heads, attention.keys, attention.layout};
 }
 
+// A sum of weighted rows. A few rows are summed in the type of the arithmetic, which takes half as long as in
+// double; those sums are summed in double, because there may be any number of keys.
+template <class Format>
+class RowSum {
+ public:
+  using Value = typename Format::Value;
+
+  explicit RowSum(std::int64_t columns) : few_(static_cast<std::size_t>(columns)), all_(few_.size()) {}
+
+  void clear() {
+    std::fill(few_.begin(), few_.end(), Value(0));
+    std::fill(all_.begin(), all_.end(), 0.0);
+    added_ = 0;
+  }
+  void add(Value weight, const typename Format::Stored* row) {
+    constexpr int kFew = 64;
+    const auto columns = static_cast<std::int64_t>(few_.size());
+    Value* few = few_.data();
+#pragma omp simd
+    for (std::int64_t i = 0; i < columns; ++i) few[i] += weight * Format::read(row[i]);
+    if (++added_ % kFew == 0) gather();
+  }
+  void write(typename Format::Stored* row) {
+    gather();
+    for (std::size_t i = 0; i < all_.size(); ++i) row[i] = narrow<Format>(all_[i]);
+  }
+
+ private:
+  void gather() {
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      all_[i] += static_cast<double>(std::exchange(few_[i], Value(0)));
+  }
+
+  std::vector<Value> few_;
+  std::vector<double> all_;
+  int added_ = 0;
+};
+
 template <class Format>
 class AttentionLoops final : public CpuOperation {
  public:
@@ -451,10 +490,9 @@ class AttentionLoops final : public CpuOperation {
   // Per thread: the scores of a row, and sums along the rows of one or two tensors.
   struct Buffers {
     explicit Buffers(const Attention& attention)
-        : weights(static_cast<std::size_t>(attention.keys)),
-          sums(static_cast<std::size_t>(attention.dim)),
-          more(sums.size()) {}
-    std::vector<Value> weights, sums, more;
+        : weights(static_cast<std::size_t>(attention.keys)), sums(attention.dim), more(attention.dim) {}
+    std::vector<Value> weights;
+    RowSum<Format> sums, more;
   };
 
   void of_query(std::int64_t query, Buffers& buffers) const {
@@ -484,17 +522,11 @@ class AttentionLoops final : public CpuOperation {
     for (std::int64_t i = 0; i < attention_.dim; ++i) sum += Format::read(a[i]) * Format::read(b[i]);
     return sum;
   }
-  void add(std::vector<Value>& sums, Value weight, const Stored* values) const {
-    Value* sum = sums.data();
-#pragma omp simd
-    for (std::int64_t i = 0; i < attention_.dim; ++i) sum[i] += weight * Format::read(values[i]);
-  }
-  void write(std::size_t operand, std::int64_t place, const std::vector<Value>& sums) const {
-    auto* out = data<Stored>(operand) + place * attention_.dim;
-    for (std::size_t i = 0; i < sums.size(); ++i) out[i] = Format::write(sums[i]);
+  Stored* row(std::size_t operand, std::int64_t place) const {
+    return data<Stored>(operand) + place * attention_.dim;
   }
 
-  void forward(std::int64_t query, std::vector<Value>& weights, std::vector<Value>& sums) const {
+  void forward(std::int64_t query, std::vector<Value>& weights, RowSum<Format>& sums) const {
     const std::int64_t keys = seen(query), first = first_key(query);
     for (std::int64_t j = 0; j < keys; ++j) {
       weights[static_cast<std::size_t>(j)] = scale_ * dot(query_row(0, query), key_row(1, first + j));
@@ -506,11 +538,11 @@ class AttentionLoops final : public CpuOperation {
       weight = std::exp(weight - largest);
       total += static_cast<double>(weight);
     }
-    std::fill(sums.begin(), sums.end(), Value(0));
+    sums.clear();
     for (std::int64_t j = 0; j < keys; ++j) {
-      add(sums, weights[static_cast<std::size_t>(j)] / Value(total), key_row(2, first + j));
+      sums.add(weights[static_cast<std::size_t>(j)] / Value(total), key_row(2, first + j));
     }
-    write(3, queries_.place(query), sums);
+    sums.write(row(3, queries_.place(query)));
     data<float>(4)[query] = static_cast<float>(static_cast<double>(largest) + std::log(total));
   }
 
@@ -522,30 +554,30 @@ class AttentionLoops final : public CpuOperation {
     return weight * (dot(query_row(0, query), key_row(3, key)) - along) * scale_;
   }
 
-  void query_gradient(std::int64_t query, std::vector<Value>& sums) const {
+  void query_gradient(std::int64_t query, RowSum<Format>& sums) const {
     const std::int64_t first = first_key(query);
     const Value along = dot(query_row(0, query), query_row(4, query));
-    std::fill(sums.begin(), sums.end(), Value(0));
+    sums.clear();
     for (std::int64_t key = first; key < first + seen(query); ++key) {
-      add(sums, score_gradient(query, key, weight(query, key), along), key_row(2, key));
+      sums.add(score_gradient(query, key, weight(query, key), along), key_row(2, key));
     }
-    write(6, queries_.place(query), sums);
+    sums.write(row(6, queries_.place(query)));
   }
 
-  void key_gradients(std::int64_t key, std::vector<Value>& dk, std::vector<Value>& dv) const {
-    std::fill(dk.begin(), dk.end(), Value(0));
-    std::fill(dv.begin(), dv.end(), Value(0));
+  void key_gradients(std::int64_t key, RowSum<Format>& dk, RowSum<Format>& dv) const {
+    dk.clear();
+    dv.clear();
     const std::int64_t queries = attention_.group() * attention_.queries;
     const std::int64_t first = key / attention_.keys * queries;
     for (std::int64_t query = first; query < first + queries; ++query) {
       if (key % attention_.keys >= seen(query)) continue;
       const Value share = weight(query, key);
       const Value along = dot(query_row(0, query), query_row(4, query));
-      add(dk, score_gradient(query, key, share, along), query_row(1, query));
-      add(dv, share, query_row(0, query));
+      dk.add(score_gradient(query, key, share, along), query_row(1, query));
+      dv.add(share, query_row(0, query));
     }
-    write(7, keys_.place(key), dk);
-    write(8, keys_.place(key), dv);
+    dk.write(row(7, keys_.place(key)));
+    dv.write(row(8, keys_.place(key)));
   }
 
   Attention attention_;
