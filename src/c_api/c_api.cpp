@@ -272,7 +272,7 @@ int jitterscope_show(const char* record, const char* page, char** text) {
   return c_api::guarded([&] {
     c_api::require(record, "record");
     c_api::require(text, "text") = c_api::copied(
-        jitterscope::record_text(jitterscope::read_record(record, "record"), c_api::read_page(page)));
+        jitterscope::record_text(jitterscope::read_record(record, "record"), c_api::read_page(page)).lines());
   });
 }
 

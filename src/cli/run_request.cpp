@@ -170,9 +170,9 @@ std::string plan_text(const RunRequest& request, const DeviceDescription& device
     text += '\n';
   }
   // PyTorch's untimed operators are the same for every network by name; a file's are not known before.
-  const std::string untimed = work.model.format.empty()
-                                  ? std::string()
-                                  : untimed_text(work.model.untimed, work.model.recorded_gpu_time, width);
+  const Text untimed = work.model.format.empty()
+                           ? Text()
+                           : untimed_text(work.model.untimed, work.model.recorded_gpu_time, width);
   if (!untimed.empty()) text += '\n' + untimed;
   for (const std::string& note : work.model.notes) text += "\n" + wrapped(note, width);
   return text;

@@ -50,7 +50,7 @@ AnyRecord read_record(std::string_view text, const std::string& name_for_message
       name_for_messages, command));
 }
 
-std::string record_text(const AnyRecord& record, const ShownPage& shown) {
+Text record_text(const AnyRecord& record, const ShownPage& shown) {
   return std::visit([&](const auto& each) { return record_text(each, shown); }, record);
 }
 
@@ -64,9 +64,13 @@ const Plot& main_plot(std::span<const Plot> plots) {
 }
 
 ReportSection report_section(const AnyRecord& record) {
+  constexpr std::size_t kAll = 1'000'000;  // a page scrolls
   const auto section_of = [&](const auto& each) {
-    return report_section(each.environment, each.device.name, record_text(each, {.width = kSectionWidth}),
-                          report::plots_of(each));
+    return report_section(
+        each.environment, each.device.name, headline_of(each),
+        record_text(each, {.width = kSectionWidth, .top = kAll, .is_html = true}),
+        record_text(each, {.width = kSectionWidth, .details = true, .top = kAll, .is_html = true}),
+        report::plots_of(each));
   };
   return std::visit(section_of, record);
 }

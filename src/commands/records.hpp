@@ -30,7 +30,7 @@ using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, Engin
 AnyRecord read_record(std::string_view text, const std::string& name_for_messages);
 
 /// Returns the text that the command printed.
-std::string record_text(const AnyRecord& record, const ShownPage& shown);
+Text record_text(const AnyRecord& record, const ShownPage& shown);
 
 /// Returns the record's plots, the main plot first. Empty if it has only words, such as a doctor's that
 /// measured nothing.

@@ -353,6 +353,11 @@ std::optional<Sides> sides_of(const RunRecord& first_record, const RunRecord& se
 
 }  // namespace
 
+std::string_view rest_name(const RatioEstimate& rest, bool has_parts) {
+  if (rest.low <= 1.0 && 1.0 <= rest.high) return "rest, none shown";
+  return rest.ratio < 1.0 && has_parts ? "overlap of the parts" : "not explained";
+}
+
 const std::string& name_of(const Account& account) {
   return account.layers.empty() ? account.first_subject : account.layers.front();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiment/comparison.hpp"
@@ -39,6 +40,10 @@ struct Account {
     return std::ranges::any_of(parts, [](const AccountedPart& part) { return part.name == "network"; });
   }
 };
+
+/// Returns what the step from the parts to the whole is, for a row: a large one is no fault where parts that
+/// were measured one by one overlap.
+std::string_view rest_name(const RatioEstimate& rest, bool has_parts);
 
 /// Returns an account for each operation that both records timed, in their nearest conditions. Throws
 /// UsageError if they share none.

@@ -29,6 +29,19 @@ std::string estimate_text(const TimeEstimate& estimate) {
   return fmt::format("{}, no interval ({})", time_text(estimate.median), counted(estimate.rounds, "round"));
 }
 
+Headline headline_of(std::string subject, const TimeEstimate& estimate) {
+  const double precision = estimate.precision();
+  Headline headline{.subject = std::move(subject), .number = time_text(estimate.median, precision)};
+  if (!has_interval(estimate)) {
+    headline.error = "no interval";
+  } else if (reads_as_plus_minus(estimate)) {
+    headline.error = "± " + percent_text(precision);
+  } else {
+    headline.error = time_range_text(estimate.low, estimate.high, precision);
+  }
+  return headline;
+}
+
 namespace {
 
 bool contains(std::span<const std::string> shares, std::string_view word) {

@@ -10,12 +10,16 @@
 #include "jitterscope/counters.hpp"
 #include "measure/rates_and_totals.hpp"
 #include "measure/run_record.hpp"
+#include "output/html.hpp"
 
 namespace jitterscope {
 
 /// Returns "3.312 µs ± 0.1 %", "25 µs (25–104 µs)" if the interval is wide or lopsided, or "3.31 µs, no
 /// interval (3 rounds)".
 std::string estimate_text(const TimeEstimate& estimate);
+
+/// Returns a page's headline: the median, and ± or the interval.
+Headline headline_of(std::string subject, const TimeEstimate& estimate);
 
 // Below: rates, and their shares of a ceiling.
 

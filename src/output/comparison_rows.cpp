@@ -61,8 +61,8 @@ Nanoseconds weight_of(const ComparisonRecord& record, const Comparison& comparis
 
 }  // namespace
 
-std::string alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                               const Page& page) {
+Text alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
+                        const Page& page) {
   const bool are_comparable = !has_unlike_amounts(record);
   const bool any_wrong = std::ranges::any_of(record.comparisons, is_wrong);
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
@@ -123,8 +123,7 @@ std::vector<const Comparison*> rows_of_layers(const ComparisonRecord& record) {
   return rows;
 }
 
-std::string layers_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                         const Page& page) {
+Text layers_table(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
   std::vector<const Comparison*> rows = rows_of_layers(record);
   const bool are_layers = !record.totals.empty();
   const std::vector<std::string> labels = row_labels(rows);
@@ -165,7 +164,7 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   if (are_comparable) columns.push_back(changes);
   if (has_errors(record)) columns.push_back(errors);
   if (are_comparable) columns.push_back(verdicts);
-  std::string text = fitted_table(std::move(columns), page.width);
+  Text text = fitted_table(std::move(columns), page.width);
   const auto is_called_again = [](const Comparison* row) { return row->count > 1; };
   if (are_layers && std::ranges::any_of(rows, is_called_again))
     text += wrapped("Times in rows are for one call; × is the number of calls.", page.width);
@@ -215,8 +214,7 @@ std::string total_text(const TimeEstimate& sum) {
 
 }  // namespace
 
-std::string totals_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                         std::size_t width) {
+Text totals_table(const ComparisonRecord& record, const std::vector<std::string>& names, std::size_t width) {
   TableColumn alternatives{"all together", Align::left, {}}, conditions{"conditions", Align::left, {}},
       measured{"measured", Align::left, {}, 4}, times{"time", Align::right, {}, 2},
       same_work{same_work_heading(record), Align::right, {}, 1}, changes{against(names[0]), Align::right, {}},
@@ -253,8 +251,7 @@ std::string totals_table(const ComparisonRecord& record, const std::vector<std::
   return fitted_table(std::move(columns), width);
 }
 
-std::string times_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                        const Page& page) {
+Text times_table(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
   std::vector<const Comparison*> items;
   // A layer that the second alternative lacks may be in the third.
   const auto is_known = [&](const Comparison& comparison) {
@@ -300,7 +297,7 @@ std::string times_table(const ComparisonRecord& record, const std::vector<std::s
   std::vector<TableColumn> keys = {layers};
   if (has_several_conditions(record)) keys.push_back(conditions);
   if (are_layers) times.insert(times.begin(), counts);
-  std::string text = split_tables(keys, times, page.width);
+  Text text = split_tables(keys, times, page.width);
   if (items.size() < all) {
     text += wrapped(fmt::format("{} of {} rows{}; all: --top all.", items.size(), all,
                                 !are_layers ? ""
@@ -357,7 +354,7 @@ class DetailsTable {
     betweens_.cells.push_back(has_spread ? percent_text(comparison.between) : std::string(kAbsent));
   }
 
-  std::string text(bool has_conditions, bool are_layers, std::size_t width) const {
+  Text text(bool has_conditions, bool are_layers, std::size_t width) const {
     std::vector<TableColumn> keys = {labels_}, columns;
     if (has_conditions) keys.push_back(conditions_);
     if (are_layers && names_.size() > 2) keys.push_back(alternatives_);
@@ -367,7 +364,7 @@ class DetailsTable {
       if (column == &cycles_ && !is_comparable_) continue;
       if (std::ranges::any_of(column->cells, is_known)) columns.push_back(*column);
     }
-    return columns.empty() ? std::string() : split_tables(keys, columns, width);
+    return split_tables(keys, columns, width);
   }
 
  private:
@@ -396,8 +393,8 @@ class DetailsTable {
 
 }  // namespace
 
-std::string comparison_details(const ComparisonRecord& record, const std::vector<std::string>& names,
-                               bool are_layers, const Page& page) {
+Text comparison_details(const ComparisonRecord& record, const std::vector<std::string>& names,
+                        bool are_layers, const Page& page) {
   if (record.comparisons.empty()) return {};
   DetailsTable table(record, names);
   for (const TotalComparison& total : record.totals) table.add(total, label_of(record, total));

@@ -10,29 +10,26 @@
 namespace jitterscope {
 
 /// Makes the table of one item: a row for each alternative, with the names given.
-std::string alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                               const Page& page);
+Text alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
+                        const Page& page);
 /// Returns all comparisons that have a ratio, in the order of layers_table.
 std::vector<const Comparison*> rows_of_layers(const ComparisonRecord& record);
 /// Makes the table of several items: a row for each item and alternative; a network's by effect on the total.
-std::string layers_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                         const Page& page);
+Text layers_table(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page);
 
 // Below: tables of a study of several operations.
 
 /// Makes the table of a network's totals: a row for each arm, all layers together.
-std::string totals_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                         std::size_t width);
+Text totals_table(const ComparisonRecord& record, const std::vector<std::string>& names, std::size_t width);
 /// Makes a table with a row for each operation and a column for each arm: times of the same work.
-std::string times_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                        const Page& page);
+Text times_table(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page);
 
 // Below: the tables that --details adds.
 
 /// Makes tables, as many as the page's width needs, of totals and comparisons: clocks of both sides, change
 /// in cycles, deviations within and between processes. Empty if none of these is known.
-std::string comparison_details(const ComparisonRecord& record, const std::vector<std::string>& names,
-                               bool are_layers, const Page& page);
+Text comparison_details(const ComparisonRecord& record, const std::vector<std::string>& names,
+                        bool are_layers, const Page& page);
 
 // Below: parts that the tables of comparisons and studies share.
 

@@ -55,7 +55,7 @@ bool all_share_conditions(const ComparisonRecord& record) {
          });
 }
 
-std::string device_line(const ComparisonRecord& record, std::size_t width) {
+Text device_line(const ComparisonRecord& record, std::size_t width) {
   std::vector<std::string> facts;
   const auto timed = std::ranges::find_if(record.comparisons, &std::string::empty, &Comparison::failure);
   if (timed != record.comparisons.end() && record.processes_asked > 0) {
@@ -74,13 +74,13 @@ std::string device_line(const ComparisonRecord& record, std::size_t width) {
   return wrapped(joined(facts), width);
 }
 
-std::string study_answers(const ComparedStudy& study, std::size_t width) {
-  std::string text = wrapped(one_line(study.question), width) + '\n';
+Text study_answers(const ComparedStudy& study, std::size_t width) {
+  Text text = wrapped(one_line(study.question), width) + '\n';
   for (const std::string& answer : study.answers) {
     // Lines of code are not wrapped, so that they can be pasted.
     std::istringstream lines(answer);
     for (std::string line; std::getline(lines, line);)
-      text += line.starts_with("    ") ? one_line(line) + '\n' : wrapped(one_line(line), width);
+      text += line.starts_with("    ") ? Text(one_line(line) + '\n') : wrapped(one_line(line), width);
   }
   return text + '\n';
 }
@@ -141,14 +141,14 @@ std::string verified_sentence(const ComparisonRecord& record) {
                      unverified > 0 ? fmt::format("; {} not compared", unverified) : "");
 }
 
-std::string failures_section(const ComparisonRecord& record, const std::vector<std::string>& names,
-                             std::size_t width) {
-  std::string text;
+Text failures_section(const ComparisonRecord& record, const std::vector<std::string>& names,
+                      std::size_t width) {
+  Text text;
   for (const Comparison& comparison : record.comparisons) {
     if (comparison.failure.empty()) continue;
     const std::string what =
         comparison.layers.empty() ? names[comparison.alternative] : comparison.layers.front();
-    text += wrapped(fmt::format("- {}: {}", one_line(what), one_line(comparison.failure)), width, 2);
+    text += list_item(fmt::format("{}: {}", one_line(what), one_line(comparison.failure)), width);
   }
   return text.empty() ? text : "Not compared:\n\n" + text;
 }
@@ -163,8 +163,7 @@ std::string spread_sentence(const ComparisonRecord& record) {
                      percent_text(comparison.within), between);
 }
 
-std::string notes_section(const ComparisonRecord& record, const std::vector<std::string>& names,
-                          const Page& page) {
+Text notes_section(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
   std::vector<std::string> sentences = wrong_sentences(record, names);
   sentences.insert(sentences.end(), record.notes.begin(), record.notes.end());
   if (std::string verified = verified_sentence(record); !verified.empty())
@@ -219,7 +218,7 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
         record.comparisons.size() > 1 ? ", corrected for the number of comparisons (Holm)" : "",
         percent_text(record.margin)));
   }
-  std::string text;
+  Text text;
   for (const std::string& sentence : sentences) text += wrapped(sentence, page.width);
   return text;
 }
@@ -253,7 +252,7 @@ std::size_t most_different(const ComparisonRecord& record) {
 }
 
 // Names the command that takes the difference between two files apart, in one line, so that it can be pasted.
-std::string why_section(const ComparisonRecord& record, std::size_t width) {
+Text why_section(const ComparisonRecord& record, std::size_t width) {
   if (!is_of_files(record) || record.comparisons.empty()) return {};
   return wrapped("Why, operation by operation and cause by cause:", width) +
          fmt::format("\n    jitterscope explain {} {}\n", in_shell(one_line(record.alternatives.front())),
@@ -261,11 +260,11 @@ std::string why_section(const ComparisonRecord& record, std::size_t width) {
 }
 
 // A study's answer has no number for each arm, so the totals come first.
-std::string rows(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
+Text rows(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
   if (!has_several_items(record)) return alternatives_table(record, names, page);
   if (!record.study && !(is_of_files(record) && names.size() > 2)) return layers_table(record, names, page);
   const bool is_matrix = names.size() > 2 && !page.details;
-  const std::string items = is_matrix ? times_table(record, names, page) : layers_table(record, names, page);
+  const Text items = is_matrix ? times_table(record, names, page) : layers_table(record, names, page);
   return record.totals.empty() ? items : totals_table(record, names, page.width) + "\n" + items;
 }
 
@@ -280,23 +279,21 @@ bool has_several_items(const ComparisonRecord& record) {
   return std::ranges::count_if(record.comparisons, of_second) > 1;
 }
 
-std::string comparison_table(const ComparisonRecord& record, const Page& page) {
+Text comparison_table(const ComparisonRecord& record, const Page& page) {
   const bool several_items = has_several_items(record);
   const std::vector<std::string> names = alternative_names(record, several_items);
-  const std::string answer = record.study ? study_answers(*record.study, page.width)
-                                          : comparison_headlines(record, names, page.width);
-  std::vector<std::string> sections = {
+  const Text answer = record.study ? study_answers(*record.study, page.width)
+                                   : comparison_headlines(record, names, page.width);
+  std::vector<Text> parts = {
       record_differences_section(record, names, page.width),
-      record.comparisons.empty() ? std::string("Nothing was compared.\n")
-                                 : answer + device_line(record, page.width),
+      record.comparisons.empty() ? Text("Nothing was compared.\n") : answer + device_line(record, page.width),
       why_section(record, page.width),
       legend(record, names),
       rows(record, names, page),
-      page.details ? comparison_details(record, names, several_items, page) : std::string(),
+      page.details ? comparison_details(record, names, several_items, page) : Text(),
       failures_section(record, names, page.width),
       notes_section(record, names, page)};
-  std::erase(sections, std::string());
-  return joined(sections, "\n");
+  return sections(parts);
 }
 
 namespace {
@@ -431,10 +428,10 @@ std::string whole_words(const ComparisonRecord& record, const TotalComparison& t
 
 }  // namespace
 
-std::string comparison_headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
-                                 std::size_t width) {
+Text comparison_headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
+                          std::size_t width) {
   if (record.comparisons.empty()) return {};
-  std::string text;
+  Text text;
   if (record.totals.empty()) {
     const std::string left_out = left_out_words(record, names);
     if (!left_out.empty()) text += wrapped(left_out + ": no verdict on the whole.", width);
@@ -501,20 +498,21 @@ std::vector<SharedDifference> shared_differences(const ComparisonRecord& record,
 }
 
 // Lists only the first 3 differences of a cause that differs in each layer by another number.
-std::string lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t compared,
+Text lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t compared,
                            std::size_t alternatives, std::size_t width) {
   constexpr std::size_t kShown = 3;
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("not there") : one_line(value);
   };
-  std::string text;
+  Text text;
   for (std::size_t i = 0; i < std::min(cause.size(), kShown); ++i) {
     const RecordDifference& each = *cause[i].difference;
     const std::string place = compared > 1 ? place_of(each) : std::string();
-    text += wrapped(fmt::format("- {}{}: {}, then {}{}", one_line(each.name),
-                                place.empty() ? "" : fmt::format(" ({})", place), shown(each.first),
-                                shown(each.second), alternatives > 2 ? " in " + joined(cause[i].names) : ""),
-                    width, 2);
+    text += list_item(
+        fmt::format("{}{}: {}, then {}{}", one_line(each.name),
+                    place.empty() ? "" : fmt::format(" ({})", place), shown(each.first), shown(each.second),
+                    alternatives > 2 ? " in " + joined(cause[i].names) : ""),
+        width);
   }
   if (cause.size() <= kShown) return text;
   std::size_t others = 0;
@@ -522,8 +520,7 @@ std::string lines_of_cause(const std::vector<SharedDifference>& cause, std::size
     others += std::max<std::size_t>(1, cause[i].difference->of.size());
   const std::string more =
       counted(static_cast<std::int64_t>(others), compared > 1 ? "more operation" : "more value");
-  return text + wrapped(fmt::format("- {}: different in {}", one_line(cause.front().difference->name), more),
-                        width, 2);
+  return text + list_item(fmt::format("{}: different in {}", one_line(cause.front().difference->name), more), width);
 }
 
 // Different work explains a time better than any circumstance.
@@ -544,7 +541,7 @@ std::string explanation_of(const std::vector<std::string>& causes, std::size_t o
 
 }  // namespace
 
-std::string record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
+Text record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
                                        std::size_t width) {
   if (record.differences.empty()) return {};
   std::vector<std::string> kinds, causes;
@@ -554,7 +551,7 @@ std::string record_differences_section(const ComparisonRecord& record, const std
     std::string name = each.layers.empty() ? to_string(each.first.subject) : each.layers.front();
     if (std::ranges::find(compared, name) == compared.end()) compared.push_back(std::move(name));
   }
-  std::string text = "What differs between the records:\n\n";
+  Text text = "What differs between the records:\n\n";
   std::size_t other_work = 0;
   std::vector<std::string> other;  // layers or operations
   for (const std::string& name : kinds) {

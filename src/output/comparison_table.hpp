@@ -13,19 +13,19 @@ namespace jitterscope {
 /// True for layers of a network or several pairs of operations: items have rows. Otherwise alternatives do.
 bool has_several_items(const ComparisonRecord& record);
 
-std::string comparison_table(const ComparisonRecord& record, const Page& page);
+Text comparison_table(const ComparisonRecord& record, const Page& page);
 
 // Below: the result in sentences.
 
 /// Returns a verdict for each alternative and set of conditions. For networks the verdict is on their totals;
 /// there is none if layers are left out.
-std::string comparison_headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
-                                 std::size_t width);
+Text comparison_headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
+                          std::size_t width);
 
 // Below: differences between the records themselves, beside their times.
 
 /// Lists the differences by cause, and says which may explain a time; empty if nothing differs.
-std::string record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
+Text record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
                                        std::size_t width);
 
 }  // namespace jitterscope

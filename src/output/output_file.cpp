@@ -151,14 +151,14 @@ void keep_error(bool arrived) {
 }  // namespace
 
 // Flushes at once: nobody could report an error of the flush when the process ends.
-void print_result(std::string_view text) {
+void print_result(const std::string& text) {
   errno = 0;
   const bool taken = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   keep_error(taken && std::fflush(stdout) == 0);
 }
 
 void check_standard_output() {
-  print_result("");  // flushes; fwrite may not be given a null pointer, which data() of an empty view may be
+  print_result("");  // flushes
   if (first_error == 0 || first_error == EPIPE) return;
   throw FailedError(fmt::format(
       "standard output cannot be written ({}), so some or all of the output is lost; print to another "

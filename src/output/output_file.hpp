@@ -41,7 +41,7 @@ void write_whole(int descriptor, std::string_view text, const std::string& path)
 
 /// Prints at once. Keeps a failure for check_standard_output(), so that other output, such as the files of
 /// --json, is written first.
-void print_result(std::string_view text);
+void print_result(const std::string& text);
 
 /// Throws FailedError if anything printed was lost. It is no failure if the reader closed the pipe (`|
 /// head`).

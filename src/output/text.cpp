@@ -157,7 +157,9 @@ std::vector<std::string> lines_of_name(std::string_view name, std::size_t width)
   }
 }
 
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+namespace {
+
+std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t indent) {
   std::string result;
   std::size_t column = 0;
   while (true) {
@@ -179,8 +181,6 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   }
   return result + '\n';
 }
-
-namespace {
 
 constexpr std::size_t kNarrowest = 3;  // "---" is the shortest delimiter that every Markdown reader accepts
 
@@ -273,23 +273,23 @@ std::string left_out_line(std::span<const TableColumn> all, std::span<const Tabl
   }
   if (names.empty()) return {};
   std::string text = "Left out at " + std::to_string(width) + " columns: " + joined(names);
-  return '\n' + wrapped(text + " (COLUMNS=" + std::to_string(table_width(all)) + " shows all).", width);
+  return '\n' + wrapped_lines(text + " (COLUMNS=" + std::to_string(table_width(all)) + " shows all).", width, 0);
 }
 
-}  // namespace
+std::string table_lines(std::span<const TableColumn> columns);
 
-std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
+std::string fitted_lines(const std::vector<TableColumn>& columns, std::size_t width) {
   // If a name must be wrapped in any case, a column is worth more than a long line of it.
   constexpr std::size_t kWrapped = 36;
   std::vector<TableColumn> shown = without_spare(columns, width, width);
   if (table_width(shown) > width) shown = without_spare(columns, kWrapped, width);
   const std::string left_out = left_out_line(columns, shown, width);
   fit_names(shown, width);
-  return markdown_table(shown) + left_out;
+  return table_lines(shown) + left_out;
 }
 
-std::string split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
-                         std::size_t width) {
+std::string split_lines(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
+                        std::size_t width) {
   std::string text;
   while (!columns.empty()) {
     std::vector<TableColumn> table = keys;
@@ -304,12 +304,12 @@ std::string split_tables(const std::vector<TableColumn>& keys, std::span<const T
       columns = columns.subspan(1);
     }
     fit_names(table, width);
-    text += (text.empty() ? "" : "\n") + markdown_table(table);
+    text += (text.empty() ? "" : "\n") + table_lines(table);
   }
   return text;
 }
 
-std::string markdown_table(std::span<const TableColumn> columns) {
+std::string table_lines(std::span<const TableColumn> columns) {
   std::size_t rows = 0;
   std::vector<std::size_t> widths;
   for (const TableColumn& column : columns) {
@@ -332,6 +332,111 @@ std::string markdown_table(std::span<const TableColumn> columns) {
   return text;
 }
 
+struct LinesOf {
+  std::string operator()(const std::string& lines) const { return lines; }
+  std::string operator()(const Text::Paragraph& paragraph) const {
+    return wrapped_lines(paragraph.text, paragraph.width, paragraph.indent);
+  }
+  std::string operator()(const Text::Item& item) const {
+    const std::string space(item.indent, ' ');
+    std::string text;
+    if (item.kind == Text::Mark::status) {
+      text = in_column(item.text, item);
+      text.replace(0, std::min(item.indent, item.mark.size() + 2), "  " + item.mark);
+      for (const std::string& more : item.more) text += in_column(more, item);
+      return text;
+    }
+    text = wrapped_lines(item.mark + ' ' + item.text, item.width, item.indent);
+    if (item.folds_more) return text;
+    for (const std::string& more : item.more)
+      text += space + wrapped_lines(more, item.width - item.indent, item.indent);
+    return text;
+  }
+  std::string operator()(const Text::Table& table) const {
+    return table.is_split ? split_lines(table.keys, table.columns, table.width)
+                          : fitted_lines(table.columns, table.width);
+  }
+
+ private:
+  // All lines start in one column, so that the marks can be read down the page.
+  static std::string in_column(const std::string& text, const Text::Item& item) {
+    std::string lines(item.indent, ' ');
+    lines += wrapped_lines(text, item.width - item.indent, 0);
+    for (std::size_t end = lines.find('\n'); end + 1 < lines.size(); end = lines.find('\n', end + 1))
+      lines.insert(end + 1, item.indent, ' ');
+    return lines;
+  }
+};
+
+}  // namespace
+
+Text::Text(std::string lines) {
+  if (!lines.empty()) blocks_.emplace_back(std::move(lines));
+}
+
+Text& Text::operator+=(const Text& more) {
+  for (const Block& block : more.blocks_) {
+    // A line may be made of several pieces.
+    auto* end = blocks_.empty() ? nullptr : std::get_if<std::string>(&blocks_.back());
+    const auto* lines = std::get_if<std::string>(&block);
+    if (end != nullptr && lines != nullptr) {
+      *end += *lines;
+    } else {
+      blocks_.push_back(block);
+    }
+  }
+  return *this;
+}
+
+std::string Text::lines() const {
+  std::string text;
+  for (const Block& block : blocks_) text += std::visit(LinesOf(), block);
+  return text;
+}
+
+Text sections(const std::vector<Text>& parts) {
+  Text text;
+  for (const Text& part : parts) {
+    if (!part.empty()) text += text.empty() ? part : '\n' + part;
+  }
+  return text;
+}
+
+Text wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  return Text::Block(Text::Paragraph{std::string(text), width, indent});
+}
+
+Text list_item(std::string_view text, std::size_t width) {
+  return Text::Block(Text::Item{Text::Mark::bullet, "-", std::string(text), {}, false, width, 2});
+}
+
+Text numbered_item(std::size_t number, std::string_view text, std::size_t width, std::size_t indent,
+                   std::vector<std::string> more, bool folds_more) {
+  return Text::Block(Text::Item{Text::Mark::number, std::to_string(number) + '.', std::string(text),
+                                std::move(more), folds_more, width, indent});
+}
+
+Text status_item(std::string_view status, std::string_view text, std::size_t width, std::size_t indent,
+                 std::vector<std::string> more) {
+  return Text::Block(Text::Item{Text::Mark::status, std::string(status), std::string(text), std::move(more),
+                                false, width, indent});
+}
+
+Text markdown_table(std::span<const TableColumn> columns) {
+  constexpr std::size_t kUnlimited = 1'000'000;
+  return fitted_table({columns.begin(), columns.end()}, kUnlimited);
+}
+
+Text fitted_table(std::vector<TableColumn> columns, std::size_t width) {
+  return Text::Block(Text::Table{{}, std::move(columns), width, false});
+}
+
+Text split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
+                  std::size_t width) {
+  if (columns.empty()) return {};
+  return Text::Block(Text::Table{keys, {columns.begin(), columns.end()}, width, true});
+}
+
 std::size_t table_width(std::span<const TableColumn> columns) {
   std::size_t width = 1;
   for (const TableColumn& column : columns) width += column_width(column) + 3;
@@ -346,6 +451,7 @@ Page page_of(const ShownPage& shown, bool is_model) {
   page.top = shown.top;
   if (!shown.top && is_model && !shown.details) page.top = kSlowest;
   page.findings = shown.findings.value_or(shown.details ? FindingsShown::all : FindingsShown::top);
+  page.is_html = shown.is_html;
   return page;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace jitterscope {
@@ -29,6 +30,9 @@ struct Page {
   /// Number of operations shown, the slowest first. Empty: all, in their order.
   std::optional<std::size_t> top = {};
   FindingsShown findings = FindingsShown::top;
+  /// The text is for a page of HTML: its head has the headline, nothing names a flag, and the causes of
+  /// findings are folded.
+  bool is_html = false;
 };
 
 /// The reader's wishes for the page; the record decides what is left open.
@@ -37,6 +41,7 @@ struct ShownPage {
   bool details = false;
   std::optional<std::size_t> top = {};  ///< empty: 10 of a model without details, otherwise all
   std::optional<FindingsShown> findings = {};
+  bool is_html = false;
 };
 
 /// Shows the slowest layers of a model, and all rows of a sweep in order.
@@ -61,11 +66,8 @@ std::string cut_to_width(std::string_view text, std::size_t width);
 /// one.
 std::vector<std::string> lines_of_name(std::string_view name, std::size_t width);
 
-/// Wraps at spaces into lines of at most `width` columns; lines after the first begin with `indent` spaces. A
-/// word longer than a line stays whole. Ends with a line break.
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
-
-// Below: Markdown tables that are also readable as plain text.
+// Below: what commands print, in blocks. Lines of a terminal, which are Markdown too, and HTML come from the
+// same blocks.
 
 enum class Align { left, right };
 
@@ -76,18 +78,75 @@ struct TableColumn {
   int spare = 0;  ///< fitted_table leaves the column with the largest value out first; 0: never
 };
 
+/// A text reads as a std::string: its lines. html_of (output/html.hpp) writes it as HTML.
+class Text {
+ public:
+  /// Text between two ** is bold.
+  struct Paragraph {
+    std::string text;
+    std::size_t width, indent;
+  };
+  enum class Mark { bullet, number, status };
+  struct Item {
+    Mark kind;
+    std::string mark, text;
+    std::vector<std::string> more;  ///< paragraphs below the text
+    bool folds_more;                ///< HTML shows them on a click only
+    std::size_t width, indent;
+  };
+  struct Table {
+    std::vector<TableColumn> keys, columns;
+    std::size_t width;
+    bool is_split;  ///< in lines, columns that do not fit continue in a further table behind the keys
+  };
+  using Block = std::variant<std::string, Paragraph, Item, Table>;  // a string: lines as they are
+
+  Text() = default;
+  Text(std::string lines);                                    // NOLINT(google-explicit-constructor)
+  Text(const char* lines) : Text(std::string(lines)) {}       // NOLINT(google-explicit-constructor)
+  Text(char letter) : Text(std::string(1, letter)) {}         // NOLINT(google-explicit-constructor)
+  Text(Block block) { blocks_.push_back(std::move(block)); }  // NOLINT(google-explicit-constructor)
+  operator std::string() const { return lines(); }            // NOLINT(google-explicit-constructor)
+
+  Text& operator+=(const Text& more);
+  friend Text operator+(Text left, const Text& right) { return std::move(left += right); }
+  friend bool operator==(const Text& a, const Text& b) { return a.lines() == b.lines(); }
+
+  std::string lines() const;
+  bool empty() const { return blocks_.empty(); }
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ private:
+  std::vector<Block> blocks_;
+};
+
+/// Joins the parts that are not empty, with an empty line between them.
+Text sections(const std::vector<Text>& parts);
+
+/// Makes a paragraph, wrapped at spaces into lines of at most `width` columns; lines after the first begin
+/// with `indent` spaces. A word longer than a line stays whole. Ends with a line break.
+Text wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
+
+/// Makes "- text", and items with a number: "1. text", with further paragraphs below.
+Text list_item(std::string_view text, std::size_t width);
+Text numbered_item(std::size_t number, std::string_view text, std::size_t width, std::size_t indent,
+                   std::vector<std::string> more = {}, bool folds_more = false);
+/// Makes an item behind a status, such as "ok"; all texts begin in the column `indent`.
+Text status_item(std::string_view status, std::string_view text, std::size_t width, std::size_t indent,
+                 std::vector<std::string> more = {});
+
 /// Makes one line per row, with columns as wide as their widest cell and no trailing spaces. Escapes bars and
 /// backslashes; line breaks become spaces. Fills short columns with empty cells.
-std::string markdown_table(std::span<const TableColumn> columns);
+Text markdown_table(std::span<const TableColumn> columns);
 
 /// Makes a table of at most `width` columns, and a line that names the spare columns that it leaves out.
 /// Nothing is cut: if names (left-aligned cells) do not fit beside what is never left out, they continue on
 /// further lines. A table of many numbers may be wider.
-std::string fitted_table(std::vector<TableColumn> columns, std::size_t width);
+Text fitted_table(std::vector<TableColumn> columns, std::size_t width);
 
 /// Splits the columns into tables of at most `width` columns, each of which begins with `keys`.
-std::string split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
-                         std::size_t width);
+Text split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
+                  std::size_t width);
 
 /// Returns the display width of the table's lines.
 std::size_t table_width(std::span<const TableColumn> columns);

@@ -98,7 +98,11 @@ namespace {
 constexpr const char* kSchema = "https://vega.github.io/schema/vega-lite/v5.json";
 
 Json frame() {
-  Json made{{"$schema", kSchema}, {"background", nullptr}, {"config", parsed(R"({
+  // The right of the padding is for an axis' last label.
+  Json made{{"$schema", kSchema},
+            {"background", nullptr},
+            {"padding", parsed(R"({"left": 5, "top": 5, "right": 18, "bottom": 5})")},
+            {"config", parsed(R"({
     "view": {"stroke": null},
     "axisX": {"labelFlush": false, "labelSeparation": 6},
     "axis": {"gridOpacity": 0.35, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
@@ -166,7 +170,6 @@ Json single_plot(const Json& view) {
   Json spec = frame();
   spec["width"] = kPlotWidth;
   spec["autosize"] = parsed(R"({"type": "fit-x", "contains": "padding"})");
-  spec["padding"] = parsed(R"({"left": 5, "top": 5, "right": 18, "bottom": 5})");  // for an axis' last label
   spec.update(view);
   return spec;
 }
@@ -290,7 +293,8 @@ Json distribution_view(const DrawnTimes& drawn, const TimeUnit& unit) {
         {"data",
          data_of(Json::array({Json{{"low", unit.of(drawn.time.low)}, {"high", unit.of(drawn.time.high)}}}))},
         {"name", "interval"},
-        {"mark", {{"type", "rect"}, {"color", kGreen}, {"opacity", 0.25}}},
+        {"mark",
+         {{"type", "rect"}, {"color", kGreen}, {"opacity", 0.25}, {"stroke", kGreen}, {"strokeWidth", 1}}},
         {"encoding",
          {{"x", {{"field", "low"}, {"type", "quantitative"}}},
           {"x2", {{"field", "high"}}},

@@ -18,25 +18,6 @@
 namespace jitterscope {
 namespace {
 
-constexpr std::size_t kMostRows = 2000;  // limit for a table behind a plot
-
-// Escapes a record's text, so that the page never reads it as markup.
-std::string escaped(std::string_view text) {
-  std::string safe;
-  safe.reserve(text.size());
-  for (const char letter : text) {
-    switch (letter) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      case '\'': safe += "&#39;"; break;
-      default: safe += letter;
-    }
-  }
-  return safe;
-}
-
 // Escapes `<`, the only character that can end a script element.
 std::string script_json(const Json& json) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -52,39 +33,12 @@ std::string script_json(const Json& json) {
   return safe;
 }
 
-std::string row(const std::vector<TableColumn>& columns, std::string_view element, auto&& text_of) {
-  std::string made = "<tr>";
-  for (const TableColumn& column : columns) {
-    const char* of_number = column.align == Align::right ? " class=\"number\"" : "";
-    made += fmt::format("<{0}{1}>{2}</{0}>", element, of_number, escaped(text_of(column)));
-  }
-  return made + "</tr>\n";
-}
-
-std::string html_table(const std::vector<TableColumn>& columns) {
-  std::size_t rows = 0;
-  for (const TableColumn& column : columns) rows = std::max(rows, column.cells.size());
-  std::string made = "<div class=\"rows\"><table>\n<thead>";
-  made +=
-      row(columns, "th", [](const TableColumn& column) { return column.heading; }) + "</thead>\n<tbody>\n";
-  for (std::size_t i = 0; i < std::min(rows, kMostRows); ++i) {
-    made += row(columns, "td", [&](const TableColumn& column) {
-      return i < column.cells.size() ? column.cells[i] : std::string();
-    });
-  }
-  made += "</tbody></table></div>\n";
-  if (rows > kMostRows) {
-    made += fmt::format("<p>{} of {} rows; the JSON record has them all.</p>\n", kMostRows, rows);
-  }
-  return made;
-}
-
 std::string plot_html(const Plot& plot, std::size_t number) {
   return fmt::format(
       "<h2>{}</h2>\n<p>{}</p>\n<div class=\"plot\" id=\"{}-{}\" role=\"img\" aria-label=\"{}\"></div>\n"
       "<script type=\"application/json\">{}</script>\n<details><summary>Table</summary>\n{}</details>\n",
-      escaped(plot.title), escaped(plot.caption), escaped(plot.id), number, escaped(plot.title),
-      script_json(plot.spec), html_table(plot.table));
+      breakable_html(plot.title), escaped_html(plot.caption), escaped_html(plot.id), number,
+      escaped_html(plot.title), script_json(plot.spec), html_table(plot.table));
 }
 
 // Removes the names of output files: they say nothing about the page's content.
@@ -116,20 +70,37 @@ const DataFiles& library_files() {
   return files;
 }
 
+std::string title_of(const ReportSection& section) {
+  return section.head.number.empty() ? section.command : section.head.number + ", " + section.head.subject;
+}
+
+std::string head_html(const ReportSection& section) {
+  const Headline& head = section.head;
+  const std::string& subject = head.subject.empty() ? section.command : head.subject;
+  std::string html = fmt::format("<h1>{}</h1>\n", breakable_html(one_line(subject)));
+  if (!head.number.empty() || !head.error.empty()) {
+    html += fmt::format("<p class=\"headline\"><strong>{}</strong> {}</p>\n",
+                        escaped_html(one_line(head.number)), escaped_html(one_line(head.error)));
+  }
+  html += html_marks(head.marks);
+  if (!section.command.empty())
+    html +=
+        fmt::format("<p class=\"command\"><code>{}</code></p>\n", escaped_html(one_line(section.command)));
+  return html;
+}
+
 // Allows nothing but the file itself: the browser refuses every request of the page.
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:";
 
 }  // namespace
 
-ReportSection report_section(const Environment& environment, const std::string& device, std::string text,
-                             std::vector<Plot> plots) {
-  ReportSection section{
-      without_files(heading_of(environment.command_line)), {}, std::move(text), std::move(plots)};
-  for (const std::string& part : {device, environment.time, "jitterscope " + environment.tool_version}) {
-    if (!part.empty()) section.where += (section.where.empty() ? "" : ", ") + part;
-  }
-  return section;
+ReportSection report_section(const Environment& environment, const std::string& device, Headline head,
+                             Text text, Text details, std::vector<Plot> plots) {
+  head.marks.insert(head.marks.end(), {device, environment.time, "jitterscope " + environment.tool_version});
+  if (details.lines() == text.lines()) details = Text();
+  return {without_files(heading_of(environment.command_line)), std::move(head), std::move(text),
+          std::move(details), std::move(plots)};
 }
 
 std::string vega_library() {
@@ -149,13 +120,16 @@ std::string html_report(std::span<const ReportSection> sections, std::string_vie
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"generator\" content=\"jitterscope {}\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
-      kPolicy, version(), escaped(sections.empty() ? "jitterscope" : sections.front().heading),
+      kPolicy, version(), escaped_html(sections.empty() ? "jitterscope" : title_of(sections.front())),
       report::style_sheet());
   std::size_t plots = 0;
   for (const ReportSection& section : sections) {
-    page += fmt::format("<section>\n<h1>{}</h1>\n<p>{}</p>\n<pre>{}</pre>\n", escaped(section.heading),
-                        escaped(section.where), report::marked_text(escaped(section.text)));
+    page += "<section>\n" + head_html(section) + html_of(section.text);
     for (const Plot& plot : section.plots) page += plot_html(plot, ++plots);
+    if (!section.details.empty()) {
+      page += fmt::format("<details class=\"all\"><summary>All that is known</summary>\n{}</details>\n",
+                          html_of(section.details));
+    }
     page += "</section>\n";
   }
   if (plots > 0) {
@@ -172,90 +146,6 @@ std::string html_report(std::span<const ReportSection> sections, std::string_vie
 
 }  // namespace jitterscope
 
-namespace jitterscope::report {
-namespace {
-
-constexpr std::string_view kBold = "**";
-
-// Makes text between two marks bold. An odd number of marks means that a name contains some: nothing changes.
-std::string with_bold(std::string_view text) {
-  std::vector<std::size_t> places;
-  for (std::size_t at = text.find(kBold); at != text.npos; at = text.find(kBold, at + kBold.size())) {
-    places.push_back(at);
-  }
-  if (places.size() % 2 != 0) return std::string(text);
-  std::string made;
-  std::size_t done = 0;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    made += text.substr(done, places[i] - done);
-    made += i % 2 == 0 ? "<strong>" : "</strong>";
-    done = places[i] + kBold.size();
-  }
-  return made + std::string(text.substr(done));
-}
-
-// Keeps the cell's width: spaces on its padded side replace the marks.
-std::string marked_cell(std::string_view cell) {
-  std::string text;
-  for (std::size_t i = 0; i < cell.size(); ++i) {
-    if (cell[i] == '\\' && i + 1 < cell.size()) ++i;
-    text += cell[i];
-  }
-  std::size_t spare = cell.size() - text.size();
-  const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ');
-  const std::string_view word =
-      begin == text.npos ? std::string_view() : std::string_view(text).substr(begin, end + 1 - begin);
-  if (word.size() > 2 * kBold.size() && word.starts_with(kBold) && word.ends_with(kBold)) {
-    const std::string bold = with_bold(word);
-    if (bold != word) spare += 2 * kBold.size();
-    text.replace(begin, word.size(), bold);
-  }
-  return begin != text.npos && begin > 1 ? std::string(spare, ' ') + text : text + std::string(spare, ' ');
-}
-
-std::string marked_row(std::string_view line) {
-  std::string made;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i <= line.size(); ++i) {
-    if (i + 1 < line.size() && line[i] == '\\') {
-      ++i;
-    } else if (i == line.size() || line[i] == '|') {
-      made += marked_cell(line.substr(begin, i - begin));
-      if (i < line.size()) made += '|';
-      begin = i + 1;
-    }
-  }
-  return made;
-}
-
-}  // namespace
-
-std::string marked_text(std::string_view escaped) {
-  std::string made, paragraph;  // bold may continue on the next line of a paragraph
-  const auto end_paragraph = [&] {
-    made += with_bold(paragraph);
-    paragraph.clear();
-  };
-  while (!escaped.empty()) {
-    const std::size_t end = std::min(escaped.find('\n'), escaped.size() - 1) + 1;
-    const std::string_view line = escaped.substr(0, end);
-    escaped.remove_prefix(end);
-    if (line.starts_with('|')) {
-      end_paragraph();
-      const bool is_whole = line.ends_with('\n');
-      made += marked_row(is_whole ? line.substr(0, line.size() - 1) : line);
-      if (is_whole) made += '\n';
-    } else {
-      paragraph += line;
-      if (line == "\n") end_paragraph();
-    }
-  }
-  end_paragraph();
-  return made;
-}
-
-}  // namespace jitterscope::report
-
 namespace jitterscope {
 namespace {
 
@@ -265,20 +155,48 @@ import json, sys, vl_convert
 spec = json.load(sys.stdin)
 spec["background"] = "white"
 spec.pop("$schema")
-spec["padding"] = {"left": 12, "top": 12, "right": 24, "bottom": 12}
 if sys.argv[1] == "png":
     sys.stdout.buffer.write(vl_convert.vegalite_to_png(json.dumps(spec), vl_version="6.4", scale=2))
 else:
     sys.stdout.write(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version="6.4"))
 )";
 
+// A reader's fonts may be wider than those of vl-convert, for which it lays a picture out: a letter of 12
+// pixels then has kWide instead of kUsual.
+constexpr double kWide = 8.0, kUsual = 6.5;
+
 // Wraps the title, because an operation's name may be longer than the picture is wide.
-Json title_lines(const std::string& title) {
-  constexpr std::size_t kLetters = 105;
+Json title_lines(const std::string& title, double width) {
+  const auto letters = static_cast<std::size_t>(width / (kWide * 13 / 12));
   Json lines = Json::array();
-  std::istringstream text(wrapped(title, kLetters));
+  std::istringstream text(wrapped(title, letters));
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   return lines;
+}
+
+// Returns the longest name beside the rows of a view, in letters.
+std::size_t longest_name(const Json& view) {
+  std::size_t longest = 0;
+  for (const char* parts : {"layer", "vconcat"}) {
+    for (const Json& part : view.value(parts, Json::array())) longest = std::max(longest, longest_name(part));
+  }
+  const Json y = view.value("encoding", Json::object()).value("y", Json::object());
+  if (y.value("type", "") != "nominal") return longest;
+  const Json axis = y.value("axis", Json());
+  const auto most = static_cast<std::size_t>(
+      axis.is_object() ? axis.value("labelLimit", double{report::kPlotWidth}) / kUsual : report::kPlotWidth);
+  const Json sort = y.value("sort", Json());
+  if (sort.is_array()) {
+    for (const Json& name : sort) longest = std::max(longest, display_width(name.get<std::string>()));
+    return std::min(longest, most);
+  }
+  const Json rows = view.value("data", Json::object()).value("values", Json::array());
+  for (const Json& row : rows) {
+    const auto name = row.find(y["field"].get<std::string>());
+    if (name != row.end() && name->is_string())
+      longest = std::max(longest, display_width(name->get<std::string>()));
+  }
+  return std::min(longest, most);
 }
 
 }  // namespace
@@ -304,11 +222,13 @@ std::string draw_picture(const Plot& plot, PictureFormat format, const std::stri
   const std::string word = format == PictureFormat::png ? "png" : "svg";
   SubprocessLimits limits;
   Json spec = plot.spec;
-  spec["title"] = {{"text", title_lines(plot.title)},
+  constexpr double kMargin = 12.0, kRight = 24.0;
+  const double left = kMargin + (kWide - kUsual) * static_cast<double>(longest_name(plot.spec));
+  spec["title"] = {{"text", title_lines(plot.title, report::kPlotWidth - left - kRight)},
                    {"anchor", "start"},
                    {"frame", "bounds"},
-                   {"offset", 14},
-                   {"limit", report::kPlotWidth}};
+                   {"offset", 14}};
+  spec["padding"] = {{"left", left}, {"top", kMargin}, {"right", kRight}, {"bottom", kMargin}};
   limits.input = spec.dump(-1, ' ', false, Json::error_handler_t::replace);
   const SubprocessOutcome outcome = run_subprocess({"/usr/bin/env", python, "-c", kScript, word}, limits);
   if (outcome.exit_code != 0 || outcome.output.empty()) {

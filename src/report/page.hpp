@@ -7,22 +7,24 @@
 #include <vector>
 
 #include "measure/run_record.hpp"
+#include "output/html.hpp"
 #include "report/drawing.hpp"
 
 namespace jitterscope {
 
 /// One record on a page.
 struct ReportSection {
-  std::string heading;      ///< the command line
-  std::string where;        ///< device, time and version
-  std::string text;         ///< the command's output
+  std::string command;  ///< the command line
+  Headline head;
+  Text text;                ///< the command's output
+  Text details;             ///< all that is known, folded; nothing if it is the same
   std::vector<Plot> plots;  ///< the main one first
 };
-/// Makes a section from a record's environment, device name, the command's output (`text`) and plots.
-ReportSection report_section(const Environment& environment, const std::string& device, std::string text,
-                             std::vector<Plot> plots);
-/// Columns of ReportSection::text.
-inline constexpr std::size_t kSectionWidth = 110;
+/// Makes a section. Device, time and version become marks behind those of the headline.
+ReportSection report_section(const Environment& environment, const std::string& device, Headline head,
+                             Text text, Text details, std::vector<Plot> plots);
+/// Columns for which ReportSection::text is laid out: tables of a page have more room than a terminal.
+inline constexpr std::size_t kSectionWidth = 1'000'000;
 
 /// Returns the library that draws the plots (Vega with Vega-Lite and Vega-Embed) from the file vega.js that
 /// comes with the tool. Throws MissingError, with a remedy, if the file is missing.
@@ -32,16 +34,6 @@ std::string vega_library();
 std::string html_report(std::span<const ReportSection> sections, std::string_view vega);
 
 }  // namespace jitterscope
-
-// Below: a command's output is Markdown, which a page shows formatted.
-
-namespace jitterscope::report {
-
-/// Formats text whose `<` and `&` are already escaped, so nothing in a record becomes code. Makes bold text
-/// bold, unescapes bars, and keeps columns aligned.
-std::string marked_text(std::string_view escaped);
-
-}  // namespace jitterscope::report
 
 // Below: pictures of plots, drawn without a browser.
 

@@ -143,7 +143,7 @@ TEST(RunTable, LayersInFourConditionsFitAPage) {
     record.entries.push_back(entry);
   }
   for (const std::size_t width : {80u, 100u, 120u}) {
-    for (const std::string& text : {run_table(record, {.width = width}), details(record, width)}) {
+    for (const std::string& text : {run_table(record, {.width = width}).lines(), details(record, width)}) {
       expect_well_formed(text, width);
       EXPECT_THAT(text, HasSubstr("cold sustained"));
       EXPECT_THAT(text, HasSubstr("#20"));
@@ -165,7 +165,8 @@ TEST(RunTable, TheSlowestLayersFollowTheTotalAndTheRestIsCounted) {
               HasSubstr("The 3 slowest of 15 operations; the other 12 take 65 % of the total: --top all"));
   EXPECT_THAT(text, HasSubstr("|     | all 15 calls |           | 100 % | 120.0 µs ± "));
   EXPECT_THAT(run_table(test::model_of(15)), Not(HasSubstr("--top all")));
-  EXPECT_LT(run_table(test::model_of(15)).find("layer1 "), run_table(test::model_of(15)).find("layer2 "));
+  EXPECT_LT(run_table(test::model_of(15)).lines().find("layer1 "),
+            run_table(test::model_of(15)).lines().find("layer2 "));
 }
 
 TEST(RunTable, WhatAllRowsSayIsSaidOnce) {
@@ -203,7 +204,7 @@ TEST(RunTable, ASustainedLoadThatDidNotSettleIsNotQuotedAsIfItHad) {
 TEST(RunTable, WhyTheCpuWasTakenStandsFirst) {
   RunRecord record = test::sample_operation();
   record.device_note = "No NVIDIA GPU can be used (no driver); timing on the CPU.";
-  EXPECT_TRUE(run_table(record).starts_with(record.device_note + "\n"));
+  EXPECT_TRUE(run_table(record).lines().starts_with(record.device_note + "\n"));
 }
 
 TEST(RunTable, OddNamesBreakNothing) {

@@ -53,6 +53,16 @@ PAGES = [
 COMMANDS = {name: command for name, command, _ in PAGES}
 MOST_LAYERS, MOST_EFFECTS, MOST_SIDES, LEAST_ROUNDS = 40, 80, 9, 6
 SECONDS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+# The texts that end beyond the edges of their plot, or in dots, and the plots that are wider than their place.
+TEXTS_CUT = """() => [...document.querySelectorAll("svg.marks")].flatMap(svg => {
+  const edge = svg.getBoundingClientRect(), room = svg.parentElement.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll("text")].filter(text => {
+    const box = text.getBoundingClientRect(), beyond = 1;
+    return box.width > 0 && (text.textContent.endsWith("…") || box.left < edge.left - beyond || box.right > edge.right + beyond
+                             || box.top < edge.top - beyond || box.bottom > edge.bottom + beyond);
+  });
+  return [...texts.map(text => text.textContent), ...(edge.right > room.right + 1 ? ["the plot is wider than its place"] : [])];
+})"""
 # Each row is a mark of its own there; a line or an area has one for each series.
 COUNTED_MARKS = {"bar", "point", "tick", "rule", "rect", "text"}
 
@@ -217,8 +227,13 @@ class Reports(unittest.TestCase):
         dashed line, beside it."""
         sizes = marks.evaluate_all("marks => marks.map(mark => [mark.getBoundingClientRect()].map(box => [box.width, box.height])[0])")
         seen = [i for i, (width, height) in enumerate(sizes) if (min if has_area else max)(width, height) > 0.5]
-        if not seen:
-            return None  # an interval (also of the time at a reference clock), or the rounds that a finding is of, narrower than a pixel
+        if not seen:  # an interval, or the rounds that a finding is of, narrower than a pixel: its edge is drawn
+            widths = marks.evaluate_all("marks => marks.map(mark => Number(mark.getAttribute('stroke-width')))")
+            self.assertTrue(all(width >= 1 for width in widths), widths)
+            return None
+        mark = marks.nth(seen[len(seen) // 2])
+        mark.scroll_into_view_if_needed()
+        box = mark.bounding_box()
         tip = page.locator("#vg-tooltip-element.visible")
         # A line over a point takes the pointer: then its neighbours are pointed at.
         middle = len(seen) // 2
@@ -263,13 +278,25 @@ class Reports(unittest.TestCase):
                 self.check_marks(plot, spec)
                 self.check_values(page, plot, spec)
                 self.assertLessEqual(*plot.evaluate("place => [place.scrollWidth, place.clientWidth]"), "it is cut at its right")
+        self.assertEqual(page.evaluate(TEXTS_CUT), [])
         if document and set(expected.split()) & {"distribution", "sweep", "times", "layers", "engines", "effects"}:
             self.assertGreater(self.check_record(plots, document), 0)
+        self.assertEqual(page.locator("h1").count(), page.locator("section").count())
+        self.assertGreater(page.locator("section > .rows, section > .status, section > ul, section > ol").count(), 0)
         page.mouse.move(1, 1)
         page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
         page.emulate_media(color_scheme="dark")
         page.wait_for_selector("html[data-drawn=dark]")
         page.screenshot(path=SCREENSHOTS / f"{name}-dark.png", full_page=True)
+        self.check_narrow(page)
+        page.screenshot(path=SCREENSHOTS / f"{name}-narrow.png", full_page=True)
+
+    def check_narrow(self, page):
+        """On a telephone nothing is wider than the screen, and no plot cuts a text at its edges."""
+        page.set_viewport_size({"width": 420, "height": 900})
+        page.wait_for_selector("html[data-width='420']", timeout=60_000)
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 420, "the page scrolls sideways")
+        self.assertEqual(page.evaluate(TEXTS_CUT), [])
 
     def test_every_page(self):
         for name, command, expected in PAGES:
@@ -382,6 +409,11 @@ class Reports(unittest.TestCase):
         def told(picture):  # not where it stands, which fonts move
             return re.findall(r'aria-label="([^"]*)"', picture) + re.findall("<text[^>]*>([^<]*)", picture)
         self.assertEqual(told(kept.read_text()), told(drawn.read_text()))
+        # Of the reader's fonts nothing is known: with those of this machine, too, no text is cut at an edge.
+        page = self.browser.new_page()
+        page.set_content(f"<body style='margin: 0'>{kept.read_text()}</body>")
+        self.assertEqual(page.evaluate(TEXTS_CUT), [])
+        page.close()
 
     def test_engines(self):
         """No simulated GPU has engines: their times are those of another run."""

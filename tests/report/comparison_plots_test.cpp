@@ -277,7 +277,7 @@ TEST(TracedAccountPlots, ATracesTimesAreNamedAsWhatTheyAre) {
   record.accounts[0].parts = {{.name = "network", .ratio = RatioEstimate{1.1, 1.0, 1.2}}};
   const Plot plot = plots_of(record).at(0);
   EXPECT_THAT(plot.title, HasSubstr("Alone and in PyTorch"));
-  EXPECT_THAT(plot.table.at(0).cells, ElementsAre("alone", "network", "rest", "in PyTorch"));
+  EXPECT_THAT(plot.table.at(0).cells, ElementsAre("alone", "network", "rest, none shown", "in PyTorch"));
 }
 
 TEST(CausePlots, ACauseStandsAboveItsDoses) {

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
+#include "output/html.hpp"
 #include "output/sample_record.hpp"
 
 namespace jitterscope {
@@ -19,10 +21,39 @@ std::string page_of(const AnyRecord& record) {
 TEST(HtmlReport, ShowsTheTableAndThePlots) {
   const std::string page = page_of(test::sample_operation());
   EXPECT_THAT(page, HasSubstr("<!DOCTYPE html>"));
-  EXPECT_THAT(page, HasSubstr("NVIDIA H200, 2026-01-02T03:04:05Z, jitterscope 0.1.0"));
+  EXPECT_THAT(page, HasSubstr("<li>NVIDIA H200</li><li>2026-01-02T03:04:05Z</li><li>jitterscope 0.1.0</li>"));
   EXPECT_THAT(page, HasSubstr("<h2>Distribution of times"));
   EXPECT_THAT(page, HasSubstr("/* vega */"));
-  EXPECT_THAT(page, HasSubstr("180 µs")) << "what the command line prints";
+}
+
+// Not the terminal's Markdown: a number, its conditions, and a table of the record's own rows.
+TEST(HtmlReport, BeginsWithTheHeadlineItsConditionsAndATable) {
+  const RunRecord record = test::sample_operation();
+  const std::string page = page_of(record);
+  const Headline headline = headline_of(record);
+  EXPECT_EQ(headline.number, time_text(record.entries[0].result.measurements[0].time.median, 0.001));
+  const std::vector<std::string> in_order = {
+      "<h1>one launch of ",
+      "<p class=\"headline\"><strong>" + headline.number + "</strong> ± 0.1 %</p>",
+      "<ul class=\"marks\"><li>" + headline.marks.front() + "</li>",
+      "<th>conditions</th><th class=\"number\">median</th>",
+      "<tr><td>" + headline.marks.front() + "</td><td class=\"number\">180.0\u00a0µs ± 0.1\u00a0%</td>",
+      "<summary>All that is known</summary>"};
+  std::size_t reached = 0;
+  for (const std::string& part : in_order) {
+    const std::size_t at = page.find(part, reached);
+    ASSERT_NE(at, std::string::npos) << part;
+    reached = at;
+  }
+  EXPECT_THAT(page, Not(HasSubstr("| ---")));
+  EXPECT_THAT(page, Not(HasSubstr("--details"))) << "a page has no flags";
+}
+
+TEST(HtmlReport, FindingsFoldTheirCausesAndRemedies) {
+  RunRecord record = test::sample_operation();
+  record.entries[0].result.findings = {{"drift", "it grew by 3 %", "wait", {}, "it grew"}};
+  EXPECT_THAT(page_of(record), HasSubstr("<ol><li><details><summary><strong>drift</strong>: it grew</summary>"
+                                         "<p>it grew by 3 %</p><p>Remedy: wait</p></details></li>"));
 }
 
 TEST(HtmlReport, NothingOfARecordIsCode) {
@@ -41,33 +72,50 @@ TEST(HtmlReport, NothingOfARecordIsCode) {
   EXPECT_THAT(page, HasSubstr("&lt;/script&gt;"));
 }
 
-std::string box_of(const std::string& text) {
-  const ReportSection section{"doctor", "here", text, {}};
-  const std::string page = html_report({&section, 1}, "");
-  const std::size_t begin = page.find("<pre>") + 5;
-  return page.substr(begin, page.find("</pre>") - begin);
+TEST(HtmlText, BlocksBecomeElements) {
+  EXPECT_EQ(html_of(wrapped("**a <b>**: `c`", 40)), "<p><strong>a &lt;b&gt;</strong>: <code>c</code></p>\n");
+  EXPECT_EQ(html_of(wrapped("a", 40) + wrapped("b", 40) + '\n' + wrapped("c", 40)),
+            "<p>a<br>\nb</p>\n<p>c</p>\n")
+      << "an empty line ends a paragraph";
+  EXPECT_EQ(html_of("Failed:\n\n" + list_item("a", 40) + list_item("b", 40)),
+            "<p>Failed:</p>\n<ul><li>a</li>\n<li>b</li>\n</ul>\n");
+  EXPECT_EQ(html_of(numbered_item(1, "a", 40, 3, {"more"})), "<ol><li>a<p>more</p></li>\n</ol>\n");
+  EXPECT_EQ(html_of(status_item("ok", "a", 40, 11)),
+            "<ul class=\"status\"><li><b class=\"mark ok\">ok</b> a</li>\n</ul>\n");
+  EXPECT_EQ(html_of(Text("    x = 1\n")), "<pre>x = 1\n</pre>\n") << "code";
+  EXPECT_EQ(html_of(Text()), "");
 }
 
-TEST(HtmlReport, TheBoxShowsMarkdownAsItIsMeant) {
-  EXPECT_EQ(box_of("**a <b>**: c\n"), "<strong>a &lt;b&gt;</strong>: c\n");
-  EXPECT_EQ(box_of("**a long\nname** is\n\nb\n"), "<strong>a long\nname</strong> is\n\nb\n")
-      << "over the end of a line";
-  EXPECT_EQ(box_of("f(float**) alone\n"), "f(float**) alone\n") << "a name's own";
-  EXPECT_EQ(box_of("| a \\| b | c |\n"), "| a | b  | c |\n") << "as wide as the other rows";
-  EXPECT_EQ(box_of("|   a \\\\ b |\n"), "|    a \\ b |\n") << "to the right";
-  EXPECT_EQ(box_of("| **missed** | f(int**, int**) |\n"),
-            "| <strong>missed</strong>     | f(int**, int**) |\n");
-  EXPECT_EQ(box_of("a \\| b"), "a \\| b") << "only tables escape bars";
-  EXPECT_EQ(box_of("|"), "|");
-  EXPECT_EQ(box_of("| \\"), "| \\");
-  EXPECT_EQ(box_of(""), "");
+TEST(HtmlText, ATableHasAllColumnsAndNamesAreWhole) {
+  const std::string name(60, 'n');
+  const Text table =
+      fitted_table({{"name", Align::left, {name, "**missed**"}}, {"more", Align::right, {"1", "2"}, 1}}, 30);
+  EXPECT_THAT(table.lines(), Not(HasSubstr(name))) << "the terminal's lines are cut";
+  EXPECT_EQ(
+      html_of(table),
+      "<div class=\"rows\"><table>\n<thead><tr><th>name</th><th class=\"number spare\">more</th></tr>\n</thead>\n"
+      "<tbody>\n<tr><td>" +
+          name +
+          "</td><td class=\"number spare\">1</td></tr>\n"
+          "<tr><td><strong>missed</strong></td><td class=\"number spare\">2</td></tr>\n</tbody></table></div>\n");
+  const std::vector<TableColumn> keys = {{"#", Align::right, {"1"}}};
+  const Text split = split_tables(keys, std::vector<TableColumn>(30, {"column", Align::left, {"a | b"}}), 40);
+  EXPECT_EQ(std::string(split).find("a \\| b") != std::string::npos, true) << "only Markdown escapes bars";
+  const std::string html = html_of(split);
+  EXPECT_EQ(html.find("<table>"), html.rfind("<table>")) << "one table";
+  EXPECT_THAT(html, HasSubstr("<td>a | b</td>"));
 }
 
-TEST(HtmlReport, BoldOfARecordIsNoCode) {
-  const std::string evil = "**<img src=x>** \\|<script>alert(1)</script>**";
-  for (const std::string& text : {evil, "| " + evil + " |", "| **" + evil + "** |"}) {
-    EXPECT_THAT(box_of(text), Not(HasSubstr("<img")));
-    EXPECT_THAT(box_of(text), Not(HasSubstr("<script")));
+TEST(HtmlText, NothingOfARecordIsMarkup) {
+  EXPECT_EQ(html_of(wrapped("f(float**) alone", 40)), "<p>f(float**) alone</p>\n") << "a name's own";
+  const std::string evil = "**<img src=x>** \\|<script>alert(1)</script>** `<b>";
+  for (const Text& text : {wrapped(evil, 200), Text(evil), list_item(evil, 200),
+                           numbered_item(1, evil, 80, 3, {evil}), status_item(evil, evil, 80, 11, {evil}),
+                           fitted_table({{evil, Align::left, {evil, "**" + evil + "**"}}}, 80)}) {
+    const std::string html = html_of(text);
+    EXPECT_THAT(html, Not(HasSubstr("<img")));
+    EXPECT_THAT(html, Not(HasSubstr("<script")));
+    EXPECT_THAT(html, Not(HasSubstr("<b>")));
   }
 }
 
@@ -78,7 +126,7 @@ TEST(HtmlReport, TextThatIsNoUtf8DoesNotSpoilIt) {
 }
 
 TEST(HtmlReport, WithoutPlotsNoScriptIsNeeded) {
-  const ReportSection section{"doctor", "here", "all is well", {}};
+  const ReportSection section{"doctor", {}, "all is well", {}, {}};
   const std::string page = html_report({&section, 1}, "");
   EXPECT_THAT(page, HasSubstr("all is well"));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
@@ -91,11 +139,11 @@ TEST(HtmlReport, APageAddsLittleToItsLibrary) {
 TEST(HtmlReport, TheProgramsFolderIsNoPartOfTheHeading) {
   RunRecord record = test::sample_operation();
   record.environment.command_line = "/opt/tools/jitterscope run a/b.json";
-  EXPECT_EQ(report_section(record).heading, "jitterscope run a/b.json");
+  EXPECT_EQ(report_section(record).command, "jitterscope run a/b.json");
   record.environment.command_line = "jitterscope run /a/b.json";
-  EXPECT_EQ(report_section(record).heading, "jitterscope run /a/b.json");
+  EXPECT_EQ(report_section(record).command, "jitterscope run /a/b.json");
   record.environment.command_line = "jitterscope run x --html 'a b.html' --cache warm --json j.json";
-  EXPECT_EQ(report_section(record).heading, "jitterscope run x --cache warm")
+  EXPECT_EQ(report_section(record).command, "jitterscope run x --cache warm")
       << "files are not what was asked";
 }
 

@@ -105,6 +105,19 @@ TEST(Plots, AMarkStaysWithinItsProcess) {
   EXPECT_EQ(marks[1].at("first"), all.size() / 2 + 1);
 }
 
+// An interval may be narrower than a pixel: its edge is drawn.
+TEST(Plots, ANarrowIntervalIsSeen) {
+  const std::vector<Plot> plots = plots_of(test::sample_operation());
+  const auto mark_of = [&](const char* plot, std::string_view name) {
+    for (const Json* view : views_of(plot_named(plots, plot))) {
+      if (view->at("name") == name) return view->at("mark");
+    }
+    return Json::object();
+  };
+  EXPECT_EQ(mark_of("clock", "reference_1").value("strokeCap", ""), "square");
+  EXPECT_GE(mark_of("distribution", "interval_1").value("strokeWidth", 0), 1);
+}
+
 TEST(Plots, ViewsHaveNamesOfTheirOwn) {
   RunRecord model = test::sample_model();
   for (const AnyRecord& record : {AnyRecord(test::sample_operation()), AnyRecord(model)}) {

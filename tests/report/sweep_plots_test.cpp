@@ -1,6 +1,8 @@
 // Sweeps and the roofline above them.
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "commands/records.hpp"
 #include "output/sample_record.hpp"
 #include "report/drawn.hpp"
@@ -92,6 +94,35 @@ TEST(SweepPlots, WithoutAProductMemoryIsTheRoof) {
   for (RunEntry& entry : record.entries) entry.result.flops = 0.0;
   for (const Plot& each : plots_of(record))
     EXPECT_NE(each.id, "roofline") << "what counts no FLOP has no place in it";
+}
+
+// What takes most has a name, where it covers no other; each condition has a mark of its own.
+TEST(Roofline, TheMostExpensivePointsHaveNames) {
+  RunRecord record = test::model_of(15);
+  for (RunEntry& entry : record.entries) {
+    entry.result.flops = 1e9;
+    entry.result.bytes = Bytes(1'000'000);
+    entry.result.measurements.push_back(test::sample_measurement(
+        CacheState::cold, Load::burst, entry.result.measurements[0].time.median * 2.0));
+  }
+  record.ceilings = test::sample_operation().ceilings;
+  const std::vector<Plot> plots = plots_of(record);
+  const Plot& plot = plot_named(plots, "roofline");
+  EXPECT_EQ(rows_of(plot, "operations").size(), 30u);
+  std::set<std::string> named;
+  for (const Json* view : test::views_of(plot)) {
+    if (!view->at("name").get<std::string>().starts_with("names_")) continue;
+    for (const Json& row : view->at("data").at("values")) {
+      EXPECT_TRUE(named.insert(row.at("operation").get<std::string>()).second) << "once";
+    }
+  }
+  EXPECT_TRUE(named.contains("#15 layer15")) << "the slowest";
+  EXPECT_LE(named.size(), 12u);
+  for (const Json* view : test::views_of(plot)) {
+    if (view->at("name") != "operations") continue;
+    EXPECT_EQ(view->at("encoding").at("shape").at("field"), "conditions");
+    EXPECT_EQ(view->at("mark").at("filled"), false) << "none hides another";
+  }
 }
 
 TEST(SweepPlots, AnIntervalFromZeroHasAPlaceOnALogarithmicAxis) {

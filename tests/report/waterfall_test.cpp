@@ -72,7 +72,8 @@ TEST(BestToObserved, ItsPartsAddUp) {
   const std::vector<Plot> plots = plots_of_study(sample_study());
   ASSERT_EQ(plots.at(0).id, "best") << "the main plot";
   const Plot& plot = plots[0];
-  EXPECT_THAT(plot.table.at(0).cells, ElementsAre("best", "the method", "values", "rest", "observed"))
+  EXPECT_THAT(plot.table.at(0).cells,
+              ElementsAre("best", "the method", "values", "rest, none shown", "observed"))
       << "the largest first; what makes it only slower is not in the observed loop";
   expect_sum(plot);
   const Json& levels = drawn_rows(plot, "levels");
@@ -81,7 +82,7 @@ TEST(BestToObserved, ItsPartsAddUp) {
   EXPECT_EQ(levels[1].at("end"), 104.0);
   const Json& parts = drawn_rows(plot, "parts");
   EXPECT_EQ(parts[0].at("end"), 93.75) << "75 / 0.8";
-  EXPECT_EQ(parts[2].at("kind"), "rest");
+  EXPECT_EQ(parts[2].at("kind"), "overlap or unexplained");
   EXPECT_THAT(parts[0].at("source").get<std::string>(), HasSubstr("as usual in place of strong"));
 }
 
@@ -100,9 +101,22 @@ TEST(BestToObserved, WhereNoCauseMakesItFasterOnlyTheRestIsLeft) {
   const std::vector<Plot> plots = plots_of_study(found);
   ASSERT_EQ(plots.at(0).id, "causes") << "what it holds leads";
   ASSERT_EQ(plots.at(1).id, "best");
-  EXPECT_THAT(plots[1].table.at(0).cells, ElementsAre("best", "rest", "observed"));
+  EXPECT_THAT(plots[1].table.at(0).cells, ElementsAre("best", "not explained", "observed"));
   EXPECT_EQ(drawn_rows(plots[1], "levels")[0].at("end"), 100.0) << "the plain loop beside the doses";
   expect_sum(plots[1]);
+}
+
+// Parts measured one by one may add up to more than all: the step back is no fault, and says so.
+TEST(BestToObserved, CausesThatOverlapAreNamed) {
+  explain::Explanation found = sample_study();
+  found.factors[2].doses[1].time = {0.3, 0.29, 0.31};
+  const Plot plot = plots_of_study(found).at(0);
+  EXPECT_THAT(plot.table.at(0).cells,
+              ElementsAre("best", "the method", "values", "overlap of the parts", "observed"));
+  EXPECT_LT(drawn_rows(plot, "parts")[2].at("end"), drawn_rows(plot, "parts")[2].at("begin"));
+  EXPECT_EQ(explain::rest_name({1.2, 1.1, 1.3}, true), "not explained");
+  EXPECT_EQ(explain::rest_name({0.5, 0.4, 0.6}, false), "not explained") << "without parts none can overlap";
+  EXPECT_EQ(explain::rest_name({1.01, 0.9, 1.1}, true), "rest, none shown");
 }
 
 TEST(BestToObserved, OlderRecordsAndThoseThatContradictThemselvesHaveNone) {

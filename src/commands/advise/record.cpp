@@ -15,8 +15,23 @@ namespace jitterscope {
 
 std::string write_record(const study::AdviceRecord& record) { return write_envelope("advise", record); }
 
-std::string record_text(const study::AdviceRecord& record, const ShownPage& shown) {
+Text record_text(const study::AdviceRecord& record, const ShownPage& shown) {
   return advice_table(record, page_of(shown, false));
+}
+
+Headline headline_of(const study::AdviceRecord& record) {
+  Headline headline{.subject = record.title, .number = "no gain"};
+  std::vector<std::string> taken;
+  for (const study::Recommendation& each : record.recommendations)
+    taken.push_back(study::remedy_name(each.study, each.arm));
+  if (!taken.empty())
+    headline = {.subject = record.title + " with " + joined(taken, " and "), .number = "see below"};
+  if (record.together) {
+    if (const auto ratio = study::ratio_together(*record.together)) headline.number = change_of(*ratio);
+  }
+  headline.marks = {std::string(study::to_string(record.goal)), "margin " + percent_text(record.margin),
+                    counted(std::ssize(record.steps), "step")};
+  return headline;
 }
 
 void read_fields(const Json& document, const std::string& name, study::AdviceRecord& record) {
@@ -57,7 +72,7 @@ std::string lines_section(const AdviceRecord& record) {
   return text;
 }
 
-std::string facts_line(const AdviceRecord& record, std::size_t width) {
+Text facts_line(const AdviceRecord& record, std::size_t width) {
   const auto tried = std::ranges::count_if(record.layers, &AdvisedLayer::is_tried);
   double share = 0.0;
   for (const AdvisedLayer& layer : record.layers) share += layer.is_tried ? layer.share : 0.0;
@@ -76,8 +91,8 @@ std::string facts_line(const AdviceRecord& record, std::size_t width) {
 }
 
 // Describes the longest layers: "conv1: memory moves 1.02 times what it must, warps wait most for …".
-std::string counters_lines(const AdviceRecord& record, std::size_t width) {
-  std::string text;
+Text counters_lines(const AdviceRecord& record, std::size_t width) {
+  Text text;
   for (const AdvisedLayer& layer : record.layers) {
     if (!layer.counters) continue;
     const CounterReading& reading = layer.counters->reading;
@@ -97,9 +112,9 @@ std::string counters_lines(const AdviceRecord& record, std::size_t width) {
     add(stalls_text(reading, 1), "warps wait most for {}");
     if (facts.empty()) continue;
     const std::string name = layer.layers.empty() ? to_string(layer.subject) : layer.layers.front();
-    text += wrapped(
-        fmt::format("- {}, {} of the time: {}.", one_line(name), percent_text(layer.share), joined(facts)),
-        width, 2);
+    text += list_item(
+        fmt::format("{}, {} of the time: {}.", one_line(name), percent_text(layer.share), joined(facts)),
+        width);
   }
   return text.empty() ? text : "What takes longest, by hardware counters:\n\n" + text;
 }
@@ -135,7 +150,7 @@ void add_sum(PathColumns& columns, const std::string& name, const std::optional<
   columns.add(what, fmt::format("{} → {}", time_of(*sum, 0), time_of(*sum, 1)), change_of(*ratio), "", "");
 }
 
-std::string path_table(const AdviceRecord& record, std::size_t width) {
+Text path_table(const AdviceRecord& record, std::size_t width) {
   if (record.recommendations.empty()) return {};
   PathColumns columns;
   columns.add("as it is", time_of(record.steps.front().comparison, 0), "", "", "");
@@ -166,7 +181,7 @@ std::string reason_of(const TriedRemedy& remedy, const AdviceRecord& record) {
 }
 
 // Lists the remedies not taken, each in the last step that tried it: earlier steps no longer matter.
-std::string rest_table(const AdviceRecord& record, std::size_t width) {
+Text rest_table(const AdviceRecord& record, std::size_t width) {
   TableColumn remedies{"tried, not taken", Align::left, {}}, steps{"step", Align::right, {}, 3},
       changes{"against before", Align::right, {}, 1}, errors{"error", Align::right, {}, 2},
       reasons{"why not", Align::left, {}};
@@ -191,7 +206,7 @@ std::string rest_table(const AdviceRecord& record, std::size_t width) {
   return fitted_table({remedies, steps, changes, errors, reasons}, width);
 }
 
-std::string layers_table_of(const AdviceRecord& record, std::size_t width) {
+Text layers_table_of(const AdviceRecord& record, std::size_t width) {
   if (record.layers.size() < 2) return {};
   TableColumn layers{"as it is", Align::left, {}}, counts{"×", Align::right, {}, 3},
       times{"one call", Align::right, {}, 1}, shares{"share", Align::right, {}},
@@ -209,8 +224,8 @@ std::string layers_table_of(const AdviceRecord& record, std::size_t width) {
   return fitted_table({layers, counts, times, shares, tried, findings}, width);
 }
 
-std::string notes_of(const AdviceRecord& record, const Page& page) {
-  std::string text;
+Text notes_of(const AdviceRecord& record, const Page& page) {
+  Text text;
   for (const study::Recommendation& taken : record.recommendations) {
     if (!taken.price.empty()) {
       text +=
@@ -243,22 +258,21 @@ std::string notes_of(const AdviceRecord& record, const Page& page) {
 
 }  // namespace
 
-std::string advice_table(const AdviceRecord& record, const Page& page) {
+Text advice_table(const AdviceRecord& record, const Page& page) {
   const bool is_memory = record.goal == study::Goal::memory;
-  std::string answer = wrapped(fmt::format("What would make {} {}?", one_line(record.title),
-                                           is_memory ? "take less memory" : "faster"),
-                               page.width) +
-                       '\n';
+  Text answer = wrapped(fmt::format("What would make {} {}?", one_line(record.title),
+                                    is_memory ? "take less memory" : "faster"),
+                        page.width) +
+                '\n';
   for (const std::string& sentence : record.conclusions) answer += wrapped(one_line(sentence), page.width);
-  std::vector<std::string> sections = {answer + '\n' + facts_line(record, page.width),
-                                       lines_section(record),
-                                       path_table(record, page.width),
-                                       rest_table(record, page.width),
-                                       counters_lines(record, page.width),
-                                       page.details ? layers_table_of(record, page.width) : "",
-                                       notes_of(record, page)};
-  std::erase(sections, std::string());
-  return joined(sections, "\n");
+  std::vector<Text> parts = {answer + '\n' + facts_line(record, page.width),
+                             lines_section(record),
+                             path_table(record, page.width),
+                             rest_table(record, page.width),
+                             counters_lines(record, page.width),
+                             page.details ? layers_table_of(record, page.width) : "",
+                             notes_of(record, page)};
+  return sections(parts);
 }
 
 }  // namespace jitterscope

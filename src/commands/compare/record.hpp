@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "experiment/comparison.hpp"
-#include "output/text.hpp"
+#include "output/html.hpp"
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
 
 namespace jitterscope {
 
 std::string write_record(const ComparisonRecord& record);
-std::string record_text(const ComparisonRecord& record, const ShownPage& shown);
+Text record_text(const ComparisonRecord& record, const ShownPage& shown);
+/// Returns what a page of the record begins with.
+Headline headline_of(const ComparisonRecord& record);
 /// Writes RFC 4180 with a header line and a row for each ratio: of layers, operations and totals.
 std::string summary_csv(const ComparisonRecord& record);
 

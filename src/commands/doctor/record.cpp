@@ -105,8 +105,28 @@ void describe_content(Fields& fields, Described<Fields, DoctorReport>& report) {
 
 std::string write_record(const DoctorReport& record) { return write_envelope("doctor", record); }
 
-std::string record_text(const DoctorReport& record, const ShownPage& shown) {
+namespace {
+
+// Returns the numbers of lines that are ok, limit and miss.
+std::array<std::int64_t, 3> count_checks(const std::vector<DoctorSection>& sections) {
+  std::array<std::int64_t, 3> counts{};
+  for (const DoctorSection& section : sections) {
+    for (const Check& check : section.checks) ++counts[static_cast<std::size_t>(check.status)];
+  }
+  return counts;
+}
+
+}  // namespace
+
+Text record_text(const DoctorReport& record, const ShownPage& shown) {
   return doctor_text(record, shown.width);
+}
+
+Headline headline_of(const DoctorReport& record) {
+  const std::array<std::int64_t, 3> counts = count_checks(record.sections);
+  return {.subject = "What limits precision on this machine",
+          .number = counts[1] == 0 ? "nothing" : counted(counts[1], "limit"),
+          .marks = {fmt::format("{} ok", counts[0]), fmt::format("{} missing", counts[2])}};
 }
 
 void read_fields(const Json& document, const std::string& name, DoctorReport& record) {
@@ -126,37 +146,24 @@ std::string_view mark(Check::Status status) {
   return "";
 }
 
-// All lines start in one column, so that the marks can be read down the page.
-std::string in_column(std::string_view first_mark, const std::string& text, std::size_t width) {
-  std::string lines = wrapped(text, width - kTextColumn);
-  lines.insert(0, fmt::format("  {:<{}}", first_mark, kTextColumn - 2));
-  for (std::size_t end = lines.find('\n'); end + 1 < lines.size(); end = lines.find('\n', end + 1)) {
-    lines.insert(end + 1, kTextColumn, ' ');
-  }
-  return lines;
-}
-
-std::string check_text(const Check& check, std::size_t width) {
+Text check_text(const Check& check, std::size_t width) {
   const std::string sentence = fmt::format("{}: {}", one_line(check.subject), one_line(check.sentence));
-  std::string text = in_column(mark(check.status), sentence, width);
-  if (!check.remedy.empty()) text += in_column("", "remedy: " + one_line(check.remedy), width);
-  return text;
+  std::vector<std::string> remedy;
+  if (!check.remedy.empty()) remedy.push_back("remedy: " + one_line(check.remedy));
+  return status_item(mark(check.status), sentence, width, kTextColumn, std::move(remedy));
 }
 
 std::string summary(const std::vector<DoctorSection>& sections) {
-  std::array<std::int64_t, 3> counts{};
-  for (const DoctorSection& section : sections) {
-    for (const Check& check : section.checks) ++counts[static_cast<std::size_t>(check.status)];
-  }
+  const std::array<std::int64_t, 3> counts = count_checks(sections);
   return fmt::format("{} ok; {} what can be measured here; {} missing.\n", counts[0],
                      counted(counts[1], "line") + (counts[1] == 1 ? " limits" : " limit"), counts[2]);
 }
 
 }  // namespace
 
-std::string doctor_text(const DoctorReport& report, std::size_t width) {
+Text doctor_text(const DoctorReport& report, std::size_t width) {
   const std::vector<DoctorSection>& sections = report.sections;
-  std::string text;
+  Text text;
   for (const DoctorSection& section : sections) {
     text += section.heading + '\n';
     for (const Check& check : section.checks) text += check_text(check, width);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "measure/run_record.hpp"
-#include "output/text.hpp"
+#include "output/html.hpp"
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
 
@@ -46,7 +46,9 @@ struct RoundSpread {
 RoundSpread round_spread(const Measurement& measurement);
 
 std::string write_record(const DoctorReport& record);
-std::string record_text(const DoctorReport& record, const ShownPage& shown);
+Text record_text(const DoctorReport& record, const ShownPage& shown);
+/// Returns what a page of the record begins with.
+Headline headline_of(const DoctorReport& record);
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, DoctorReport& record);
 
@@ -69,7 +71,7 @@ std::vector<Check> noise_floor_checks(const NoiseFloor& floor);
 
 /// Prints a line for each check, marked ok, limits or missing, with its remedy below. The last line says how
 /// to find out whether to trust the tool on this machine.
-std::string doctor_text(const DoctorReport& report, std::size_t width = kPageWidth);
+Text doctor_text(const DoctorReport& report, std::size_t width = kPageWidth);
 
 }  // namespace jitterscope
 

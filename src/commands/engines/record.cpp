@@ -87,8 +87,22 @@ void describe_content(Fields& fields, Described<Fields, EnginesRecord>& record) 
 
 std::string write_record(const EnginesRecord& record) { return write_envelope("engines", record); }
 
-std::string record_text(const EnginesRecord& record, const ShownPage& shown) {
+Text record_text(const EnginesRecord& record, const ShownPage& shown) {
   return engines_table(record, shown.width);
+}
+
+Headline headline_of(const EnginesRecord& record) {
+  const EngineRanking& ranking = record.ranking;
+  const bool is_timed = !ranking.engines.empty() && has_time(ranking.engines.front());
+  Headline headline{.subject = ranking.operation};
+  if (is_timed) {
+    const Measurement& fastest = ranking.engines.front().result.measurements.front();
+    headline = headline_of("the fastest engine of " + ranking.operation, fastest.time);
+    headline.marks = {ranking.engines.front().engine.tag, std::string(to_string(fastest.conditions.cache)),
+                      std::string(to_string(fastest.conditions.load))};
+  }
+  headline.marks.push_back(counted(std::ssize(ranking.engines), "engine"));
+  return headline;
 }
 
 void read_fields(const Json& document, const std::string& name, EnginesRecord& record) {
@@ -133,7 +147,7 @@ std::string picks_text(const EngineRanking& ranking, const RankedEngine& engine)
                      percent_text(share->interval.high));
 }
 
-std::string table(const EngineRanking& ranking, std::size_t width) {
+Text table(const EngineRanking& ranking, std::size_t width) {
   const std::vector<Conditions> conditions = conditions_of(ranking);
   TableColumn number{"#", Align::right, {}}, tag{"engine", Align::left, {}},
       from{"proposed by", Align::left, {}}, notes{"notes", Align::left, {}},
@@ -198,20 +212,20 @@ std::string choice_sentences(const EngineRanking& ranking) {
              std::ranges::count_if(ranking.engines, has_time));
 }
 
-std::string failures(const EngineRanking& ranking, std::size_t width) {
-  std::string text;
+Text failures(const EngineRanking& ranking, std::size_t width) {
+  Text text;
   for (const RankedEngine& engine : ranking.engines) {
     if (engine.result.failure.empty()) continue;
-    text += wrapped(fmt::format("- {}: {}", engine.engine.tag, one_line(engine.result.failure)), width, 2);
+    text += list_item(fmt::format("{}: {}", engine.engine.tag, one_line(engine.result.failure)), width);
   }
   return text.empty() ? text : "\nFailed:\n\n" + text;
 }
 
 }  // namespace
 
-std::string engines_table(const EnginesRecord& record, std::size_t width) {
+Text engines_table(const EnginesRecord& record, std::size_t width) {
   const EngineRanking& ranking = record.ranking;
-  std::string text =
+  Text text =
       wrapped(fmt::format("**{}**: its engines on {} ({}), fastest first. ± is half the 95 % "
                           "interval of the median; in brackets, the 95 % interval of a share.",
                           one_line(ranking.operation), one_line(record.device.name), record.device.id),

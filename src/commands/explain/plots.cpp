@@ -44,7 +44,8 @@ class Waterfall {
   void add_level(const std::string& name, const TimeEstimate& time);
   /// Multiplies the reached time by a ratio; `source` says what was switched, or how the ratio is known.
   void add_part(const std::string& name, const RatioEstimate& ratio, const std::string& source);
-  /// Adds the step from the end of the parts to the next level; `ratio` has its interval.
+  /// Adds the step from the end of the parts to the next level, under a name that says what it is: a large
+  /// one is no fault, where parts that were measured one by one overlap. `ratio` has its interval.
   void add_rest(const RatioEstimate& ratio, Nanoseconds level);
 
   Nanoseconds reached() const { return reached_; }
@@ -342,8 +343,9 @@ std::optional<Plot> best_to_observed_plot(const Explanation& study) {
       .title = "From best to observed: " + study.operation,
       .caption =
           caption +
-          "Observed: plain loops behind idles of any length, as a first benchmark runs them. Grey: the rest, "
-          "what causes do to each other and what these loops have of their own. Purple: 95 % intervals.",
+          "Observed: plain loops behind idles of any length, as a first benchmark runs them. Grey: from the parts "
+          "to what was observed. To the left, causes overlap: together they add less than one by one; to the "
+          "right, they add more together, or loops have something of their own. Purple: 95 % intervals.",
       .spec = single_plot(waterfall.view()),
       .table = waterfall.table("by")};
 }
@@ -367,8 +369,8 @@ Plot waterfall_between(const Accounted& account, const std::string& name, const 
       .id = "account",
       .title = (is_of_trace ? "Alone and in PyTorch: " : "From the first record to the second: ") + name,
       .caption =
-          "Each circumstance in which the two differ, and what it does to the time where that is known. Grey: what no part "
-          "accounts for. Purple: 95 % intervals.",
+          "Each circumstance in which the two differ, and what it does to the time where that is known. Grey: from the parts "
+          "to the second time; to the left, parts overlap, to the right, something else adds time. Purple: 95 % intervals.",
       .spec = single_plot(waterfall.view()),
       .table = waterfall.table("how it is known")};
 }
@@ -386,7 +388,8 @@ Plot total_plot(const AccountTotal& total, bool is_of_trace) {
 namespace {
 
 constexpr int kLongestPart = 300, kRowHeight = 30;  // in pixels
-constexpr std::string_view kLevel = "measured", kSlower = "slower", kFaster = "faster", kRest = "rest";
+constexpr std::string_view kLevel = "measured", kSlower = "slower", kFaster = "faster",
+                           kRest = "overlap or unexplained";
 
 Json kind_color() {
   return category(
@@ -424,7 +427,8 @@ void Waterfall::add_part(const std::string& name, const RatioEstimate& ratio, co
 }
 
 void Waterfall::add_rest(const RatioEstimate& ratio, Nanoseconds level) {
-  add_step("rest", ratio, level, kRest, "what no part accounts for");
+  const std::string name(explain::rest_name(ratio, rows_.size() > 1));
+  add_step(name, ratio, level, kRest, "the way from the parts to the next level");
 }
 
 Json Waterfall::view() const {
@@ -450,8 +454,10 @@ Json Waterfall::view() const {
   }
   // Leaves room for text at the right of the bars. Levels are points, so the axis need not start at 0.
   const double span = most > least ? most - least : most * 0.01;
-  const Json scale{
-      {"scale", {{"domain", {rounded(least - 0.04 * span), rounded(most + 0.24 * span)}}, {"nice", false}}}};
+  const Json scale{{"scale",
+                    {{"domain", {rounded(least - 0.04 * span), rounded(most)}},
+                     {"range", {0, {{"expr", "width - 90"}}}},
+                     {"nice", false}}}};
   const Json y = names_axis("part", names, kLongestPart);
   const std::string title = unit_.axis(of_what_);
   const auto x = [&](std::string_view field) { return quantity(field, title, scale); };
@@ -467,12 +473,15 @@ Json Waterfall::view() const {
               {"encoding", {{"y", y}, {"y2", {{"field", "next"}}}, {"x", x("end")}}}};
   Json bars{{"name", "parts"},
             {"data", data_of(parts)},
-            {"mark", {{"type", "bar"}, {"height", 16}, {"opacity", 0.75}}},
+            {"mark", {{"type", "bar"}, {"height", 16}}},
             {"encoding",
              {{"y", y},
               {"x", x("begin")},
               {"x2", {{"field", "end"}}},
               {"color", kind_color()},
+              {"opacity",
+               {{"condition", {{"test", fmt::format("datum.kind === '{}'", kRest)}, {"value", 0.35}}},
+                {"value", 0.75}}},
               {"tooltip", tips}}}};
   Json intervals{{"name", "intervals"},
                  {"data", data_of(all)},

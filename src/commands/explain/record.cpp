@@ -252,8 +252,37 @@ void run_study(Session& session, const TrialSubject& subject, const explain::Exp
 
 std::string write_record(const ExplainRecord& record) { return write_envelope("explain", record); }
 
-std::string record_text(const ExplainRecord& record, const ShownPage& shown) {
+Text record_text(const ExplainRecord& record, const ShownPage& shown) {
   return explanation_table(record, page_of(shown, record.accounts.size() > 1));
+}
+
+Headline headline_of(const ExplainRecord& record) {
+  if (record.study) {
+    const explain::Observation& seen = record.study->observation;
+    Headline headline{.subject = "a launch in plain loops of " + record.study->operation};
+    if (!seen.loops.empty()) {
+      headline.number = time_text(seen.median);
+      headline.error = time_range_text(seen.p5, seen.p95) + " for 90 % of launches";
+    } else if (record.study->plain) {
+      headline = headline_of(headline.subject, *record.study->plain);
+    }
+    headline.marks = {record.study->provider, duration_text(record.study->duration)};
+    if (record.study->blocks > 0)
+      headline.marks.push_back(counted(record.study->blocks, "block") + " of pairs");
+    return headline;
+  }
+  if (record.accounts.empty()) return {.subject = "the difference between two records"};
+  const explain::Account& first = record.accounts.front();
+  const std::string sides =
+      first.is_of_trace() ? "in PyTorch against alone" : "the second record against the first";
+  if (record.accounts.size() == 1)
+    return {.subject = fmt::format("{}: {}", explain::name_of(first), sides),
+            .number = change_of(first.time)};
+  const explain::AccountTotal total = *explain::total_of(record.accounts);
+  return {.subject = fmt::format("all {} calls: {}", total.calls, sides),
+          .number = change_of(total.time),
+          .marks = {time_text(total.first.median, total.first.precision()),
+                    "then " + time_text(total.second.median, total.second.precision())}};
 }
 
 void read_fields(const Json& document, const std::string& name, ExplainRecord& record) {
@@ -269,15 +298,15 @@ using explain::Observation;
 using explain::RandomFactor;
 using explain::Variation;
 
-std::string conclusions_section(const ExplainRecord& record, std::size_t width) {
-  std::string text;
+Text conclusions_section(const ExplainRecord& record, std::size_t width) {
+  Text text;
   for (const std::string& sentence : record.conclusions) {
-    text += wrapped("- " + one_line(sentence), width, 2);
+    text += list_item(one_line(sentence), width);
   }
   return text.empty() ? "Nothing was found out before the study was ended.\n" : text;
 }
 
-std::string subject_line(const ExplainRecord& record, std::size_t width) {
+Text subject_line(const ExplainRecord& record, std::size_t width) {
   const Explanation& explanation = *record.study;
   std::vector<std::string> facts = {one_of_calls(one_line(explanation.operation), record.calls)};
   if (!explanation.provider.empty()) facts.push_back(explanation.provider);
@@ -288,7 +317,7 @@ std::string subject_line(const ExplainRecord& record, std::size_t width) {
 }
 
 // Lists costs paid once, part by part; each part is subtracted from the one that includes it.
-std::string first_work_section(const explain::FirstWork& work, std::size_t width) {
+Text first_work_section(const explain::FirstWork& work, std::size_t width) {
   std::vector<std::string> parts;
   const auto add = [&](const char* what, Nanoseconds time, const char* beyond = "") {
     constexpr Nanoseconds kNothing = microseconds(1);
@@ -317,7 +346,7 @@ std::string first_work_section(const explain::FirstWork& work, std::size_t width
   return wrapped(text, width);
 }
 
-std::string observation_section(const Observation& observation, std::size_t width) {
+Text observation_section(const Observation& observation, std::size_t width) {
   if (observation.loops.empty()) return {};
   std::string text = fmt::format(
       "Seen in {}: events around a launch read {} ({} for 90 % of launches); they differ by {} within a loop, and "
@@ -358,7 +387,7 @@ struct FactorColumns {
   }
 };
 
-std::string factors_table(const Explanation& explanation, const Page& page) {
+Text factors_table(const Explanation& explanation, const Page& page) {
   FactorColumns columns;
   for (const FactorResult& factor : explanation.factors) {
     if (factor.doses.empty()) continue;
@@ -380,15 +409,15 @@ std::string factors_table(const Explanation& explanation, const Page& page) {
   return fitted_table(shown, page.width);
 }
 
-std::string random_factors_section(const Explanation& explanation, std::size_t width) {
-  std::string text;
+Text random_factors_section(const Explanation& explanation, std::size_t width) {
+  Text text;
   for (const RandomFactor& factor : explanation.random_factors) {
     const std::string spread =
         factor.not_available.empty()
             ? fmt::format("{} (standard deviation, 95 %: {} to {}), {} seen", percent_text(factor.deviation),
                           percent_text(factor.low), percent_text(factor.high), factor.levels)
             : "not known, " + factor.not_available;
-    text += wrapped(fmt::format("- {}: {}", factor.cause, spread), width, 2);
+    text += list_item(fmt::format("{}: {}", factor.cause, spread), width);
   }
   return text.empty() ? text : "The time also differs with\n\n" + text;
 }
@@ -404,7 +433,7 @@ std::string_view variation_words(Variation variation) {
   return "nothing that was seen: the rest";
 }
 
-std::string variation_table(const Observation& observation, std::size_t width) {
+Text variation_table(const Observation& observation, std::size_t width) {
   if (observation.shares.empty()) return {};
   TableColumn causes{"plain loops vary with", Align::left, {}}, shares{"share", Align::right, {}},
       intervals{"95 % interval", Align::right, {}, 1};
@@ -416,8 +445,8 @@ std::string variation_table(const Observation& observation, std::size_t width) {
   return fitted_table({causes, shares, intervals}, width);
 }
 
-std::string open_section(const Explanation& explanation, std::size_t width) {
-  std::string text;
+Text open_section(const Explanation& explanation, std::size_t width) {
+  Text text;
   for (const FactorResult& factor : explanation.factors) {
     std::string reason = one_line(factor.reason);
     if (factor.blocks_to_decide) {
@@ -426,12 +455,12 @@ std::string open_section(const Explanation& explanation, std::size_t width) {
     }
     if (reason.empty()) continue;
     text +=
-        wrapped(fmt::format("- {}, {}: {}", factor.id, explain::to_string(factor.verdict), reason), width, 2);
+        list_item(fmt::format("{}, {}: {}", factor.id, explain::to_string(factor.verdict), reason), width);
   }
   return text;
 }
 
-std::string meaning_section(const ExplainRecord& record, const Page& page) {
+Text meaning_section(const ExplainRecord& record, const Page& page) {
   std::vector<std::string> sentences = record.notes;
   if (page.details && record.study) {
     const std::int64_t rounds = record.study->screening_rounds;
@@ -451,7 +480,7 @@ std::string meaning_section(const ExplainRecord& record, const Page& page) {
                         '.');
   }
   if (record.interrupted) sentences.emplace_back("Interrupted: this is what was known by then.");
-  std::string text;
+  Text text;
   for (const std::string& sentence : sentences) text += wrapped(sentence, page.width);
   return text;
 }
@@ -462,20 +491,18 @@ std::string one_of_calls(const std::string& operation, std::int64_t calls) {
   return calls > 1 ? fmt::format("one of the {} calls of {}", calls, operation) : operation;
 }
 
-std::string explanation_table(const ExplainRecord& record, const Page& page) {
-  std::vector<std::string> sections = {conclusions_section(record, page.width)};
+Text explanation_table(const ExplainRecord& record, const Page& page) {
+  std::vector<Text> parts = {conclusions_section(record, page.width)};
   if (record.study) {
     const Explanation& explanation = *record.study;
-    sections.insert(
-        sections.end(),
-        {subject_line(record, page.width) + observation_section(explanation.observation, page.width),
-         factors_table(explanation, page), variation_table(explanation.observation, page.width),
-         random_factors_section(explanation, page.width), open_section(explanation, page.width)});
+    parts.insert(parts.end(),
+                 {subject_line(record, page.width) + observation_section(explanation.observation, page.width),
+                  factors_table(explanation, page), variation_table(explanation.observation, page.width),
+                  random_factors_section(explanation, page.width), open_section(explanation, page.width)});
   }
-  sections.push_back(accounts_section(record.accounts, page));
-  sections.push_back(meaning_section(record, page));
-  std::erase(sections, std::string());
-  return joined(sections, "\n");
+  parts.push_back(accounts_section(record.accounts, page));
+  parts.push_back(meaning_section(record, page));
+  return sections(parts);
 }
 
 std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
@@ -502,7 +529,13 @@ std::string change_or_open(const std::optional<RatioEstimate>& ratio) {
   return ratio ? change_of(*ratio) : std::string("not known");
 }
 
-std::string one_account(const Account& account, std::size_t width) {
+template <class Accounted>
+std::string rest_name_of(const Accounted& account) {
+  const auto is_known = [](const auto& part) { return part.ratio && part.ratio->ratio != 1.0; };
+  return std::string(explain::rest_name(account.rest, std::ranges::any_of(account.parts, is_known)));
+}
+
+Text one_account(const Account& account, std::size_t width) {
   TableColumn parts{"", Align::left, {}}, firsts{"first", Align::left, {}},
       seconds{"second", Align::left, {}}, changes{"time", Align::right, {}};
   const auto add = [&](const std::string& name, const std::string& first, const std::string& second,
@@ -516,10 +549,10 @@ std::string one_account(const Account& account, std::size_t width) {
       estimate_text(account.first), estimate_text(account.second), change_of(account.time));
   for (const AccountedPart& part : account.parts)
     add(part.name, part.first, part.second, change_or_open(part.ratio));
-  add("rest", "", "", change_of(account.rest));
-  std::string text = fitted_table({parts, firsts, seconds, changes}, width) + '\n';
+  add(rest_name_of(account), "", "", change_of(account.rest));
+  Text text = fitted_table({parts, firsts, seconds, changes}, width) + '\n';
   for (const AccountedPart& part : account.parts) {
-    text += wrapped(fmt::format("- {}: {}", part.name, one_line(part.source)), width, 2);
+    text += list_item(fmt::format("{}: {}", part.name, one_line(part.source)), width);
   }
   return text;
 }
@@ -534,7 +567,7 @@ std::string signed_time(Nanoseconds change) {
 }
 
 // Shows what each circumstance does to the time of all calls.
-std::string total_account(const explain::AccountTotal& total, std::size_t operations, std::size_t width) {
+Text total_account(const explain::AccountTotal& total, std::size_t operations, std::size_t width) {
   TableColumn parts{"all calls", Align::left, {}}, firsts{"first", Align::left, {}},
       seconds{"second", Align::left, {}}, places{"in operations", Align::right, {}},
       changes{"time", Align::right, {}};
@@ -555,11 +588,11 @@ std::string total_account(const explain::AccountTotal& total, std::size_t operat
         part.operations == operations ? "all" : fmt::format("{} of {}", part.operations, operations),
         change_or_open(part.ratio));
   }
-  add("rest", "", "", "", change_of(total.rest));
+  add(rest_name_of(total), "", "", "", change_of(total.rest));
   return fitted_table({parts, firsts, seconds, places, changes}, width);
 }
 
-std::string several_accounts(const std::vector<Account>& accounts, const Page& page) {
+Text several_accounts(const std::vector<Account>& accounts, const Page& page) {
   std::vector<const Account*> rows = explain::largest_change_first(accounts);
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));
@@ -590,7 +623,7 @@ std::string several_accounts(const std::vector<Account>& accounts, const Page& p
   std::vector<TableColumn> columns = {names, firsts, seconds, changes, adds};
   if (has_shares) columns.push_back(shares);
   columns.insert(columns.end(), {sources, rests, explained});
-  std::string text = total ? total_account(*total, all, page.width) + '\n' : std::string();
+  Text text = total ? total_account(*total, all, page.width) + '\n' : Text();
   text += fitted_table(std::move(columns), page.width);
   if (rows.size() < all) text += fmt::format("{} of {} operations; all: --top all.\n", rows.size(), all);
   return text;
@@ -598,7 +631,7 @@ std::string several_accounts(const std::vector<Account>& accounts, const Page& p
 
 }  // namespace
 
-std::string accounts_section(const std::vector<Account>& accounts, const Page& page) {
+Text accounts_section(const std::vector<Account>& accounts, const Page& page) {
   if (accounts.empty()) return {};
   return accounts.size() == 1 ? one_account(accounts.front(), page.width) : several_accounts(accounts, page);
 }

@@ -10,7 +10,7 @@
 #include "explain/explanation.hpp"
 #include "explain/factors.hpp"
 #include "measure/run_record.hpp"
-#include "output/text.hpp"
+#include "output/html.hpp"
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
 
@@ -33,14 +33,16 @@ void run_study(Session& session, const TrialSubject& subject, const explain::Exp
                ExplainRecord& record);
 
 std::string write_record(const ExplainRecord& record);
-std::string record_text(const ExplainRecord& record, const ShownPage& shown);
+Text record_text(const ExplainRecord& record, const ShownPage& shown);
+/// Returns what a page of the record begins with.
+Headline headline_of(const ExplainRecord& record);
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, ExplainRecord& record);
 
 // Below: the printed study, conclusions first.
 
 /// Shows every dose of every factor with details, else only the dose that the factor's verdict is about.
-std::string explanation_table(const ExplainRecord& record, const Page& page);
+Text explanation_table(const ExplainRecord& record, const Page& page);
 
 /// Returns the operation, and says that it is one of several calls if its network has several.
 std::string one_of_calls(const std::string& operation, std::int64_t calls);
@@ -53,7 +55,7 @@ std::string factors_text(const std::vector<explain::Factor>& factors, const std:
 
 /// Makes a row for each part of one operation, or a row for each of several operations, the largest change
 /// first. Empty if there are none.
-std::string accounts_section(const std::vector<explain::Account>& accounts, const Page& page);
+Text accounts_section(const std::vector<explain::Account>& accounts, const Page& page);
 
 }  // namespace jitterscope
 

@@ -25,19 +25,19 @@ std::string baseline_name(const ComparisonRecord& record) {
 }
 
 // Lists circumstances that may change a time although the work is the same.
-std::string circumstances(const ComparisonRecord& record, std::size_t width) {
+Text circumstances(const ComparisonRecord& record, std::size_t width) {
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("not there") : one_line(value);
   };
-  std::string text;
+  Text text;
   std::vector<std::string> named;
   for (const RecordDifference& difference : record.differences) {
     // The clock differs by another number in each state: the first is enough.
     if (!difference.may_explain || std::ranges::find(named, difference.name) != named.end()) continue;
     named.push_back(difference.name);
-    text += wrapped(fmt::format("- {}: {}, now {}", one_line(difference.name), shown(difference.first),
-                                shown(difference.second)),
-                    width, 2);
+    text += list_item(fmt::format("{}: {}, now {}", one_line(difference.name), shown(difference.first),
+                                  shown(difference.second)),
+                      width);
   }
   if (text.empty()) return text;
   return wrapped(fmt::format("Changed since {} was measured, which may change times by itself:",
@@ -120,8 +120,7 @@ bool is_known(const std::optional<RatioEstimate>& cycles) {
   return cycles && cycles->high < 2.0 * cycles->low;
 }
 
-std::string cases_table(const ComparisonRecord& record, const std::vector<GateCase>& cases,
-                        std::size_t width) {
+Text cases_table(const ComparisonRecord& record, const std::vector<GateCase>& cases, std::size_t width) {
   TableColumn names{"operation", Align::left, {}}, conditions{"conditions", Align::left, {}},
       before{baseline_name(record), Align::right, {}, 3}, now{"now", Align::right, {}, 2},
       changes{"change", Align::right, {}}, cycles{"in cycles", Align::right, {}, 4},
@@ -149,10 +148,10 @@ std::string cases_table(const ComparisonRecord& record, const std::vector<GateCa
 }
 
 // Explains cases for which the table has no room, and what would help.
-std::string remarks(const ComparisonRecord& record, const std::vector<GateCase>& cases, std::size_t width) {
-  std::string text;
+Text remarks(const ComparisonRecord& record, const std::vector<GateCase>& cases, std::size_t width) {
+  Text text;
   const auto remark = [&](const GateCase& each, const std::string& words) {
-    text += wrapped(fmt::format("- {}: {}", case_label(each), words), width, 2);
+    text += list_item(fmt::format("{}: {}", case_label(each), words), width);
   };
   for (const GateCase& each : cases) {
     if (!each.failure.empty()) {
@@ -170,8 +169,8 @@ std::string remarks(const ComparisonRecord& record, const std::vector<GateCase>&
   return text;
 }
 
-std::string notes(const ComparisonRecord& record, std::size_t width) {
-  std::string text;
+Text notes(const ComparisonRecord& record, std::size_t width) {
+  Text text;
   for (const std::string& note : record.notes) text += wrapped(one_line(note), width);
   for (const std::string& lost : record.lost_processes) {
     text += wrapped("Lost: " + one_line(lost) + '.', width);
@@ -180,19 +179,18 @@ std::string notes(const ComparisonRecord& record, std::size_t width) {
   return text;
 }
 
-std::string outcome_text(const GateOutcome& outcome, std::size_t width) {
+Text outcome_text(const GateOutcome& outcome, std::size_t width) {
   const ComparisonRecord& record = outcome.record;
   if (!outcome.failure.empty()) {
     return wrapped(
         fmt::format("**Failed against {}**: {}.", baseline_name(record), one_line(outcome.failure)), width);
   }
   const std::vector<GateCase> cases = gate_cases(record);
-  std::vector<std::string> sections = {
-      circumstances(record, width) + wrapped(headline(record, cases), width) +
-          wrapped(facts(record, cases), width),
-      cases_table(record, cases, width), remarks(record, cases, width), notes(record, width)};
-  std::erase(sections, std::string());
-  return joined(sections, "\n");
+  std::vector<Text> parts = {circumstances(record, width) + wrapped(headline(record, cases), width) +
+                                 wrapped(facts(record, cases), width),
+                             cases_table(record, cases, width), remarks(record, cases, width),
+                             notes(record, width)};
+  return sections(parts);
 }
 
 }  // namespace
@@ -208,15 +206,15 @@ std::string change_words(const GateCase& each, double margin) {
   return words;
 }
 
-std::string gate_text(std::span<const GateOutcome> outcomes, std::size_t width) {
-  std::vector<std::string> texts;
+Text gate_text(std::span<const GateOutcome> outcomes, std::size_t width) {
+  std::vector<Text> texts;
   for (const GateOutcome& outcome : outcomes) texts.push_back(outcome_text(outcome, width));
-  return joined(texts, "\n");
+  return sections(texts);
 }
 
 std::string gate_markdown(std::span<const GateOutcome> outcomes) {
   std::string text = "## jitterscope gate\n\n";
-  for (const char letter : gate_text(outcomes, std::numeric_limits<std::int32_t>::max())) {
+  for (const char letter : gate_text(outcomes, std::numeric_limits<std::int32_t>::max()).lines()) {
     if (letter == '<') {
       text += "&lt;";
     } else {

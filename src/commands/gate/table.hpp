@@ -6,6 +6,7 @@
 #include <string>
 
 #include "experiment/gate.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 
@@ -15,7 +16,7 @@ std::string case_label(const GateCase& each);
 std::string change_words(const GateCase& each, double margin);
 
 /// Prints other differences, the verdict, then a table, in lines of at most `width` columns.
-std::string gate_text(std::span<const GateOutcome> outcomes, std::size_t width);
+Text gate_text(std::span<const GateOutcome> outcomes, std::size_t width);
 
 /// Returns the same for GitHub and similar sites; nothing in it is HTML.
 std::string gate_markdown(std::span<const GateOutcome> outcomes);

@@ -125,12 +125,15 @@ void plot(const HistoryCommandFlags& flags) {
     }
   }
   ReportSection section;
-  section.heading = "jitterscope history of " + flags.name;
+  section.command = "jitterscope history plot " + flags.name;
   section.plots = history_plots(flags.name, records, margin);
   main_plot(section.plots);  // refuses a history without times
-  section.where =
-      fmt::format("{}, {}", counted(std::ssize(records), "record"), records.back().record.device.name);
-  section.text = "The newest:\n\n" + record_text(records.back().record, {});
+  const RunRecord& newest = records.back().record;
+  section.head = headline_of(newest);
+  section.head.subject = fmt::format("{}, the newest record: {}", flags.name, section.head.subject);
+  section.head.marks.insert(section.head.marks.end(), {counted(std::ssize(records), "record"),
+                                                       newest.device.name, newest.environment.time});
+  section.text = record_text(newest, {.width = kSectionWidth, .is_html = true});
   flags.drawn.write({&section, 1});
 }
 

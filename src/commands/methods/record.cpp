@@ -71,8 +71,21 @@ void describe_content(Fields& fields, Described<Fields, MethodsRecord>& record) 
 
 std::string write_record(const MethodsRecord& record) { return write_envelope("methods", record); }
 
-std::string record_text(const MethodsRecord& record, const ShownPage& shown) {
+Text record_text(const MethodsRecord& record, const ShownPage& shown) {
   return methods_table(record, shown.width);
+}
+
+Headline headline_of(const MethodsRecord& record) {
+  const MethodComparison& comparison = record.comparison;
+  Headline headline{.subject = comparison.operation,
+                    .marks = {counted(std::ssize(comparison.readings), "method"),
+                              counted(comparison.repetitions, "repetition")}};
+  if (const MethodReading* reference = find_reading(comparison, comparison.reference)) {
+    headline.subject += " by " + reference->name;
+    headline.number = time_text(reference->time(), 0.002);
+  }
+  if (comparison.clock) headline.marks.push_back(clock_text(*comparison.clock));
+  return headline;
 }
 
 void read_fields(const Json& document, const std::string& name, MethodsRecord& record) {
@@ -81,10 +94,9 @@ void read_fields(const Json& document, const std::string& name, MethodsRecord& r
 
 namespace {
 
-constexpr std::string_view kSpread = "spread";  // the first column removed from a narrow page
-constexpr std::size_t kSentenceIndent = 4;      // width of "10. ": Markdown then keeps the lines in the item
+constexpr std::size_t kSentenceIndent = 4;  // width of "10. ": Markdown then keeps the lines in the item
 
-std::string header(const MethodsRecord& record, std::size_t width) {
+Text header(const MethodsRecord& record, std::size_t width) {
   const MethodComparison& comparison = record.comparison;
   std::string first = fmt::format("**{}** by every method on {} ({})", one_line(comparison.operation),
                                   one_line(record.device.name), record.device.id);
@@ -123,12 +135,12 @@ std::string spread_cell(const MethodReading& reading) {
   return percent_text(reading.range());
 }
 
-std::string table(const MethodComparison& comparison, std::size_t width) {
+std::vector<TableColumn> columns_of(const MethodComparison& comparison) {
   std::array<TableColumn, 5> columns = {{{"#", Align::right, {}},
                                          {"method", Align::left, {}},
                                          {"time", Align::right, {}, 1},
                                          {"against reference", Align::right, {}},
-                                         {std::string(kSpread), Align::right, {}, 2}}};
+                                         {"spread", Align::right, {}, 2}}};
   for (std::size_t i = 0; i < comparison.readings.size(); ++i) {
     const MethodReading& reading = comparison.readings[i];
     columns[0].cells.push_back(std::to_string(i + 1));
@@ -138,29 +150,30 @@ std::string table(const MethodComparison& comparison, std::size_t width) {
     columns[3].cells.push_back(distance_cell(comparison, reading));
     columns[4].cells.push_back(spread_cell(reading));
   }
-  return fitted_table({columns.begin(), columns.end()}, width);
+  return {columns.begin(), columns.end()};
 }
 
-std::string sentences(const MethodComparison& comparison, std::size_t width) {
-  std::string text;
+Text sentences(const MethodComparison& comparison, std::size_t width) {
+  Text text;
   for (std::size_t i = 0; i < comparison.readings.size(); ++i) {
     const MethodReading& reading = comparison.readings[i];
     std::string sentence = reading.sentence;
     if (!reading.absent.empty())
       sentence += (sentence.empty() ? "absent: " : "; then it failed: ") + reading.absent;
-    text += wrapped(fmt::format("{}. {}: {}.", i + 1, reading.name, sentence), width, kSentenceIndent);
+    text += numbered_item(i + 1, fmt::format("{}: {}.", reading.name, sentence), width, kSentenceIndent);
   }
   return text;
 }
 
 }  // namespace
 
-std::string methods_table(const MethodsRecord& record, std::size_t width) {
-  const std::string rows = table(record.comparison, width);
-  const bool has_spread = rows.substr(0, rows.find('\n')).find(kSpread) != std::string::npos;
-  std::string text = header(record, width) + '\n' + rows + "\ntime: median over the repetitions" +
-                     (has_spread ? "; spread: largest less smallest, over the median.\n\n" : ".\n\n") +
-                     sentences(record.comparison, width);
+Text methods_table(const MethodsRecord& record, std::size_t width) {
+  const std::vector<TableColumn> columns = columns_of(record.comparison);
+  const bool has_spread = table_width(columns) <= width;
+  Text text = header(record, width) + '\n' + fitted_table(columns, width) +
+              "\ntime: median over the repetitions" +
+              (has_spread ? "; spread: largest less smallest, over the median.\n\n" : ".\n\n") +
+              sentences(record.comparison, width);
   if (record.comparison.interrupted) text += "\nInterrupted: these are the repetitions so far.\n";
   return text;
 }

@@ -6,7 +6,7 @@
 
 #include "measure/run_record.hpp"
 #include "measure/timing_methods.hpp"
-#include "output/text.hpp"
+#include "output/html.hpp"
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
 
@@ -19,14 +19,16 @@ struct MethodsRecord {
 };
 
 std::string write_record(const MethodsRecord& record);
-std::string record_text(const MethodsRecord& record, const ShownPage& shown);
+Text record_text(const MethodsRecord& record, const ShownPage& shown);
+/// Returns what a page of the record begins with.
+Headline headline_of(const MethodsRecord& record);
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, MethodsRecord& record);
 
 // Below: the printed table.
 
 /// Prints conditions and constants, a row for each method, and a numbered sentence for each.
-std::string methods_table(const MethodsRecord& record, std::size_t width = kPageWidth);
+Text methods_table(const MethodsRecord& record, std::size_t width = kPageWidth);
 
 }  // namespace jitterscope
 

@@ -19,13 +19,13 @@
 namespace jitterscope {
 namespace {
 
-std::string failures_section(const RunPage& run) {
+Text failures_section(const RunPage& run) {
   const RunRecord& record = run.record;
-  std::string text;
+  Text text;
   for (std::size_t row = 0; row < record.entries.size(); ++row) {
     const std::string& failure = record.entries[row].result.failure;
     if (failure.empty()) continue;
-    text += wrapped(fmt::format("- {}: {}", row_name(run, row), one_line(failure)), run.page.width, 2);
+    text += list_item(fmt::format("{}: {}", row_name(run, row), one_line(failure)), run.page.width);
   }
   return text.empty() ? text : "Failed:\n\n" + text;
 }
@@ -37,7 +37,7 @@ std::string verification_failure(const Verification& verification) {
   return fmt::format("{} ({} of {} elements checked)", text, verification.checked, verification.total);
 }
 
-std::string same_formula_note(std::size_t count, std::size_t checked, std::size_t width) {
+Text same_formula_note(std::size_t count, std::size_t checked, std::size_t width) {
   const std::string whose = count == checked ? "The" : fmt::format("For {} of them the", count);
   return wrapped(whose +
                      " reference is the same code: rounding and missing elements would show, a wrong "
@@ -50,12 +50,12 @@ bool is_kernel(const Subject& subject) {
   return operation != nullptr && std::holds_alternative<CudaKernel>(operation->parameters());
 }
 
-std::string verification_section(const RunPage& run) {
+Text verification_section(const RunPage& run) {
   const RunRecord& record = run.record;
   std::size_t checked = 0, passed = 0, same_formula = 0, kernels = 0, not_checked = 0;
   std::int64_t elements = 0, of_elements = 0;
   double worst = 0.0;
-  std::string failures;
+  Text failures;
   for (std::size_t row = 0; row < record.entries.size(); ++row) {
     const std::optional<Verification>& verification = record.entries[row].result.verification;
     if (!verification) {
@@ -71,15 +71,13 @@ std::string verification_section(const RunPage& run) {
       ++passed;
       worst = std::max(worst, verification->relative_error);
     } else {
-      const std::string line =
-          fmt::format("- {}: {}", row_name(run, row), verification_failure(*verification));
-      failures += wrapped(line, run.page.width, 2);
+      failures += list_item(fmt::format("{}: {}", row_name(run, row), verification_failure(*verification)),
+                            run.page.width);
     }
   }
   if (checked == 0) {
     const bool is_asked = record.asked && record.asked->verify && not_checked > 0;
-    return is_asked ? wrapped("Nothing was verified: there is no reference for this.", run.page.width)
-                    : std::string();
+    return is_asked ? wrapped("Nothing was verified: there is no reference for this.", run.page.width) : Text();
   }
   const std::string error =
       passed > 0 ? fmt::format("; largest relative error {:.2g}", worst) : std::string();
@@ -87,18 +85,17 @@ std::string verification_section(const RunPage& run) {
   const std::string against = kernels == 0         ? "a float64 reference"
                               : kernels == checked ? "the reference kernel"
                                                    : "a float64 reference, or for kernels the one they name";
-  const std::string summary =
+  const Text summary =
       wrapped(fmt::format("Verified against {} at {} of {} elements: {} of {} passed{}{}.", against, elements,
                           of_elements, passed, checked, error,
                           not_checked > 0 ? fmt::format("; {} not verified, without a reference", not_checked)
                                           : std::string()),
               run.page.width);
-  const std::string limits =
-      same_formula > 0 ? same_formula_note(same_formula, checked, run.page.width) : std::string();
-  return failures.empty() ? summary + limits : summary + limits + '\n' + failures;
+  const Text limits = same_formula > 0 ? same_formula_note(same_formula, checked, run.page.width) : Text();
+  return sections({summary + limits, failures});
 }
 
-std::string imprecise_line(const RunPage& run) {
+Text imprecise_line(const RunPage& run) {
   std::size_t measured = 0, missed = 0;
   bool wide = false, unsettled = false;
   double asked = 0.0;
@@ -119,13 +116,13 @@ std::string imprecise_line(const RunPage& run) {
       fmt::format("{} of {} times did not reach {}.", missed, measured, joined(goals, ", or "));
   if (wide && run.record.device.capabilities.is_host)
     text += " A CPU shared with other programs seldom does.";
-  if (run.page.findings == FindingsShown::top) text += " Why: --findings all.";
+  if (run.page.findings == FindingsShown::top && !run.page.is_html) text += " Why: --findings all.";
   return wrapped(text, run.page.width);
 }
 
 // Operands of more than half of the memory cannot move to a second placement. The effect of placements in
 // their interval is then taken from other operations.
-std::string one_placement_line(const RunPage& run) {
+Text one_placement_line(const RunPage& run) {
   std::vector<std::string> names;
   for (std::size_t row = 0; row < run.record.entries.size(); ++row) {
     const Result& result = run.record.entries[row].result;
@@ -147,7 +144,8 @@ std::string one_placement_line(const RunPage& run) {
       run.page.width);
 }
 
-std::string where_more_is(const RunPage& run) {
+Text where_more_is(const RunPage& run) {
+  if (run.page.is_html) return {};
   if (run.page.details) return "Every round and launch: --json FILE, --csv-launches FILE.\n";
   return wrapped("More: --details here, --csv FILE a row for each time, --json FILE everything.",
                  run.page.width);
@@ -155,14 +153,13 @@ std::string where_more_is(const RunPage& run) {
 
 }  // namespace
 
-std::string run_notes(const RunPage& run) {
-  std::vector<std::string> sections = {failures_section(run), verification_section(run)};
-  std::string last = imprecise_line(run) + one_placement_line(run);
+Text run_notes(const RunPage& run) {
+  std::vector<Text> parts = {failures_section(run), verification_section(run)};
+  Text last = imprecise_line(run) + one_placement_line(run);
   if (run.record.interrupted) last += "Interrupted: these are the results so far.\n";
   if (!run.labels.conditions.empty()) last += where_more_is(run);
-  sections.push_back(last);
-  std::erase(sections, std::string());
-  return joined(sections, "\n");
+  parts.push_back(last);
+  return sections(parts);
 }
 
 // Below: findings, each cause once, the largest effect first.
@@ -240,38 +237,48 @@ std::string sentence(const RunPage& run, const FindingGroup& group) {
   return fmt::format("for example {}: {}", row_name(run, group.row), text);
 }
 
-std::string all_findings(const RunPage& run) {
-  std::string text;
+std::vector<std::string> remedy_of(const FindingGroup& group) {
+  if (group.finding->remedy.empty()) return {};
+  return {"Remedy: " + one_line(group.finding->remedy)};
+}
+
+Text all_findings(const RunPage& run) {
+  Text text;
   std::size_t number = 0;
   for (const FindingGroup& group : group_findings(run.record)) {
-    text += wrapped(fmt::format("{}. **{}**{} {}", ++number, one_line(group.finding->id), subject(run, group),
-                                sentence(run, group)),
-                    run.page.width, kListIndent);
-    if (!group.finding->remedy.empty()) {
-      text += std::string(kListIndent, ' ') + wrapped("Remedy: " + one_line(group.finding->remedy),
-                                                      run.page.width - kListIndent, kListIndent);
-    }
+    text += numbered_item(
+        ++number,
+        fmt::format("**{}**{} {}", one_line(group.finding->id), subject(run, group), sentence(run, group)),
+        run.page.width, kListIndent, remedy_of(group));
   }
   return text.empty() ? text : "Findings:\n\n" + text;
 }
 
-std::string line(const RunPage& run, const FindingGroup& group, std::size_t number) {
+// A page of HTML folds the cause and the remedy behind the headline.
+Text line(const RunPage& run, const FindingGroup& group, std::size_t number) {
   std::string text =
-      fmt::format("{}. **{}**: {}", number, one_line(group.finding->id), one_line(group.finding->headline));
+      fmt::format("**{}**: {}", one_line(group.finding->id), one_line(group.finding->headline));
   if (run.record.entries.size() > 1 && !group.rows.empty()) {
     text += group.rows.size() == 1 ? fmt::format(" (#{})", group.row + 1)
                                    : fmt::format(" (#{} and {} more)", group.row + 1, group.rows.size() - 1);
   }
-  return wrapped(text, run.page.width, kListIndent);
+  std::vector<std::string> more;
+  if (run.page.is_html) {
+    more = remedy_of(group);
+    more.insert(more.begin(), sentence(run, group));
+  }
+  return numbered_item(number, text, run.page.width, kListIndent, std::move(more), true);
 }
 
-std::string top_findings(const RunPage& run) {
+Text top_findings(const RunPage& run) {
   std::vector<FindingGroup> groups = group_findings(run.record);
   // Missed precision is reported once below, with the precision that was asked for.
   std::erase_if(groups, [](const FindingGroup& group) { return group.finding->id == kImpreciseFinding; });
   if (groups.empty()) return {};
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kTop, groups.size()); ++i) text += line(run, groups[i], i + 1);
+  Text text;
+  const std::size_t shown = run.page.is_html ? groups.size() : std::min(kTop, groups.size());
+  for (std::size_t i = 0; i < shown; ++i) text += line(run, groups[i], i + 1);
+  if (run.page.is_html) return "Findings, with their causes and remedies behind each:\n\n" + text;
   const std::string which =
       groups.size() > kTop ? fmt::format("The {} of {} findings with the largest effect", kTop, groups.size())
                            : std::string("Findings");
@@ -280,7 +287,7 @@ std::string top_findings(const RunPage& run) {
 
 }  // namespace
 
-std::string findings_section(const RunPage& run) {
+Text findings_section(const RunPage& run) {
   switch (run.page.findings) {
     case FindingsShown::none: break;
     case FindingsShown::top: return top_findings(run);
@@ -303,7 +310,7 @@ bool any_stand_in(const RunRecord& record) {
 
 // Makes rows of kernels. Mangled names have up to 2,000 letters and end after some lines; the JSON has them
 // whole.
-std::string kernel_rows(const RunPage& run) {
+Text kernel_rows(const RunPage& run) {
   constexpr std::size_t kLongestName = 200;
   std::array<TableColumn, 5> columns = {{{"#", Align::right, {}},
                                          {"kernel", Align::left, {}},
@@ -327,8 +334,8 @@ std::string kernel_rows(const RunPage& run) {
 }
 
 // Describes launches over several streams; on one stream, kernels follow each other.
-std::string side_by_side_lines(const RunPage& run) {
-  std::string text;
+Text side_by_side_lines(const RunPage& run) {
+  Text text;
   for (const std::size_t row : run.rows) {
     const auto& found = run.record.entries[row].result.concurrency;
     if (!found || found->streams < 2) continue;
@@ -357,7 +364,7 @@ std::optional<std::string> common_engine(const RunRecord& record) {
   return common;
 }
 
-std::string engines_table(const RunPage& run) {
+Text engines_table(const RunPage& run) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
       engine{"run by", Align::left, {}};
   for (const std::size_t row : run.rows) {
@@ -367,13 +374,13 @@ std::string engines_table(const RunPage& run) {
     name.cells.push_back(name_in_row(entry, run.names[row]));
     engine.cells.push_back(engine_text(entry.result));
   }
-  return number.cells.empty() ? std::string() : fitted_table({number, name, engine}, run.page.width);
+  return number.cells.empty() ? Text() : fitted_table({number, name, engine}, run.page.width);
 }
 
 }  // namespace
 
-std::string engines_section(const RunPage& run) {
-  std::string text;
+Text engines_section(const RunPage& run) {
+  Text text;
   if (const auto common = common_engine(run.record)) {
     text = wrapped(fmt::format("All run by {}.", *common), run.page.width);
   } else if (run.page.details) {
@@ -390,11 +397,10 @@ std::string engine_text(const Result& result) {
 }
 
 // Most have the same reason, such as a missing tracer: it is given once, with the first row.
-std::string shortfall_text(const RunPage& run, std::string_view part,
-                           std::optional<Shortfall> Result::*missing) {
+Text shortfall_text(const RunPage& run, std::string_view part, std::optional<Shortfall> Result::*missing) {
   const RunRecord& record = run.record;
   std::vector<std::string> reasons;
-  std::string text;
+  Text text;
   for (std::size_t row = 0; row < record.entries.size(); ++row) {
     const auto& shortfall = record.entries[row].result.*missing;
     if (!shortfall || std::ranges::find(reasons, shortfall->reason) != reasons.end()) continue;
@@ -409,11 +415,11 @@ std::string shortfall_text(const RunPage& run, std::string_view part,
   return text;
 }
 
-std::string kernels_section(const RunPage& run) {
-  const std::string rows = kernel_rows(run);
-  std::string missing = shortfall_text(run, "kernels", &Result::without_kernels);
+Text kernels_section(const RunPage& run) {
+  const Text rows = kernel_rows(run);
+  Text missing = shortfall_text(run, "kernels", &Result::without_kernels);
   if (rows.empty()) return missing;
-  const std::string heading = wrapped(
+  const Text heading = wrapped(
       fmt::format("Kernels of one launch in order, traced in launches back to back ({}; the tracer slows the "
                   "work between them):",
                   on_fresh_data(run.record) ? "fresh data" : "warm"),
@@ -493,7 +499,7 @@ bool has_columns(const CountedLaunch& launch) {
 }
 
 // Makes a column for each known counter: two or three tables on a narrow page.
-std::string known_counters(const RunPage& run, const std::vector<CountedLaunch>& launches) {
+Text known_counters(const RunPage& run, const std::vector<CountedLaunch>& launches) {
   if (std::ranges::none_of(launches, has_columns)) return {};
   std::vector<TableColumn> columns;
   const auto add = [&](const char* heading, const std::function<std::string(const CountedLaunch&)>& text) {
@@ -533,7 +539,7 @@ std::string plain_number(const CounterValue& value) {
 }
 
 // Makes a row for each counter that was named.
-std::string named_counters(const RunPage& run, const std::vector<CountedLaunch>& launches) {
+Text named_counters(const RunPage& run, const std::vector<CountedLaunch>& launches) {
   TableColumn number{"#", Align::right, {}}, cache{"cache", Align::left, {}};
   TableColumn name{"counter", Align::left, {}}, value{"value", Align::right, {}};
   for (const CountedLaunch& launch : launches) {
@@ -551,7 +557,7 @@ std::string named_counters(const RunPage& run, const std::vector<CountedLaunch>&
   return fitted_table(columns, run.page.width);
 }
 
-std::string counters_heading(const RunPage& run, const std::vector<CountedLaunch>& launches) {
+Text counters_heading(const RunPage& run, const std::vector<CountedLaunch>& launches) {
   std::int64_t passes = 0;
   for (const CountedLaunch& launch : launches) passes = std::max(passes, launch.counters.reading.passes);
   const bool has_bytes =
@@ -566,17 +572,11 @@ std::string counters_heading(const RunPage& run, const std::vector<CountedLaunch
 
 }  // namespace
 
-std::string counters_section(const RunPage& run) {
+Text counters_section(const RunPage& run) {
   const std::vector<CountedLaunch> launches = counted_launches(run);
-  std::string text;
-  const auto add = [&](const std::string& part) {
-    if (!part.empty()) text += (text.empty() ? "" : "\n") + part;
-  };
-  if (!launches.empty()) add(counters_heading(run, launches));
-  add(known_counters(run, launches));
-  add(named_counters(run, launches));
-  add(shortfall_text(run, "counters", &Result::without_counters));
-  return text;
+  return sections({launches.empty() ? Text() : counters_heading(run, launches), known_counters(run, launches),
+                   named_counters(run, launches),
+                   shortfall_text(run, "counters", &Result::without_counters)});
 }
 
 }  // namespace jitterscope

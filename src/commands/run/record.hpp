@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "measure/run_record.hpp"
-#include "output/text.hpp"
+#include "output/html.hpp"
 #include "record/run_file.hpp"
 #include "report/drawing.hpp"
 
 namespace jitterscope {
 
-std::string record_text(const RunRecord& record, const ShownPage& shown);
+Text record_text(const RunRecord& record, const ShownPage& shown);
+/// Returns what a page of the record begins with.
+Headline headline_of(const RunRecord& record);
 
 }  // namespace jitterscope
 

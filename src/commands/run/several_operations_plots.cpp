@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <span>
@@ -22,6 +23,7 @@ namespace {
 constexpr std::size_t kMostLayers = 40;      // bars that a page can show apart
 constexpr std::size_t kRoundsOfLayer = 100;  // shown on a click
 constexpr int kLongestLabel = 320;           // in pixels
+constexpr int kRooflineHeight = 320;
 
 struct LayerRows {
   Json bars = Json::array(), rounds = Json::array(), recorded = Json::array(), in_place = Json::array();
@@ -133,7 +135,7 @@ void place_shares(LayerRows& rows) {
 // The height is fixed, because the record's ticks have no offset as bars have.
 int rows_height(const LayerRows& rows) {
   const auto layers = static_cast<int>(rows.order.size()), bars = static_cast<int>(rows.bars.size());
-  return std::max(60, std::max(18 * layers, 11 * bars));
+  return std::max(60, std::max(18 * layers, 13 * bars));
 }
 
 Json bars_view(const LayerRows& rows, const TimeUnit& unit) {
@@ -516,6 +518,121 @@ double highest_rate(const std::vector<Roof>& roofs, const std::vector<PlottedRes
   return highest;
 }
 
+// A point of the roofline, and its name where there is room for it.
+struct NamedPoint {
+  std::string name;
+  double x = 0.0, y = 0.0;  // in pixels
+  double total = 0.0;       // time of all its calls
+  Json row;
+};
+
+struct Box {
+  double left, right, top, bottom;
+
+  bool overlaps(const Box& other) const {
+    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+  }
+};
+
+struct PlacedNames {
+  Json right = Json::array(), left = Json::array();  // of their points
+};
+
+// Returns the value at a place on a logarithmic axis of so many pixels.
+double value_at(double place, double from, double to, double pixels) {
+  return from * std::pow(to / from, place / pixels);
+}
+
+// The part of the roofline that the axes show.
+struct Shown {
+  double from, to, low, high;  // intensities, and rates in the unit of the axis
+};
+
+// Names the points that take most of the time, each where it covers no other name and no point: beside its
+// point, or above or below that with a line to it. A page that is narrower than a picture hides names that
+// would meet.
+PlacedNames placed_names(std::vector<NamedPoint> points, const Shown& shown) {
+  constexpr std::size_t kMostNames = 12;
+  constexpr double kLetter = 6.2, kHalfHeight = 7.0, kFromPoint = 9.0, kHalfPoint = 5.0, kStep = 13.0;
+  std::vector<Box> taken;
+  for (const NamedPoint& point : points)
+    taken.push_back({point.x - kHalfPoint, point.x + kHalfPoint, point.y - kHalfPoint, point.y + kHalfPoint});
+  std::ranges::stable_sort(points, std::greater(), &NamedPoint::total);
+  std::set<std::string> named;
+  PlacedNames placed;
+  const auto place = [&](const NamedPoint& point, bool is_right, double shift) {
+    const double width = kLetter * static_cast<double>(display_width(point.name));
+    const double from_point = kFromPoint + std::abs(shift) / 2.0, y = point.y + shift;
+    const double anchor = is_right ? point.x + from_point : point.x - from_point;
+    const Box box{is_right ? anchor : anchor - width, is_right ? anchor + width : anchor, y - kHalfHeight,
+                  y + kHalfHeight};
+    const bool fits =
+        box.left >= 0.0 && box.right <= kAxesWidth && box.top >= 0.0 && box.bottom <= kRooflineHeight;
+    if (!fits || std::ranges::any_of(taken, [&](const Box& other) { return box.overlaps(other); }))
+      return false;
+    taken.push_back(box);
+    Json row = point.row;
+    row["name_intensity"] = rounded(value_at(anchor, shown.from, shown.to, kAxesWidth));
+    row["name_rate"] = rounded(value_at(kRooflineHeight - y, shown.low, shown.high, kRooflineHeight));
+    (is_right ? placed.right : placed.left).push_back(std::move(row));
+    return true;
+  };
+  for (const NamedPoint& point : points) {
+    if (placed.right.size() + placed.left.size() == kMostNames) break;
+    if (!named.insert(point.name).second) continue;
+    bool is_placed = false;
+    for (int step = 0; step <= 6 && !is_placed; ++step) {
+      for (const double shift : {-kStep * step, kStep * step})
+        is_placed = is_placed || place(point, true, shift) || place(point, false, shift);
+    }
+  }
+  return placed;
+}
+
+// Returns where a value lies on a logarithmic axis of so many pixels.
+double place_on(double value, double from, double to, double pixels) {
+  return to > from ? std::log(value / from) / std::log(to / from) * pixels : pixels / 2.0;
+}
+
+PlacedNames names_in(const Json& rows, double highest_ceiling, double from, double to) {
+  double low = rows.front()["rate"].get<double>(), high = std::max(low, highest_ceiling);
+  for (const Json& row : rows) {
+    low = std::min(low, row["rate"].get<double>());
+    high = std::max(high, row["rate"].get<double>());
+  }
+  std::vector<NamedPoint> points;
+  for (const Json& row : rows) {
+    points.push_back({row["operation"].get<std::string>(),
+                      place_on(row["intensity"].get<double>(), from, to, kAxesWidth),
+                      kRooflineHeight - place_on(row["rate"].get<double>(), low, high, kRooflineHeight),
+                      row["total"].get<double>(), row});
+  }
+  return placed_names(std::move(points), {from, to, low, high});
+}
+
+// Adds the names on one side of their points, with a line to each.
+void add_names(const std::string& side, const Json& rows, Json& layers) {
+  if (rows.empty()) return;
+  const bool is_right = side == "right";
+  const Json x{{"field", "name_intensity"}, {"type", "quantitative"}},
+      y{{"field", "name_rate"}, {"type", "quantitative"}};
+  layers.push_back(Json{
+      {"name", "leaders_" + side},
+      {"data", data_of(rows)},
+      {"mark", {{"type", "rule"}, {"color", kGrey}, {"opacity", 0.6}}},
+      {"encoding", {{"x", x}, {"y", y}, {"x2", {{"field", "intensity"}}}, {"y2", {{"field", "rate"}}}}}});
+  layers.push_back(
+      Json{{"name", "names_" + side},
+           {"data", data_of(rows)},
+           {"mark",
+            {{"type", "text"},
+             {"align", is_right ? "left" : "right"},
+             {"dx", is_right ? 2 : -2},
+             {"fontSize", 11},
+             {"color", kGrey}}},
+           {"encoding", {{"x", x}, {"y", y}, {"text", {{"field", "operation"}, {"type", "nominal"}}}}}});
+}
+
 }  // namespace
 
 std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<PlottedResult>& results) {
@@ -562,12 +679,20 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
         {"y", y},
         {"strokeDash", category("roof", "", parsed(R"({"title": null})"))},
         {"tooltip", tooltip({{"roof", "measured here"}, {"rate", unit.name}})}}}};
+  // Each condition has a mark of its own, hollow, so that none hides another.
+  const Json conditions_shape = category(
+      "conditions", "",
+      parsed(
+          R"({"title": null, "sort": null, "scale": {"range": ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]}})"));
+  const PlacedNames names_placed =
+      names_in(rows, unit.of(highest_rate(roofs, results)), from / 2.0, to * 2.0);
   Json points{{"name", "operations"},
               {"data", data_of(rows)},
-              {"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.75}}},
+              {"mark", {{"type", "point"}, {"filled", false}, {"strokeWidth", 2}, {"opacity", 0.9}}},
               {"encoding",
                {{"x", x},
                 {"y", y},
+                {"shape", conditions_shape},
                 {"size", quantity("total", "time of all calls, ms",
                                   parsed(R"({"legend": null, "scale": {"range": [25, 300]}})"))},
                 {"color", series_color("conditions", conditions.cells)},
@@ -576,6 +701,9 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
                                      {"shown", "rate"},
                                      {"intensity", "FLOP per byte"},
                                      {"total", "time of all calls, ms"}})}}}};
+  Json layers = Json::array({lines, points});
+  add_names("right", names_placed.right, layers);
+  add_names("left", names_placed.left, layers);
   return Plot{
       .id = "roofline",
       .title = "Roofline" + (record.title.empty() ? std::string() : ": " + record.title),
@@ -584,8 +712,9 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
               roofs.empty()
                   ? "Grey: the best copy rate measured on this device; no product was measured."
                   : "Grey: the best rates measured on this device, for copies and for large products.") +
-          " A point above the grey line has its operands in a cache. Larger points take more of the time.",
-      .spec = single_plot(Json{{"height", 320}, {"layer", {lines, points}}}),
+          " A point above the grey line has its operands in a cache. Larger points take more of the time; those "
+          "that take most have names, all have them under the pointer and in the table.",
+      .spec = single_plot(Json{{"height", kRooflineHeight}, {"layer", layers}}),
       .table = {names, conditions, intensities, rates}};
 }
 

@@ -207,7 +207,7 @@ std::size_t needed_width(Columns columns) {
   return table_width(columns);
 }
 
-std::string without_precision(const RunPage& run, std::size_t with_precision) {
+Text without_precision(const RunPage& run, std::size_t with_precision) {
   const auto& labels = run.labels.labels;
   if (with_precision == labels.size()) return {};
   std::vector<std::string> bare(labels.begin() + static_cast<std::ptrdiff_t>(with_precision), labels.end());
@@ -216,7 +216,7 @@ std::string without_precision(const RunPage& run, std::size_t with_precision) {
 
 // Fits one table to the page by removing spare columns, then ± after the first condition, then all ± and
 // share. If the conditions still do not fit, they continue in further tables.
-std::string page_table(const RunPage& run, bool model) {
+Text page_table(const RunPage& run, bool model) {
   const std::size_t conditions = run.labels.conditions.size();
   const Columns names = key_columns(run, model);
   for (const std::size_t with_precision : {conditions, std::size_t{1}, std::size_t{0}}) {
@@ -229,16 +229,16 @@ std::string page_table(const RunPage& run, bool model) {
     }
     const Columns times = time_columns(run, model, with_precision);
     if (needed_width(keys + times) > run.page.width) continue;
-    const std::string table = fitted_table(keys + times + facts, run.page.width);
-    const std::string bare = without_precision(run, with_precision);
-    return table + (table.ends_with("|\n") && !bare.empty() ? "\n" : "") + bare;
+    const Text table = fitted_table(keys + times + facts, run.page.width);
+    const Text bare = without_precision(run, with_precision);
+    return table + (table.lines().ends_with("|\n") && !bare.empty() ? "\n" : "") + bare;
   }
   Columns keys = model ? with_total(names, run.record) : names;
   std::erase_if(keys, [](const TableColumn& column) { return column.spare > 0; });
   return split_tables(keys, time_columns(run, model, conditions), run.page.width);
 }
 
-std::string left_out_text(const RunPage& run, bool model) {
+Text left_out_text(const RunPage& run, bool model) {
   const std::size_t left_out = run.record.entries.size() - run.rows.size();
   if (left_out == 0) return {};
   const std::size_t all = run.record.entries.size();
@@ -260,12 +260,12 @@ std::string total_explained(const RunRecord& record) {
                                                          : "--in-sequence times a whole pass.");
 }
 
-std::string detailed_tables(const RunPage& run, bool model) {
+Text detailed_tables(const RunPage& run, bool model) {
   Columns keys = key_columns(run, model);
   for (TableColumn& column : keys) column.spare = 0;
   const Columns short_keys = model ? Columns{keys[0], keys[1]} : keys;
   Columns facts = fact_columns(run), times = time_columns(run, model, run.labels.conditions.size());
-  std::string text;
+  Text text;
   if (model) {
     const Columns timed_keys = with_total(short_keys, run.record) + Columns{share_column(run)};
     text = split_tables({keys[0]}, Columns{keys[2]}, run.page.width) + '\n' +
@@ -281,12 +281,11 @@ std::string detailed_tables(const RunPage& run, bool model) {
 
 }  // namespace
 
-std::string several_operations_table(const RunPage& run) {
+Text several_operations_table(const RunPage& run) {
   const bool model = is_network(run.record);
-  const std::string text = run.page.details ? detailed_tables(run, model) : page_table(run, model);
-  const std::string left_out = left_out_text(run, model);
-  const std::string total = model ? wrapped(total_explained(run.record), run.page.width) : std::string();
-  return text + (left_out.empty() && total.empty() ? "" : "\n") + left_out + total;
+  const Text total = model ? wrapped(total_explained(run.record), run.page.width) : Text();
+  return sections({run.page.details ? detailed_tables(run, model) : page_table(run, model),
+                   left_out_text(run, model) + total});
 }
 
 namespace {
@@ -311,7 +310,7 @@ std::vector<std::string> headings_alone(const ConditionLabels& labels) {
 }
 
 // Shows times in place. By default names only the nearest time alone; with details shows all of them.
-std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
+Text times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
       calls{"calls", Align::right, {}, 3}, place{"in place", Align::right, {}},
       nearest{"nearest to", Align::left, {}, 1}, difference{"against it", Align::right, {}, 2};
@@ -339,14 +338,14 @@ std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& 
 }
 
 // Lists the reasons below the table, because sentences do not fit in a column.
-std::string reasons(const RunPage& run, const std::vector<LayerInSequence>& layers) {
-  std::string text;
+Text reasons(const RunPage& run, const std::vector<LayerInSequence>& layers) {
+  Text text;
   for (const LayerInSequence& layer : layers) {
     // The table already says "as cold".
     const bool is_said = !run.page.details && layer.nearest &&
                          layer.reason == fmt::format("as {}", to_string(layer.nearest->cache));
     if (layer.reason.empty() || is_said) continue;
-    text += wrapped(fmt::format("- {}: {}", row_name(run, layer.result), layer.reason), run.page.width, 2);
+    text += list_item(fmt::format("{}: {}", row_name(run, layer.result), layer.reason), run.page.width);
   }
   return text.empty() ? text : '\n' + text;
 }
@@ -411,11 +410,11 @@ std::string imprecise_text(const SequenceMeasurement& sequence) {
 
 }  // namespace
 
-std::string sequence_section(const RunPage& run) {
+Text sequence_section(const RunPage& run) {
   if (!run.record.sequence) return {};
   const SequenceMeasurement& sequence = *run.record.sequence;
   const bool is_timed = calls_timed(sequence) > 0;
-  std::string text = wrapped(
+  Text text = wrapped(
       "In sequence: " + (is_timed ? pass_text(sequence)
                                   : fmt::format("none of {} calls was timed.", sequence.calls.size())),
       run.page.width);
@@ -461,8 +460,8 @@ std::string time_at_reference_text(const TimeAtReferenceClock& at) {
   return estimate_text(estimate) + (at.extrapolated ? ", extrapolated: no round ran near that clock" : "");
 }
 
-std::string reference_clock_section(const RunPage& run) {
-  std::string text;
+Text reference_clock_section(const RunPage& run) {
+  Text text;
   std::optional<Hertz> asked;
   for (const std::size_t row : run.rows) {
     std::vector<std::string> times;
@@ -475,10 +474,10 @@ std::string reference_clock_section(const RunPage& run) {
     }
     if (times.empty()) continue;
     const std::string name = run.record.entries.size() == 1 ? std::string() : row_name(run, row) + ": ";
-    text += wrapped(fmt::format("- {}{}", name, joined(times, "; ")), run.page.width, 2);
+    text += list_item(name + joined(times, "; "), run.page.width);
   }
   if (text.empty()) return text;
-  return fmt::format("Times at {}:\n\n{}", clock_text(*asked), text);
+  return fmt::format("Times at {}:\n\n", clock_text(*asked)) + text;
 }
 
 namespace {
@@ -493,7 +492,7 @@ std::string clocks_text(const IterationRun& run) {
                      clock_text(highest->clock));
 }
 
-std::string table(const std::vector<IterationRun>& runs, std::size_t width) {
+Text table(const std::vector<IterationRun>& runs, std::size_t width) {
   std::array<TableColumn, 7> columns = {{{"launches", Align::right, {}},
                                          {"first", Align::right, {}},
                                          {"minimum", Align::right, {}},
@@ -513,8 +512,8 @@ std::string table(const std::vector<IterationRun>& runs, std::size_t width) {
 
 }  // namespace
 
-std::string iterations_section(const RunPage& run) {
-  std::string text;
+Text iterations_section(const RunPage& run) {
+  Text text;
   for (const std::size_t row : run.rows) {
     const Result& result = run.record.entries[row].result;
     if (result.iterations.empty()) continue;

@@ -64,8 +64,8 @@ std::string ceilings_line(const Ceilings& ceilings) {
   return parts.empty() ? "" : "Ceilings measured here: " + joined(parts) + ".";
 }
 
-std::string header_details(const RunPage& run) {
-  std::string text;
+Text header_details(const RunPage& run) {
+  Text text;
   if (!run.labels.conditions.empty()) {
     text += wrapped("Time of one launch: the median over rounds; ± is half of its 95 % interval. " +
                         explain_conditions(run.labels) + ".",
@@ -75,13 +75,7 @@ std::string header_details(const RunPage& run) {
   return ceilings.empty() ? text : text + wrapped(ceilings, run.page.width);
 }
 
-void append_section(std::string& text, const std::string& section) {
-  if (section.empty()) return;
-  if (!text.empty()) text += '\n';
-  text += section;
-}
-
-std::string common_text(const std::string& common, std::size_t width) {
+Text common_text(const std::string& common, std::size_t width) {
   if (common.empty()) return {};
   return wrapped("The same in all operations: " + common + '.', width);
 }
@@ -111,21 +105,21 @@ std::string row_name(const RunPage& run, std::size_t row) {
   return fmt::format("#{} {}", row + 1, name);
 }
 
-std::string device_note(const RunPage& run) {
+Text device_note(const RunPage& run) {
   return run.record.device_note.empty() ? "" : wrapped(one_line(run.record.device_note), run.page.width);
 }
 
-std::string run_header(const RunPage& run) {
+Text run_header(const RunPage& run) {
   const RunRecord& record = run.record;
   // The line to quote has the device and the clock.
   const bool is_quoted = record.entries.size() == 1 && !run.labels.conditions.empty();
   const bool anything = !record.title.empty() || !record.device.id.empty();
-  std::string text;
+  Text text;
   if (anything && (run.page.details || !is_quoted)) text = wrapped(device_line(record), run.page.width);
   return run.page.details ? text + header_details(run) : text;
 }
 
-std::string run_table(const RunRecord& record, const Page& page) {
+Text run_table(const RunRecord& record, const Page& page) {
   std::vector<std::string> operations;
   for (const Result& result : results_of(record)) operations.push_back(one_line(to_string(result.subject)));
   OperationLabels names = label_operations(operations);
@@ -133,28 +127,15 @@ std::string run_table(const RunRecord& record, const Page& page) {
   std::vector<std::size_t> rows = shown_rows(record, labels, page);
   const RunPage run{record, std::move(labels), std::move(names.labels), std::move(rows), page};
   const bool several = record.entries.size() > 1;
-  std::string text = device_note(run);
-  append_section(text, run_header(run));
-  if (record.entries.empty()) {
-    append_section(text, "Nothing was measured.\n");
-  } else if (several) {
-    text += smaller_part_line(run) + common_text(names.common, page.width);
-    append_section(text, advice_line(run));
-    append_section(text, several_operations_table(run));
-    append_section(text, where_to_work_section(run));
-    append_section(text, engines_section(run));
-  } else {
-    append_section(text, single_operation_table(run));
-  }
-  append_section(text, reference_clock_section(run));
-  append_section(text, kernels_section(run));
-  append_section(text, counters_section(run));
-  append_section(text, iterations_section(run));
-  append_section(text, sequence_section(run));
-  append_section(text, record_section(run));
-  append_section(text, findings_section(run));
-  append_section(text, run_notes(run));
-  return text;
+  Text head = sections({device_note(run), run_header(run)});
+  if (several) head += smaller_part_line(run) + common_text(names.common, page.width);
+  const Text measured = record.entries.empty() ? "Nothing was measured.\n"
+                        : several ? sections({advice_line(run), several_operations_table(run),
+                                              where_to_work_section(run), engines_section(run)})
+                                  : single_operation_table(run);
+  return sections({head, measured, reference_clock_section(run), kernels_section(run), counters_section(run),
+                   iterations_section(run), sequence_section(run), record_section(run), findings_section(run),
+                   run_notes(run)});
 }
 
 namespace {
@@ -227,7 +208,7 @@ std::string line_to_quote(const RunPage& run) {
 }
 
 // Describes one of several calls: "One of the 12 calls: 58.24 µs ± 0.12 % (…), linear:n=…".
-std::string one_call_line(const RunPage& run) {
+Text one_call_line(const RunPage& run) {
   if (calls_of(run) < 2) return {};
   const Result& result = run.record.entries.front().result;
   return wrapped(fmt::format("One of the {} calls: {}, {}.", calls_of(run),
@@ -236,26 +217,25 @@ std::string one_call_line(const RunPage& run) {
                  run.page.width);
 }
 
-std::string work_line(const Result& result, bool is_called_once, std::size_t width) {
+Text work_line(const Result& result, bool is_called_once, std::size_t width) {
   std::vector<std::string> work;
   if (!result.provider.empty()) work.push_back("run by " + engine_text(result));
   if (result.flops > 0) work.push_back(rate_text(result.flops, "FLOP"));
   if (result.bytes.value() > 0) work.push_back("at least " + bytes_text(result.bytes) + " to move");
   if (result.workspace.value() > 0) work.push_back("workspace " + bytes_text(result.workspace));
   const std::string whose = is_called_once ? "Work: " : "Work of one call: ";
-  std::string text = work.empty() ? std::string() : wrapped(whose + joined(work) + '.', width);
+  Text text = work.empty() ? Text() : wrapped(whose + joined(work) + '.', width);
   if (result.stand_in) text += wrapped(std::string(kStandInExplained), width);
   return text;
 }
 
-std::string costs_line(const Result& result, std::size_t width) {
+Text costs_line(const Result& result, std::size_t width) {
   std::vector<std::string> costs;
   if (result.launch_cost.value() > 0)
     costs.push_back("launch on the host " + duration_text(result.launch_cost));
   if (result.first_call.value() > 0) costs.push_back("first call " + duration_text(result.first_call));
   if (result.prepare_time.value() > 0) costs.push_back("preparation " + duration_text(result.prepare_time));
-  return costs.empty() ? std::string()
-                       : wrapped("Costs not included in the times: " + joined(costs) + '.', width);
+  return costs.empty() ? Text() : wrapped("Costs not included in the times: " + joined(costs) + '.', width);
 }
 
 Align align_of(std::string_view heading) {
@@ -320,7 +300,7 @@ std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement)
   return cells;
 }
 
-std::string times_table(const RunPage& run) {
+Text times_table(const RunPage& run) {
   std::vector<TableColumn> columns =
       columns_of(run, [&](const Measurement& measurement) { return time_cells(run, measurement); });
   if (calls_of(run) > 1) {
@@ -331,8 +311,8 @@ std::string times_table(const RunPage& run) {
   }
   std::vector<TableColumn> all = {condition_column(run)};
   all.insert(all.end(), columns.begin(), columns.end());
-  std::string text = run.page.details ? split_tables({all.front()}, columns, run.page.width)
-                                      : fitted_table(all, run.page.width);
+  Text text = run.page.details ? split_tables({all.front()}, columns, run.page.width)
+                               : fitted_table(all, run.page.width);
   const std::vector<std::string>& shares = columns.back().cells;
   const std::string explained = ceiling_words_explained(shares);
   if (!explained.empty()) text += '\n' + wrapped(explained, run.page.width);
@@ -389,7 +369,7 @@ std::string rounds_text(const Measurement& measurement) {
   return fmt::format("{} × {}", measurement.rounds.size(), values * round.launches_per_value);
 }
 
-std::string method_table(const RunPage& run) {
+Text method_table(const RunPage& run) {
   const std::vector<TableColumn> columns = columns_of(run, [](const Measurement& measurement) {
     return std::vector<Cell>{
         {"clock", measurement.clock ? clock_text(measurement.clock->median) : ""},
@@ -424,9 +404,9 @@ std::string cold_below_warm(const Measurement& cold, const Measurement& warm) {
 }
 
 // Explains cold times that are below the warm ones, which readers otherwise take for a fault.
-std::string cold_below_warm(const RunPage& run) {
+Text cold_below_warm(const RunPage& run) {
   const Result& result = run.record.entries.front().result;
-  std::string text;
+  Text text;
   for (const Measurement& cold : result.measurements) {
     if (cold.conditions.cache != CacheState::cold || !has_interval(cold.time)) continue;
     Conditions conditions = cold.conditions;
@@ -439,9 +419,9 @@ std::string cold_below_warm(const RunPage& run) {
 }
 
 // Reports what one number cannot: several modes, and whether a sustained load settled.
-std::string remarks(const RunPage& run) {
+Text remarks(const RunPage& run) {
   const ConditionLabels& labels = run.labels;
-  std::string text;
+  Text text;
   for (std::size_t i = 0; i < labels.conditions.size(); ++i) {
     const Measurement& measurement =
         *find_measurement(run.record.entries.front().result, labels.conditions[i]);
@@ -474,7 +454,7 @@ std::string total_estimate_text(const NetworkTotal& total) {
   return has_interval(time) ? estimate_text(time) : time_text(total.time) + ", no interval";
 }
 
-std::string smaller_part_line(const RunPage& run) {
+Text smaller_part_line(const RunPage& run) {
   const std::optional<TimedPart> part = smaller_timed_part(run.record);
   if (!part) return {};
   const std::string of_time =
@@ -485,28 +465,26 @@ std::string smaller_part_line(const RunPage& run) {
       run.page.width);
 }
 
-std::string single_operation_table(const RunPage& run) {
+Text single_operation_table(const RunPage& run) {
   const Result& result = run.record.entries.front().result;
   const std::string operation = one_line(to_string(result.subject)), title = one_line(run.record.title);
   const bool any = !run.labels.conditions.empty();
-  std::string text;
+  Text head, work;
   if (any) {
-    const std::string part = smaller_part_line(run);
-    text += "**" + (title.empty() ? operation : title) + "**\n" + (part.empty() ? line_to_quote(run) : part) +
-            '\n' + one_call_line(run);
+    const Text part = smaller_part_line(run);
+    if (!run.page.is_html) head = "**" + (title.empty() ? operation : title) + "**\n";
+    if (!part.empty()) head += part;
+    if (part.empty() && !run.page.is_html) head += line_to_quote(run);
+    work = one_call_line(run);
   }
   if (run.page.details) {
-    if (operation != title && calls_of(run) == 1) text += operation + '\n';
-    text += costs_line(result, run.page.width);
+    if (operation != title && calls_of(run) == 1) work += operation + '\n';
+    work += costs_line(result, run.page.width);
   }
-  text += work_line(result, calls_of(run) == 1, run.page.width);
-  if (!any) return text;
-  text += (text.ends_with("\n\n") ? "" : "\n") + times_table(run);
-  if (const std::string cold = cold_below_warm(run); !cold.empty()) text += '\n' + cold;
-  if (!run.page.details) return text;
-  text += '\n' + method_table(run);
-  const std::string remarked = remarks(run);
-  return remarked.empty() ? text : text + '\n' + remarked;
+  work += work_line(result, calls_of(run) == 1, run.page.width);
+  if (!any) return work;
+  const Text text = sections({head, work, times_table(run), cold_below_warm(run)});
+  return run.page.details ? sections({text, method_table(run), remarks(run)}) : text;
 }
 
 namespace {
@@ -523,8 +501,8 @@ std::string share_text(const std::vector<UntimedOperator>& untimed,
 
 }  // namespace
 
-std::string untimed_text(const std::vector<UntimedOperator>& untimed,
-                         const std::optional<Nanoseconds>& recorded_gpu_time, std::size_t width) {
+Text untimed_text(const std::vector<UntimedOperator>& untimed,
+                  const std::optional<Nanoseconds>& recorded_gpu_time, std::size_t width) {
   if (untimed.empty()) return {};
   std::vector<UntimedOperator> sorted = untimed;
   std::ranges::stable_sort(sorted, [](const UntimedOperator& a, const UntimedOperator& b) {
@@ -535,7 +513,7 @@ std::string untimed_text(const std::vector<UntimedOperator>& untimed,
   for (const UntimedOperator& each : sorted) {
     if (std::ranges::find(reasons, each.reason) == reasons.end()) reasons.push_back(each.reason);
   }
-  std::string text = "Not timed, with their calls:\n\n";
+  Text text = "Not timed, with their calls:\n\n";
   for (const std::string& reason : reasons) {
     std::vector<std::string> names;
     for (const UntimedOperator& each : sorted) {
@@ -545,7 +523,7 @@ std::string untimed_text(const std::vector<UntimedOperator>& untimed,
       if (has_share)
         names.back() += fmt::format(" ({})", percent_text(*each.recorded_time / *recorded_gpu_time));
     }
-    text += wrapped(fmt::format("- {}: {}", one_line(reason), joined(names)), width, 2);
+    text += list_item(fmt::format("{}: {}", one_line(reason), joined(names)), width);
   }
   const std::string share = share_text(untimed, recorded_gpu_time);
   if (!share.empty()) text += '\n' + wrapped(fmt::format("Not timed: {}.", share), width);
@@ -565,12 +543,12 @@ std::string untimed_line(const RunRecord& record) {
 
 }  // namespace
 
-std::string record_section(const RunPage& run) {
+Text record_section(const RunPage& run) {
   const RunRecord& record = run.record;
   const std::string line = untimed_line(record);
-  std::string text = run.page.details ? untimed_text(record.untimed, record.recorded_gpu_time, run.page.width)
-                     : line.empty()   ? std::string()
-                                      : wrapped(line, run.page.width);
+  Text text = run.page.details ? untimed_text(record.untimed, record.recorded_gpu_time, run.page.width)
+              : line.empty()   ? Text()
+                               : wrapped(line, run.page.width);
   for (const std::string& note : record.notes) {
     if (!text.empty()) text += '\n';
     text += wrapped(one_line(note), run.page.width);
@@ -578,8 +556,55 @@ std::string record_section(const RunPage& run) {
   return text;
 }
 
-std::string record_text(const RunRecord& record, const ShownPage& shown) {
+Text record_text(const RunRecord& record, const ShownPage& shown) {
   return run_table(record, page_of(shown, is_network(record)));
+}
+
+namespace {
+
+// Returns the fastest and the slowest time of several operations that are no network.
+std::string range_of_times(const RunRecord& record, const Conditions& conditions) {
+  std::optional<Nanoseconds> least, most;
+  for (const Result& result : results_of(record)) {
+    const Measurement* measurement = find_measurement(result, conditions);
+    if (measurement == nullptr) continue;
+    least = std::min(least.value_or(measurement->time.median), measurement->time.median);
+    most = std::max(most.value_or(measurement->time.median), measurement->time.median);
+  }
+  return least ? time_range_text(*least, *most) : std::string();
+}
+
+}  // namespace
+
+Headline headline_of(const RunRecord& record) {
+  const RunPage run{record, label_conditions(record), {}, {}, {}};
+  Headline headline{.subject = record.title};
+  if (record.entries.empty() || run.labels.conditions.empty()) return headline;
+  const Conditions& conditions = run.labels.conditions.front();
+  const Measurement* measurement = find_measurement(record.entries.front().result, conditions);
+  if (smaller_timed_part(record)) {
+    headline.error = "only a smaller part is timed";
+  } else if (is_network(record) || calls_of(run) > 1) {
+    const NetworkTotal total = network_totals(record).front();
+    headline = headline_of(fmt::format("{}: all {}", record.title, counted(total.calls, "call")),
+                           estimate_of(total));
+    if (!total.is_complete()) headline.number.insert(0, "over ");
+  } else if (record.entries.size() > 1) {
+    headline.subject = counted(std::ssize(record.entries), "operation");
+    if (!record.title.empty()) headline.subject += " of " + record.title;
+    headline.number = range_of_times(record, conditions);
+  } else if (measurement != nullptr) {
+    headline =
+        headline_of("one launch of " + to_string(record.entries.front().result.subject), measurement->time);
+  }
+  headline.marks.push_back(quoted_conditions(run, conditions, run.labels.labels.front()));
+  if (measurement == nullptr) return headline;
+  if (!measurement->processes.empty())
+    headline.marks.push_back(fmt::format("{} processes", measurement->processes.size()));
+  if (!has_settled(*measurement)) headline.marks.emplace_back("not steady");
+  if (measurement->clock && record.entries.size() == 1)
+    headline.marks.push_back(clock_text(measurement->clock->median));
+  return headline;
 }
 
 }  // namespace jitterscope

@@ -16,7 +16,7 @@ namespace jitterscope {
 
 /// Begins with a line to quote for one operation, or with the total and the slowest layers of a model.
 /// Findings, failures and verification follow; everything else only with Page::details.
-std::string run_table(const RunRecord& record, const Page& page = {});
+Text run_table(const RunRecord& record, const Page& page = {});
 
 // Below: the parts of run_table. Each ends with a line break, or is empty if it has nothing to say.
 
@@ -34,60 +34,59 @@ struct RunPage {
 std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabels& labels, const Page& page);
 
 /// Says why this device was chosen if the user named none.
-std::string device_note(const RunPage& run);
+Text device_note(const RunPage& run);
 /// Names the device, its clock and power, and explains what the times are of.
-std::string run_header(const RunPage& run);
+Text run_header(const RunPage& run);
 
 /// Returns "698.9 µs ± 0.4 %", or says that there is no interval.
 std::string total_estimate_text(const NetworkTotal& total);
 /// Says how much of a file is timed if that is the smaller part; else empty.
-std::string smaller_part_line(const RunPage& run);
+Text smaller_part_line(const RunPage& run);
 
 /// Says in one sentence what to work on; empty for other records than a network's. Defined in
 /// where_to_work.cpp.
-std::string advice_line(const RunPage& run);
+Text advice_line(const RunPage& run);
 /// Prints a network's time by kind, and its parts by what they could save.
-std::string where_to_work_section(const RunPage& run);
+Text where_to_work_section(const RunPage& run);
 
 /// Prints two or more operations, with the total of a model.
-std::string several_operations_table(const RunPage& run);
+Text several_operations_table(const RunPage& run);
 /// Prints one operation: a line to quote, for all its calls if it has several, and a row for each condition.
-std::string single_operation_table(const RunPage& run);
+Text single_operation_table(const RunPage& run);
 
 /// Returns "103.5 µs ± 0.22 %", and says so if it is extrapolated.
 std::string time_at_reference_text(const TimeAtReferenceClock& at);
 /// Gives the times at --reference-clock, or why they are not known; empty if no clock was asked for.
-std::string reference_clock_section(const RunPage& run);
+Text reference_clock_section(const RunPage& run);
 
 /// Returns "cudnn ConvFwd_eng38_k2=1", with ", stand-in" if PyTorch runs something else.
 std::string engine_text(const Result& result);
 inline constexpr std::string_view kStandInExplained =
     "stand-in: PyTorch has kernels of its own for this; jitterscope ran others, so this is not PyTorch's time.";
 /// Says what runs each of two or more operations, in one sentence if it is the same for all.
-std::string engines_section(const RunPage& run);
+Text engines_section(const RunPage& run);
 /// Lists the kernels, if they were traced.
-std::string kernels_section(const RunPage& run);
+Text kernels_section(const RunPage& run);
 /// Prints the hardware counters beside the times, a row for each cache state, if launches were counted.
-std::string counters_section(const RunPage& run);
+Text counters_section(const RunPage& run);
 /// Says why a requested part is missing, each reason once: "No kernels of #1 and 3 more: …".
-std::string shortfall_text(const RunPage& run, std::string_view part,
-                           std::optional<Shortfall> Result::*missing);
+Text shortfall_text(const RunPage& run, std::string_view part, std::optional<Shortfall> Result::*missing);
 
 /// Prints loops of launches, if numbers of iterations were asked for.
-std::string iterations_section(const RunPage& run);
+Text iterations_section(const RunPage& run);
 /// Prints the model's calls in order beside the same operations alone.
-std::string sequence_section(const RunPage& run);
+Text sequence_section(const RunPage& run);
 /// Lists the operators by reason, with their share of the recorded time; empty if there are none.
-std::string untimed_text(const std::vector<UntimedOperator>& untimed,
-                         const std::optional<Nanoseconds>& recorded_gpu_time, std::size_t width);
+Text untimed_text(const std::vector<UntimedOperator>& untimed,
+                  const std::optional<Nanoseconds>& recorded_gpu_time, std::size_t width);
 /// Lists what a record holds but was not timed, and the notes on what was read.
-std::string record_section(const RunPage& run);
+Text record_section(const RunPage& run);
 
 /// Returns "#5 layer1.0.conv1"; without a number if there is one operation.
 std::string row_name(const RunPage& run, std::size_t row);
 /// Lists causes, the largest effect first, with evidence and remedies, or in a line each.
-std::string findings_section(const RunPage& run);
+Text findings_section(const RunPage& run);
 /// Lists failures, verification and missed precision, and says how to get the raw data.
-std::string run_notes(const RunPage& run);
+Text run_notes(const RunPage& run);
 
 }  // namespace jitterscope

@@ -35,7 +35,7 @@ std::string could_save_text(const WorkGroup& group) {
   return percent_text(group.could_save) + (is_all ? "" : " + ?");
 }
 
-std::string groups_table(const std::vector<WorkGroup>& groups, std::size_t shown, const std::string& heading,
+Text groups_table(const std::vector<WorkGroup>& groups, std::size_t shown, const std::string& heading,
                          std::size_t width) {
   TableColumn names{heading, Align::left, {}}, calls{"calls", Align::right, {}, 1},
       shares{"share", Align::right, {}}, reached{"of ceiling", Align::right, {}},
@@ -62,19 +62,19 @@ bool has_ceilings(const WhereToWork& where) {
 
 }  // namespace
 
-std::string advice_line(const RunPage& run) {
+Text advice_line(const RunPage& run) {
   const std::optional<WhereToWork> where = where_to_work(run.record);
   return where && has_ceilings(*where) ? wrapped("**" + one_line(advice_of(*where)) + "**", run.page.width)
-                                       : std::string();
+                                       : Text();
 }
 
-std::string where_to_work_section(const RunPage& run) {
+Text where_to_work_section(const RunPage& run) {
   constexpr std::size_t kParts = 5;
   const std::optional<WhereToWork> where = where_to_work(run.record);
   if (!where || !has_ceilings(*where)) return {};
   const std::size_t width = run.page.width, top = run.page.top.value_or(where->parts.size()),
                     shown = std::min(where->parts.size(), top <= 2 * kParts ? std::min(top, kParts) : top);
-  std::string text = groups_table(where->kinds, where->kinds.size(), "by kind", width) + '\n' +
+  const Text text = groups_table(where->kinds, where->kinds.size(), "by kind", width) + '\n' +
                      groups_table(where->parts, shown, "by what it could save", width);
   std::string words = "could save: at most, of the whole time, if these calls ran at their ceilings.";
   const bool any_at_ceiling =

@@ -69,8 +69,39 @@ std::string write_record(const selftest::SelftestRecord& record) {
   return write_envelope("selftest", record);
 }
 
-std::string record_text(const selftest::SelftestRecord& record, const ShownPage& shown) {
-  return shown.details ? selftest_table(record, shown.width) : selftest_summary(record, shown.width);
+namespace {
+
+using selftest::ProofLine;
+using selftest::SelftestRecord;
+
+std::int64_t count(const SelftestRecord& record, selftest::Verdict verdict) {
+  return std::ranges::count(record.lines, verdict, &ProofLine::verdict);
+}
+
+// PASSED needs a verdict on every line that could be judged; with inconclusive lines it would claim too much.
+const char* verdict_word(std::int64_t passed, std::int64_t missed, std::int64_t inconclusive,
+                         bool interrupted) {
+  if (missed > 0) return "MISSED";
+  if (passed == 0 || interrupted) return "NOT PROVEN";
+  return inconclusive > 0 ? "PARTLY PROVEN" : "PASSED";
+}
+
+}  // namespace
+
+Text record_text(const selftest::SelftestRecord& record, const ShownPage& shown) {
+  return shown.details ? selftest_table(record, shown.width) : selftest_summary(record, shown.width, shown.is_html);
+}
+
+Headline headline_of(const selftest::SelftestRecord& record) {
+  const std::int64_t passed = count(record, selftest::Verdict::passed),
+                     missed = count(record, selftest::Verdict::missed),
+                     inconclusive = count(record, selftest::Verdict::inconclusive),
+                     skipped = count(record, selftest::Verdict::skipped);
+  return {.subject = "Are the numbers right?",
+          .number = verdict_word(passed, missed, inconclusive, record.interrupted),
+          .marks = {counted(passed, "line") + " passed", fmt::format("{} missed", missed),
+                    fmt::format("{} inconclusive", inconclusive), fmt::format("{} skipped", skipped),
+                    record.quick ? "quick" : "", fmt::format("seed {}", record.seed)}};
 }
 
 void read_fields(const Json& document, const std::string& name, selftest::SelftestRecord& record) {
@@ -79,12 +110,8 @@ void read_fields(const Json& document, const std::string& name, selftest::Selfte
 
 namespace {
 
-using selftest::ProofLine;
-using selftest::SelftestRecord;
-
 constexpr std::size_t kNotesWidth = 120;       // below a table that is wider
 constexpr std::size_t kUnlimited = 1'000'000;  // a file has no width that a table must fit
-constexpr std::size_t kListIndent = 2;         // width of "- ": Markdown then keeps the lines in the item
 
 std::string verdict_cell(selftest::Verdict verdict) {
   return verdict == selftest::Verdict::missed ? "**missed**" : std::string(to_string(verdict));
@@ -92,7 +119,7 @@ std::string verdict_cell(selftest::Verdict verdict) {
 
 std::string text_or_absent(const std::string& text) { return text.empty() ? std::string(kAbsent) : text; }
 
-std::string table(const std::vector<ProofLine>& lines, std::size_t width) {
+Text table(const std::vector<ProofLine>& lines, std::size_t width) {
   std::array<TableColumn, 5> columns = {{{"proof", Align::left, {}},
                                          {"of", Align::left, {}},
                                          {"must be", Align::left, {}, 1},
@@ -109,8 +136,8 @@ std::string table(const std::vector<ProofLine>& lines, std::size_t width) {
 }
 
 // Prints a note once for all lines of a proof that share it.
-std::string notes(const std::vector<ProofLine>& lines, std::size_t width) {
-  std::string text;
+Text notes(const std::vector<ProofLine>& lines, std::size_t width) {
+  Text text;
   for (auto first = lines.begin(); first != lines.end(); ++first) {
     const auto same = [&](const ProofLine& line) {
       return line.group == first->group && line.note == first->note;
@@ -120,22 +147,10 @@ std::string notes(const std::vector<ProofLine>& lines, std::size_t width) {
     for (auto line = first; line != lines.end(); ++line) {
       if (same(*line)) names.push_back(line->name);
     }
-    text += wrapped(fmt::format("- {}, {}: {}.", first->group, joined(names, "; "), one_line(first->note)),
-                    width, kListIndent);
+    text += list_item(fmt::format("{}, {}: {}.", first->group, joined(names, "; "), one_line(first->note)),
+                      width);
   }
   return text.empty() ? text : '\n' + text;
-}
-
-std::int64_t count(const SelftestRecord& record, selftest::Verdict verdict) {
-  return std::ranges::count(record.lines, verdict, &ProofLine::verdict);
-}
-
-// PASSED needs a verdict on every line that could be judged; with inconclusive lines it would claim too much.
-const char* verdict_word(std::int64_t passed, std::int64_t missed, std::int64_t inconclusive,
-                         bool interrupted) {
-  if (missed > 0) return "MISSED";
-  if (passed == 0 || interrupted) return "NOT PROVEN";
-  return inconclusive > 0 ? "PARTLY PROVEN" : "PASSED";
 }
 
 std::string verdict_line(const SelftestRecord& record) {
@@ -151,26 +166,26 @@ std::string verdict_line(const SelftestRecord& record) {
 }
 
 // Lists missed lines with their values, then the skipped lines.
-std::string not_passed(const SelftestRecord& record, std::size_t width) {
-  std::string text;
+Text not_passed(const SelftestRecord& record, std::size_t width) {
+  Text text;
   for (const ProofLine& line : record.lines) {
     if (line.verdict != selftest::Verdict::missed) continue;
-    text += wrapped(fmt::format("- missed: {}, {}: must be {}, is {}{}", line.group, line.name,
-                                text_or_absent(line.target), text_or_absent(line.measured),
-                                line.note.empty() ? "" : "; " + one_line(line.note)),
-                    width, kListIndent);
+    text += list_item(
+        fmt::format("missed: {}, {}: must be {}, is {}{}", line.group, line.name, text_or_absent(line.target),
+                    text_or_absent(line.measured), line.note.empty() ? "" : "; " + one_line(line.note)),
+        width);
   }
   for (const ProofLine& line : record.lines) {
     if (line.verdict != selftest::Verdict::skipped) continue;
-    text += wrapped(fmt::format("- skipped: {}, {}{}", line.group, line.name,
-                                line.note.empty() ? "" : ": " + one_line(line.note)),
-                    width, kListIndent);
+    text += list_item(fmt::format("skipped: {}, {}{}", line.group, line.name,
+                                  line.note.empty() ? "" : ": " + one_line(line.note)),
+                      width);
   }
   return text;
 }
 
-std::string counts_of_proofs(const SelftestRecord& record, selftest::Verdict verdict, const std::string& lead,
-                             std::size_t width) {
+Text counts_of_proofs(const SelftestRecord& record, selftest::Verdict verdict, const std::string& lead,
+                      std::size_t width) {
   std::vector<std::string> parts, groups;
   for (const ProofLine& line : record.lines) {
     if (std::ranges::find(groups, line.group) == groups.end()) groups.push_back(line.group);
@@ -181,7 +196,7 @@ std::string counts_of_proofs(const SelftestRecord& record, selftest::Verdict ver
     if (lines > 0 || verdict == selftest::Verdict::passed)
       parts.push_back(fmt::format("{} {}", group, lines));
   }
-  return parts.empty() ? std::string() : wrapped(lead + joined(parts) + ".", width);
+  return parts.empty() ? Text() : wrapped(lead + joined(parts) + ".", width);
 }
 
 std::string title(const SelftestRecord& record) {
@@ -189,16 +204,15 @@ std::string title(const SelftestRecord& record) {
                      record.quick ? ", quick" : "");
 }
 
-std::string body(const SelftestRecord& record, std::size_t width) {
+Text body(const SelftestRecord& record, std::size_t width) {
   return verdict_line(record) + ".\n\n" + table(record.lines, width) +
          notes(record.lines, std::min(width, kNotesWidth));
 }
 
-std::string machine_lines(const SelftestRecord& record) {
+Text machine_lines(const SelftestRecord& record) {
   const Environment& environment = record.environment;
-  std::string text =
-      fmt::format("- command: `{}`\n- date: {}\n- jitterscope {}\n", one_line(environment.command_line),
-                  environment.time, environment.tool_version);
+  Text text = fmt::format("- command: `{}`\n- date: {}\n- jitterscope {}\n",
+                          one_line(environment.command_line), environment.time, environment.tool_version);
   std::vector<std::string> versions;
   for (const Property& property : record.device.properties) {
     if (property.key == "driver_version" || property.key == "cuda_driver") {
@@ -208,8 +222,7 @@ std::string machine_lines(const SelftestRecord& record) {
   for (const LibraryInfo& library : record.device.libraries) {
     if (library.problem.empty()) versions.push_back(library.name + ' ' + library.version);
   }
-  if (!versions.empty())
-    text += wrapped("- versions: " + one_line(joined(versions)), kNotesWidth, kListIndent);
+  if (!versions.empty()) text += list_item("versions: " + one_line(joined(versions)), kNotesWidth);
   for (const Property& property : environment.host) {
     if (property.key == "cpu" || property.key == "operating_system" || property.key == "kernel") {
       std::string key = property.key;
@@ -222,32 +235,32 @@ std::string machine_lines(const SelftestRecord& record) {
 
 }  // namespace
 
-std::string selftest_summary(const SelftestRecord& record, std::size_t width) {
-  std::string text =
+Text selftest_summary(const SelftestRecord& record, std::size_t width, bool is_html) {
+  Text text =
       wrapped(verdict_line(record) + ".", width) + wrapped("selftest on " + title(record) + '.', width);
-  const std::string others = not_passed(record, width);
+  const Text others = not_passed(record, width);
   if (!others.empty()) text += '\n' + others;
   return text + '\n' + counts_of_proofs(record, selftest::Verdict::passed, "Lines that passed: ", width) +
          counts_of_proofs(record, selftest::Verdict::inconclusive,
                           fmt::format("Inconclusive, because there were too few trials to tell{}: ",
                                       record.quick ? " (without --quick there are more)" : ""),
                           width) +
-         "Every line: --details, --markdown FILE or --json FILE.\n";
+         (is_html ? "" : "Every line: --details, --markdown FILE or --json FILE.\n");
 }
 
-std::string selftest_table(const SelftestRecord& record, std::size_t width) {
+Text selftest_table(const SelftestRecord& record, std::size_t width) {
   return "**selftest** on " + title(record) + ".\n\n" + body(record, width);
 }
 
 std::string selftest_markdown(const SelftestRecord& record) {
-  return fmt::format("## {}\n\n{}\n{}", title(record), machine_lines(record), body(record, kUnlimited));
+  return fmt::format("## {}\n\n", title(record)) + machine_lines(record) + '\n' + body(record, kUnlimited);
 }
 
-std::string proofs_table(std::span<const selftest::Proof> proofs, std::size_t width) {
-  std::string text;
+Text proofs_table(std::span<const selftest::Proof> proofs, std::size_t width) {
+  Text text;
   for (const selftest::Proof& proof : proofs) {
     const char* place = proof.place == selftest::Place::machine ? "any device" : "virtual";
-    text += wrapped(fmt::format("- **{}** ({}): {}", proof.name, place, proof.summary), width, kListIndent);
+    text += list_item(fmt::format("**{}** ({}): {}", proof.name, place, proof.summary), width);
   }
   return text;
 }

@@ -50,8 +50,25 @@ std::string write_record(const study::LossScalingRecord& record) {
   return write_envelope("loss-scaling", record);
 }
 
-std::string record_text(const study::LossScalingRecord& record, const ShownPage& shown) {
+Text record_text(const study::LossScalingRecord& record, const ShownPage& shown) {
   return loss_scaling_table(record, page_of(shown, false));
+}
+
+Headline headline_of(const study::LossScalingRecord& record) {
+  const study::LossScaling& found = record.found;
+  const auto loss_of = [](const study::LossScalingArm& arm) {
+    return arm.loss.value_or(std::numeric_limits<double>::infinity());
+  };
+  const auto best = std::ranges::min_element(found.arms, {}, loss_of);
+  Headline headline{.subject = found.model + " in half precision: every loss is not finite",
+                    .marks = {counted(found.steps, "step"), found.way}};
+  if (best != found.arms.end() && best->loss) {
+    headline.subject =
+        fmt::format("{} in half precision: the smallest loss, by the scale {}", found.model, best->name);
+    headline.number = fmt::format("{:.4g}", *best->loss);
+    if (found.float32_loss) headline.error = fmt::format("float32: {:.4g}", *found.float32_loss);
+  }
+  return headline;
 }
 
 void read_fields(const Json& document, const std::string& name, study::LossScalingRecord& record) {
@@ -77,7 +94,7 @@ std::string most_lost_in(const LossScalingArm& arm) {
   return fmt::format("{} ({})", one_line(worst->name), percent_text(lost(*worst)));
 }
 
-std::string scales_table(const LossScaling& found, std::size_t width) {
+Text scales_table(const LossScaling& found, std::size_t width) {
   TableColumn scales{"scale", Align::left, {}}, underflows{"underflow", Align::right, {}},
       overflows{"overflow", Align::right, {}, 1}, skipped{"steps skipped", Align::right, {}, 3},
       losses{"loss", Align::right, {}, 2}, steps{"step", Align::right, {}, 4},
@@ -98,7 +115,7 @@ std::string scales_table(const LossScaling& found, std::size_t width) {
   return fitted_table({scales, underflows, overflows, skipped, losses, steps, worst, ends}, width);
 }
 
-std::string layers_section(const LossScaling& found, std::size_t width) {
+Text layers_section(const LossScaling& found, std::size_t width) {
   if (found.arms.empty()) return {};
   TableColumn layers{"layer", Align::left, {}};
   for (const LayerGradients& layer : found.arms.front().layers) layers.cells.push_back(one_line(layer.name));
@@ -116,22 +133,20 @@ std::string layers_section(const LossScaling& found, std::size_t width) {
 
 }  // namespace
 
-std::string loss_scaling_table(const study::LossScalingRecord& record, const Page& page) {
+Text loss_scaling_table(const study::LossScalingRecord& record, const Page& page) {
   const LossScaling& found = record.found;
-  std::string answers = std::string(study::kLossScaling.question) + "\n\n";
+  Text answers = std::string(study::kLossScaling.question) + "\n\n";
   for (const std::string& answer : found.answers) answers += wrapped(one_line(answer), page.width);
   std::vector<std::string> facts = {one_line(found.model), counted(found.steps, "step")};
   facts.push_back(one_line(found.way));
   if (!record.device.name.empty()) facts.push_back(one_line(record.device.name));
-  std::vector<std::string> sections = {answers, wrapped(joined(facts), page.width),
-                                       scales_table(found, page.width)};
-  if (page.details) sections.push_back(layers_section(found, page.width));
-  sections.push_back(
+  std::vector<Text> parts = {answers, wrapped(joined(facts), page.width), scales_table(found, page.width)};
+  if (page.details) parts.push_back(layers_section(found, page.width));
+  parts.push_back(
       wrapped("underflow, overflow: share of all gradients that are zero but not in float32, or not finite. "
               "loss: mean of the last ten steps.",
               page.width));
-  std::erase(sections, std::string());
-  return joined(sections, "\n");
+  return sections(parts);
 }
 
 }  // namespace jitterscope

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "output/text.hpp"
+#include "output/html.hpp"
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
 #include "study/loss_scaling.hpp"
@@ -12,14 +12,16 @@
 namespace jitterscope {
 
 std::string write_record(const study::LossScalingRecord& record);
-std::string record_text(const study::LossScalingRecord& record, const ShownPage& shown);
+Text record_text(const study::LossScalingRecord& record, const ShownPage& shown);
+/// Returns what a page of the record begins with.
+Headline headline_of(const study::LossScalingRecord& record);
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, study::LossScalingRecord& record);
 
 // Below: the printed page: the answer, then a row for each scale.
 
 /// With details, adds the share of each layer's gradients that is lost.
-std::string loss_scaling_table(const study::LossScalingRecord& record, const Page& page);
+Text loss_scaling_table(const study::LossScalingRecord& record, const Page& page);
 
 }  // namespace jitterscope
 

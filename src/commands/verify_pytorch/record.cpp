@@ -67,8 +67,30 @@ void describe_content(Fields& fields, Described<Fields, PytorchRecord>& record) 
 
 std::string write_record(const PytorchRecord& record) { return write_envelope("verify-pytorch", record); }
 
-std::string record_text(const PytorchRecord& record, const ShownPage& shown) {
+namespace {
+
+template <class Member>
+std::string count_of(const std::vector<ComparedLayer>& layers, Member member) {
+  const auto unknown = std::ranges::count(layers, Verdict::unknown, member);
+  const auto equal = std::ranges::count(layers, Verdict::equal, member);
+  return fmt::format("{} of {}{}", equal, std::ssize(layers) - unknown,
+                     unknown > 0 ? fmt::format(", {} unknown", unknown) : "");
+}
+
+}  // namespace
+
+Text record_text(const PytorchRecord& record, const ShownPage& shown) {
   return pytorch_table(record, shown.width);
+}
+
+Headline headline_of(const PytorchRecord& record) {
+  const PytorchComparison& comparison = record.comparison;
+  Headline headline{
+      .subject = fmt::format("{}: layers that run the kernels that PyTorch runs", comparison.model),
+      .number = count_of(comparison.layers, &ComparedLayer::kernels)};
+  if (!comparison.torch.empty()) headline.marks.push_back("PyTorch " + comparison.torch);
+  if (!comparison.cudnn.empty()) headline.marks.push_back("cuDNN " + comparison.cudnn);
+  return headline;
 }
 
 void read_fields(const Json& document, const std::string& name, PytorchRecord& record) {
@@ -86,7 +108,7 @@ std::string_view verdict_text(Verdict verdict) {
   return kAbsent;
 }
 
-std::string layers_table(const std::vector<ComparedLayer>& layers, std::size_t width) {
+Text layers_table(const std::vector<ComparedLayer>& layers, std::size_t width) {
   std::array<TableColumn, 8> columns = {{{"#", Align::right, {}},
                                          {"layer", Align::left, {}},
                                          {"run by", Align::left, {}, 4},
@@ -112,10 +134,10 @@ std::string layers_table(const std::vector<ComparedLayer>& layers, std::size_t w
   return fitted_table({columns.begin(), columns.end()}, width);
 }
 
-std::string differences(const std::vector<ComparedLayer>& layers, std::size_t width) {
-  std::string text;
+Text differences(const std::vector<ComparedLayer>& layers, std::size_t width) {
+  Text text;
   const auto add = [&](std::size_t row, const std::string& what) {
-    text += wrapped(fmt::format("- #{} {}", row + 1, what), width, 2);
+    text += list_item(fmt::format("#{} {}", row + 1, what), width);
   };
   const auto list = [](const auto& names) {
     std::vector<std::string> all;
@@ -136,15 +158,7 @@ std::string differences(const std::vector<ComparedLayer>& layers, std::size_t wi
   return text.empty() ? text : "Differences:\n\n" + text;
 }
 
-template <class Member>
-std::string count_of(const std::vector<ComparedLayer>& layers, Member member) {
-  const auto unknown = std::ranges::count(layers, Verdict::unknown, member);
-  const auto equal = std::ranges::count(layers, Verdict::equal, member);
-  return fmt::format("{} of {}{}", equal, std::ssize(layers) - unknown,
-                     unknown > 0 ? fmt::format(", {} unknown", unknown) : "");
-}
-
-std::string summary(const PytorchComparison& comparison, std::size_t width) {
+Text summary(const PytorchComparison& comparison, std::size_t width) {
   std::string text = fmt::format("Equal engines: {}. Equal kernels: {}.",
                                  count_of(comparison.layers, &ComparedLayer::engine),
                                  count_of(comparison.layers, &ComparedLayer::kernels));
@@ -161,22 +175,22 @@ std::string summary(const PytorchComparison& comparison, std::size_t width) {
 
 }  // namespace
 
-std::string pytorch_table(const PytorchRecord& record, std::size_t width) {
+Text pytorch_table(const PytorchRecord& record, std::size_t width) {
   const PytorchComparison& comparison = record.comparison;
   std::string heading = fmt::format("**{}** as PyTorch", one_line(comparison.model));
   if (!comparison.torch.empty()) heading += " " + comparison.torch;
   if (!comparison.cudnn.empty()) heading += fmt::format(" (cuDNN {})", comparison.cudnn);
   heading += fmt::format(" ran it in training, and as jitterscope runs it on {} ({}).",
                          one_line(record.device.name), record.device.id);
-  std::string text = wrapped(heading, width) + '\n' + layers_table(comparison.layers, width) + '\n' +
+  Text text = wrapped(heading, width) + '\n' + layers_table(comparison.layers, width) + '\n' +
                      summary(comparison, width);
   if (!comparison.without_plans.empty()) {
     text += wrapped(fmt::format("PyTorch's engines are not known: {}.", one_line(comparison.without_plans)),
                     width);
   }
-  const std::string differing = differences(comparison.layers, width);
+  const Text differing = differences(comparison.layers, width);
   if (!differing.empty()) text += '\n' + differing;
-  const std::string others = untimed_text(comparison.not_compared, comparison.recorded_gpu_time, width);
+  const Text others = untimed_text(comparison.not_compared, comparison.recorded_gpu_time, width);
   if (!others.empty()) text += '\n' + others;
   if (comparison.interrupted) text += "\nInterrupted: these are the results so far.\n";
   return text;

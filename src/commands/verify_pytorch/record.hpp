@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "output/text.hpp"
+#include "output/html.hpp"
 #include "pytorch/comparison.hpp"
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
@@ -18,13 +18,15 @@ struct PytorchRecord {
 };
 
 std::string write_record(const PytorchRecord& record);
-std::string record_text(const PytorchRecord& record, const ShownPage& shown);
+Text record_text(const PytorchRecord& record, const ShownPage& shown);
+/// Returns what a page of the record begins with.
+Headline headline_of(const PytorchRecord& record);
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, PytorchRecord& record);
 
 // Below: the printed table.
 
-std::string pytorch_table(const PytorchRecord& record, std::size_t width = kPageWidth);
+Text pytorch_table(const PytorchRecord& record, std::size_t width = kPageWidth);
 
 }  // namespace jitterscope
 

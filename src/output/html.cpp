@@ -1,0 +1,202 @@
+#include "output/html.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+namespace jitterscope {
+namespace {
+
+constexpr std::size_t kMostRows = 2000;  // limit for a table on a page
+constexpr std::string_view kBold = "**", kCode = "`";
+
+// Puts an element around what stands between two marks. An odd number of marks means that a name contains
+// some: nothing changes.
+std::string with_element(std::string_view text, std::string_view mark, std::string_view element) {
+  std::vector<std::size_t> places;
+  for (std::size_t at = text.find(mark); at != text.npos; at = text.find(mark, at + mark.size())) {
+    places.push_back(at);
+  }
+  if (places.size() % 2 != 0) return std::string(text);
+  std::string made;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    made += text.substr(done, places[i] - done);
+    made += fmt::format("<{}{}>", i % 2 == 0 ? "" : "/", element);
+    done = places[i] + mark.size();
+  }
+  return made + std::string(text.substr(done));
+}
+
+std::string sentence_html(std::string_view text) {
+  return with_element(with_element(escaped_html(text), kBold, "strong"), kCode, "code");
+}
+
+// Keeps a number and its unit in one line.
+std::string number_html(std::string_view cell) {
+  const std::string text = one_line(cell);
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  std::string kept;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_unit = text[i] == ' ' && i > 0 && is_digit(text[i - 1]) && i + 1 < text.size() &&
+                         (text[i + 1] == '%' || std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0 ||
+                          text.substr(i + 1).starts_with("µ"));
+    if (is_unit) {
+      kept += "\u00a0";
+    } else {
+      kept += text[i];
+    }
+  }
+  return escaped_html(kept);
+}
+
+std::string cell_html(const TableColumn& column, std::string_view cell) {
+  if (column.align == Align::right) return number_html(cell);
+  const bool is_bold = cell.size() > 2 * kBold.size() && cell.starts_with(kBold) && cell.ends_with(kBold);
+  return is_bold ? sentence_html(cell) : escaped_html(one_line(cell));
+}
+
+std::string row_html(std::span<const TableColumn> columns, std::string_view element, auto&& text_of) {
+  std::string made = "<tr>";
+  for (const TableColumn& column : columns) {
+    std::string kind = column.align == Align::right ? "number" : "";
+    // A small screen has room for what a narrow terminal has room for.
+    if (column.spare > 0) kind += kind.empty() ? "spare" : " spare";
+    made += fmt::format("<{0}{1}>{2}</{0}>", element, kind.empty() ? "" : fmt::format(" class=\"{}\"", kind),
+                        cell_html(column, text_of(column)));
+  }
+  return made + "</tr>\n";
+}
+
+// Writes the blocks in order; paragraphs and items that follow each other share an element.
+class HtmlWriter {
+ public:
+  void operator()(const std::string& lines) {
+    std::string_view rest = lines;
+    while (!rest.empty()) {
+      const std::size_t end = rest.find('\n');
+      const std::string_view line = rest.substr(0, end);
+      rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+      if (line.empty()) {
+        close();
+      } else if (line.starts_with("    ")) {
+        open("pre");
+        html_ += escaped_html(line.substr(4)) + '\n';
+      } else {
+        add_line(line);
+      }
+    }
+  }
+
+  void operator()(const Text::Paragraph& paragraph) { add_line(paragraph.text); }
+
+  void operator()(const Text::Item& item) {
+    const bool is_status = item.kind == Text::Mark::status;
+    open(item.kind == Text::Mark::number ? "ol" : "ul", is_status ? "status" : "");
+    std::string text = sentence_html(item.text), more;
+    if (is_status) text = fmt::format("<b class=\"mark {0}\">{0}</b> {1}", escaped_html(item.mark), text);
+    for (const std::string& each : item.more) more += "<p>" + sentence_html(each) + "</p>";
+    html_ += "<li>" + (item.folds_more && !more.empty()
+                           ? fmt::format("<details><summary>{}</summary>{}</details>", text, more)
+                           : text + more);
+    html_ += "</li>\n";
+  }
+
+  void operator()(const Text::Table& table) {
+    close();
+    std::vector<TableColumn> columns = table.keys;
+    columns.insert(columns.end(), table.columns.begin(), table.columns.end());
+    html_ += html_table(columns);
+  }
+
+  std::string html() && {
+    close();
+    return std::move(html_);
+  }
+
+ private:
+  void add_line(std::string_view line) {
+    if (element_ == "p") html_ += "<br>\n";
+    open("p");
+    html_ += sentence_html(line);
+  }
+
+  void open(std::string_view element, std::string_view kind = "") {
+    if (element_ == element && kind_ == kind) return;
+    close();
+    element_ = element;
+    kind_ = kind;
+    html_ += fmt::format("<{}{}>", element, kind.empty() ? "" : fmt::format(" class=\"{}\"", kind));
+  }
+
+  void close() {
+    if (!element_.empty()) html_ += fmt::format("</{}>\n", element_);
+    element_ = kind_ = "";
+  }
+
+  std::string html_;
+  std::string_view element_, kind_;
+};
+
+}  // namespace
+
+std::string escaped_html(std::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char letter : text) {
+    switch (letter) {
+      case '&': safe += "&amp;"; break;
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '"': safe += "&quot;"; break;
+      case '\'': safe += "&#39;"; break;
+      default: safe += letter;
+    }
+  }
+  return safe;
+}
+
+std::string breakable_html(std::string_view text) {
+  std::string made;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(",:_"), text.size() - 1) + 1;
+    made += escaped_html(text.substr(0, end)) + (end < text.size() ? "<wbr>" : "");
+    text.remove_prefix(end);
+  }
+  return made;
+}
+
+std::string html_of(const Text& text) {
+  HtmlWriter writer;
+  for (const Text::Block& block : text.blocks()) std::visit(writer, block);
+  return std::move(writer).html();
+}
+
+std::string html_table(std::span<const TableColumn> columns) {
+  std::size_t rows = 0;
+  for (const TableColumn& column : columns) rows = std::max(rows, column.cells.size());
+  std::string made = "<div class=\"rows\"><table>\n<thead>";
+  made += row_html(columns, "th", [](const TableColumn& column) { return std::string_view(column.heading); });
+  made += "</thead>\n<tbody>\n";
+  for (std::size_t i = 0; i < std::min(rows, kMostRows); ++i) {
+    made += row_html(columns, "td", [&](const TableColumn& column) {
+      return i < column.cells.size() ? std::string_view(column.cells[i]) : std::string_view();
+    });
+  }
+  made += "</tbody></table></div>\n";
+  if (rows > kMostRows) {
+    made += fmt::format("<p>{} of {} rows; the JSON record has them all.</p>\n", kMostRows, rows);
+  }
+  return made;
+}
+
+std::string html_marks(std::span<const std::string> marks) {
+  std::string items;
+  for (const std::string& mark : marks) {
+    if (!mark.empty()) items += fmt::format("<li>{}</li>", escaped_html(one_line(mark)));
+  }
+  return items.empty() ? items : fmt::format("<ul class=\"marks\">{}</ul>\n", items);
+}
+
+}  // namespace jitterscope
