@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,27 +42,107 @@ double rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c
 
 double percent_change(double ratio) { return rounded((ratio - 1.0) * 100.0); }
 
-Json parsed(std::string_view text) { return Json::parse(text); }
-
-Json data_of(Json rows) { return Json{{"values", std::move(rows)}}; }
-
 namespace {
 
-Json channel(std::string_view type, std::string_view field, std::string_view title, const Json& more) {
-  Json made{{"field", field}, {"type", type}, {"title", title}};
-  made.update(more);
-  return made;
-}
+constexpr std::pair<std::string_view, std::string_view> kColors[] = {
+    {"blue", kBlue},   {"orange", kOrange}, {"grey", kGrey}, {"red", kRed},
+    {"green", kGreen}, {"purple", kPurple}, {"teal", kTeal}, {"pink", kPink}};
+
+class Filler {
+ public:
+  explicit Filler(const Json& values) : values_(values) {}
+
+  Json operator()(const Json& piece) const {
+    if (piece.is_string()) return text(piece.get_ref<const std::string&>());
+    if (piece.is_array()) return list(piece);
+    return piece.is_object() ? object(piece) : piece;
+  }
+
+ private:
+  static bool is_name(char letter) { return (letter >= 'a' && letter <= 'z') || letter == '_'; }
+
+  Json value(const std::string& name) const {
+    if (const auto found = values_.find(name); found != values_.end()) return *found;
+    const auto color =
+        std::ranges::find(kColors, name, &std::pair<std::string_view, std::string_view>::first);
+    if (color == std::end(kColors)) throw std::logic_error("a piece of a plot names " + name);
+    return color->second;
+  }
+
+  Json text(const std::string& piece) const {
+    std::string made;
+    for (std::size_t at = 0; at < piece.size();) {
+      if (piece[at] != '$') {
+        made += piece[at++];
+        continue;
+      }
+      const auto end =
+          std::find_if_not(piece.begin() + static_cast<std::ptrdiff_t>(at) + 1, piece.end(), is_name);
+      const std::string name(piece.begin() + static_cast<std::ptrdiff_t>(at) + 1, end);
+      if (at == 0 && end == piece.end()) return value(name);
+      made += value(name).get<std::string>();
+      at += name.size() + 1;
+    }
+    return made;
+  }
+
+  Json list(const Json& piece) const {
+    Json made = Json::array();
+    for (const Json& each : piece) {
+      Json one = (*this)(each);
+      if (one.is_array() && each.is_string()) {
+        made.insert(made.end(), one.begin(), one.end());
+      } else if (!one.is_null() && !is_without_rows(one)) {
+        made.push_back(std::move(one));
+      }
+    }
+    return made;
+  }
+
+  static bool is_without_rows(const Json& layer) {
+    return layer.is_object() && layer.contains("data") && layer["data"]["values"].empty();
+  }
+
+  Json object(const Json& piece) const {
+    Json made = Json::object();
+    for (const auto& [key, each] : piece.items()) {
+      if (key == "field") {
+        put_field(each.get<std::string>(), made);
+      } else if (key == "encoding" && each.is_object()) {
+        for (const auto& [name, channel] : each.items()) made[key][name] = channel_of(name, channel);
+      } else {
+        made[key] = (*this)(each);
+        if (key == "data" && made[key].is_array()) made[key] = Json{{"values", std::move(made[key])}};
+      }
+    }
+    return made;
+  }
+
+  Json channel_of(const std::string& name, const Json& piece) const {
+    Json made = Json::object();
+    if (piece.is_string() && !piece.get_ref<const std::string&>().starts_with('$')) {
+      put_field(piece.get<std::string>(), made);
+      return made;
+    }
+    if (name != "tooltip" || !piece.is_array()) return (*this)(piece);
+    made = Json::array();
+    for (const Json& tip : piece)
+      made.push_back(Json{{"field", (*this)(tip[0])}, {"title", (*this)(tip[1])}});
+    return made;
+  }
+
+  void put_field(const std::string& piece, Json& made) const {
+    const bool is_number = piece.ends_with(":Q"), is_name = piece.ends_with(":N");
+    made["field"] = text(piece.substr(0, piece.size() - (is_number || is_name ? 2 : 0)));
+    if (is_number || is_name) made["type"] = is_number ? "quantitative" : "nominal";
+  }
+
+  const Json& values_;
+};
 
 }  // namespace
 
-Json quantity(std::string_view field, std::string_view title, const Json& more) {
-  return channel("quantitative", field, title, more);
-}
-
-Json category(std::string_view field, std::string_view title, const Json& more) {
-  return channel("nominal", field, title, more);
-}
+Json filled_with(std::string_view piece, const Json& values) { return Filler(values)(Json::parse(piece)); }
 
 Json series_color(std::string_view field, const std::vector<std::string>& names) {
   constexpr int kLetter = 8, kSymbol = 32, kTenColours = 10;
@@ -68,49 +150,30 @@ Json series_color(std::string_view field, const std::vector<std::string>& names)
   std::size_t longest = 0;
   for (const std::string& name : series) longest = std::max(longest, display_width(name));
   const int column = std::min(kLongestLegend, kLetter * static_cast<int>(longest)) + kSymbol;
-  Json color = category(field, "", parsed(R"({"title": null, "sort": null})"));
+  Json color = filled(R"({"field": "$field:N", "title": null, "sort": null})", "field", field);
   if (column * std::ssize(series) > kAxesWidth)
     color["legend"] = Json{{"columns", std::max(1, kAxesWidth / column)}};
   if (std::ssize(series) > kTenColours) color["scale"] = Json{{"scheme", "tableau20"}};
   return color;
 }
 
-Json intervals_in_rows(const Json& y, const Json& offset, const Json& color) {
-  return Json{{"y", y},
-              {"yOffset", offset},
-              {"x", {{"field", "low"}, {"type", "quantitative"}}},
-              {"x2", {{"field", "high"}}},
-              {"color", color}};
-}
-
-Json not_from_zero() { return Json{{"scale", {{"zero", false}}}}; }
-
-Json tooltip(std::initializer_list<std::pair<std::string_view, std::string_view>> fields_and_titles) {
-  Json fields = Json::array();
-  for (const auto& [field, title] : fields_and_titles) {
-    fields.push_back(Json{{"field", field}, {"title", title}});
-  }
-  return fields;
-}
-
 namespace {
-
-constexpr const char* kSchema = "https://vega.github.io/schema/vega-lite/v5.json";
 
 Json frame() {
   // The right of the padding is for an axis' last label.
-  Json made{{"$schema", kSchema},
-            {"background", nullptr},
-            {"padding", parsed(R"({"left": 5, "top": 5, "right": 18, "bottom": 5})")},
-            {"config", parsed(R"({
-    "view": {"stroke": null},
-    "axisX": {"labelFlush": false, "labelSeparation": 6},
-    "axis": {"gridOpacity": 0.35, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "orient": "top", "symbolOpacity": 1},
-    "title": {"anchor": "start", "frame": "group", "fontSize": 13, "subtitleFontSize": 12}
-  })")}};
-  made["config"]["legend"]["labelLimit"] = kLongestLegend;
-  return made;
+  return filled(R"({
+    "$schema": "https://vega.github.io/schema/vega-lite/v5.json", "background": null,
+    "padding": {"left": 5, "top": 5, "right": 18, "bottom": 5},
+    "config": {
+      "view": {"stroke": null},
+      "axisX": {"labelFlush": false, "labelSeparation": 6},
+      "axis": {"gridOpacity": 0.35, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+      "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "orient": "top",
+                 "symbolOpacity": 1, "labelLimit": "$longest"},
+      "title": {"anchor": "start", "frame": "group", "fontSize": 13, "subtitleFontSize": 12}
+    }
+  })",
+                "longest", kLongestLegend);
 }
 
 // Numbers the views' names: views with the same name would draw the same data.
@@ -122,22 +185,16 @@ void number_names(Json& view, std::size_t number) {
 
 }  // namespace
 
-std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, const Json& color,
-                                const Json& tips) {
-  const Json change = {{"field", "change"}, {"type", "quantitative"}};
-  Json zero{{"data", data_of(Json::array({Json{{"change", 0}}}))},
-            {"mark", {{"type", "rule"}, {"color", kGrey}}},
-            {"encoding", {{"x", change}}}};
-  Json intervals{
-      {"name", "intervals"},
-      {"data", data_of(rows)},
-      {"mark", {{"type", "rule"}, {"size", 3}}},
-      {"encoding", {{"y", y}, {"x", x}, {"x2", {{"field", "high"}}}, {"color", color}, {"tooltip", tips}}}};
-  Json points{{"name", "effects"},
-              {"data", data_of(rows)},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
-              {"encoding", {{"y", y}, {"x", change}, {"color", color}, {"tooltip", tips}}}};
-  return {zero, intervals, points};
+Json effect_layers(const Json& rows, const Json& channels) {
+  return filled(R"([
+    {"data": [{"change": 0}], "mark": {"type": "rule", "color": "$grey"}, "encoding": {"x": "change:Q"}},
+    {"name": "intervals", "data": "$rows", "mark": {"type": "rule", "size": 3},
+     "encoding": {"y": "$y", "x": "$x", "x2": "high", "color": "$color", "tooltip": "$tooltip"}},
+    {"name": "effects", "data": "$rows", "mark": {"type": "point", "filled": true, "size": 60},
+     "encoding": {"y": "$y", "x": "change:Q", "color": "$color", "tooltip": "$tooltip"}}
+  ])",
+                "rows", rows, "y", channels["y"], "x", channels["x"], "color", channels["color"], "tooltip",
+                channels["tooltip"]);
 }
 
 std::string name_apart(const std::string& name, const std::vector<std::string>& before) {
@@ -149,10 +206,9 @@ std::string name_apart(const std::string& name, const std::vector<std::string>& 
 }
 
 Json names_axis(std::string_view field, const std::vector<std::string>& in_order, int longest_label) {
-  Json axis = category(
-      field, "", Json{{"sort", in_order}, {"axis", {{"labelLimit", longest_label}, {"title", nullptr}}}});
-  axis["title"] = nullptr;
-  return axis;
+  return filled(
+      R"({"field": "$field:N", "title": null, "sort": "$names", "axis": {"labelLimit": "$longest", "title": null}})",
+      "field", field, "names", in_order, "longest", longest_label);
 }
 
 int height_of(const std::vector<std::string>& names, int step) {
@@ -169,7 +225,7 @@ int width_beside(const std::vector<std::string>& names, int longest_label) {
 Json single_plot(const Json& view) {
   Json spec = frame();
   spec["width"] = kPlotWidth;
-  spec["autosize"] = parsed(R"({"type": "fit-x", "contains": "padding"})");
+  spec["autosize"] = Json{{"type", "fit-x"}, {"contains", "padding"}};
   spec.update(view);
   return spec;
 }
@@ -191,8 +247,20 @@ Json stacked_plots(Json views) {
 
 std::string cell(double value) { return fmt::format("{:.6g}", value); }
 
-TableColumn text_column(std::string heading) { return {std::move(heading), Align::left, {}}; }
-TableColumn number_column(std::string heading) { return {std::move(heading), Align::right, {}}; }
+std::vector<TableColumn> columns_of(std::initializer_list<std::string_view> headings) {
+  std::vector<TableColumn> columns;
+  for (std::string_view heading : headings) {
+    const bool is_number = heading.starts_with('>');
+    columns.push_back(
+        {std::string(heading.substr(is_number ? 1 : 0)), is_number ? Align::right : Align::left, {}});
+  }
+  return columns;
+}
+
+void add_row(std::vector<TableColumn>& columns, std::initializer_list<std::string_view> cells) {
+  auto column = columns.begin();
+  for (const std::string_view each : cells) (column++)->cells.emplace_back(each);
+}
 
 namespace {
 
@@ -255,73 +323,39 @@ Density density_of(std::span<const double> sorted_times, const TimeRange& range,
   return density;
 }
 
-std::vector<TableColumn> quantile_columns() {
-  std::vector<TableColumn> columns;
-  for (const char* heading : {"least", "5 %", "25 %", "median", "75 %", "95 %", "most"}) {
-    columns.push_back(number_column(heading));
-  }
-  return columns;
-}
-
 Json distribution_view(const DrawnTimes& drawn, const TimeUnit& unit) {
-  Json from = quantity("from", unit.axis("time of one launch"),
-                       parsed(R"({"bin": "binned", "scale": {"zero": false}})"));
-  Json share =
-      quantity("share", "share of " + drawn.of_what, parsed(R"({"axis": {"format": "~%", "tickCount": 3}})"));
-  Json bars{{"data", data_of(bins_of(drawn.density, unit))},
-            {"name", drawn.bins},
-            {"mark", {{"type", "bar"}, {"color", kBlue}, {"opacity", 0.45}, {"binSpacing", 0}}},
-            {"encoding",
-             {{"x", from},
-              {"x2", {{"field", "to"}}},
-              {"y", share},
-              {"tooltip", tooltip({{"from", "from, " + unit.name},
-                                   {"to", "to, " + unit.name},
-                                   {"share", "share of " + drawn.of_what}})}}}};
-  Json ticks{
-      {"data", data_of(rounds_of(drawn, unit))},
-      {"name", "rounds"},
-      {"mark",
-       {{"type", "tick"}, {"color", kOrange}, {"opacity", 0.7}, {"thickness", 1.5}, {"size", kTickHeight}}},
-      {"encoding",
-       {{"x", {{"field", "time"}, {"type", "quantitative"}}},
-        {"y", {{"value", kHeight - kTickHeight / 2}}},
-        {"tooltip", tooltip({{"round", "round"}, {"time", "median of its launches, " + unit.name}})}}}};
-  Json layers = Json::array({bars, ticks});
-  if (has_interval(drawn.time)) {
-    layers.push_back(Json{
-        {"data",
-         data_of(Json::array({Json{{"low", unit.of(drawn.time.low)}, {"high", unit.of(drawn.time.high)}}}))},
-        {"name", "interval"},
-        {"mark",
-         {{"type", "rect"}, {"color", kGreen}, {"opacity", 0.25}, {"stroke", kGreen}, {"strokeWidth", 1}}},
-        {"encoding",
-         {{"x", {{"field", "low"}, {"type", "quantitative"}}},
-          {"x2", {{"field", "high"}}},
-          {"tooltip", tooltip({{"low", "interval from, " + unit.name}, {"high", "to, " + unit.name}})}}}});
-  }
-  layers.push_back(Json{{"data", data_of(Json::array({Json{{"median", unit.of(drawn.time.median)}}}))},
-                        {"name", "median"},
-                        {"mark", {{"type", "rule"}, {"color", kGreen}, {"size", 2}}},
-                        {"encoding",
-                         {{"x", {{"field", "median"}, {"type", "quantitative"}}},
-                          {"tooltip", tooltip({{"median", "median, " + unit.name}})}}}});
-  if (drawn.modes.size() > 1) {
-    Json modes = Json::array();
-    for (const Mode& mode : drawn.modes) {
-      modes.push_back(Json{{"mode", unit.of(mode.location)}, {"weight", rounded(mode.weight)}});
-    }
-    layers.push_back(Json{{"data", data_of(modes)},
-                          {"name", "modes"},
-                          {"mark", {{"type", "rule"}, {"color", kRed}, {"strokeDash", {4, 3}}}},
-                          {"encoding",
-                           {{"x", {{"field", "mode"}, {"type", "quantitative"}}},
-                            {"tooltip", tooltip({{"mode", "mode at, " + unit.name},
-                                                 {"weight", "share of " + drawn.of_what}})}}}});
-  }
-  return Json{{"title", {{"text", drawn.title}, {"subtitle", drawn.subtitle}}},
-              {"height", kHeight},
-              {"layer", layers}};
+  Json interval = Json::array(), modes = Json::array();
+  if (has_interval(drawn.time))
+    interval.push_back(Json{{"low", unit.of(drawn.time.low)}, {"high", unit.of(drawn.time.high)}});
+  for (const Mode& mode : drawn.modes)
+    modes.push_back(Json{{"mode", unit.of(mode.location)}, {"weight", rounded(mode.weight)}});
+  if (modes.size() < 2) modes.clear();
+  return filled(R"({
+    "title": {"text": "$title", "subtitle": "$subtitle"}, "height": "$height",
+    "layer": [
+      {"name": "$bins_name", "data": "$bins", "mark": {"type": "bar", "color": "$blue", "opacity": 0.45, "binSpacing": 0},
+       "encoding": {
+         "x": {"field": "from:Q", "title": "time of one launch, $unit", "bin": "binned", "scale": {"zero": false}}, "x2": "to",
+         "y": {"field": "share:Q", "title": "share of $what", "axis": {"format": "~%", "tickCount": 3}},
+         "tooltip": [["from", "from, $unit"], ["to", "to, $unit"], ["share", "share of $what"]]}},
+      {"name": "rounds", "data": "$rounds",
+       "mark": {"type": "tick", "color": "$orange", "opacity": 0.7, "thickness": 1.5, "size": "$tick"},
+       "encoding": {"x": "time:Q", "y": {"value": "$tick_middle"},
+                    "tooltip": [["round", "round"], ["time", "median of its launches, $unit"]]}},
+      {"name": "interval", "data": "$interval",
+       "mark": {"type": "rect", "color": "$green", "opacity": 0.25, "stroke": "$green", "strokeWidth": 1},
+       "encoding": {"x": "low:Q", "x2": "high", "tooltip": [["low", "interval from, $unit"], ["high", "to, $unit"]]}},
+      {"name": "median", "data": [{"median": "$median"}], "mark": {"type": "rule", "color": "$green", "size": 2},
+       "encoding": {"x": "median:Q", "tooltip": [["median", "median, $unit"]]}},
+      {"name": "modes", "data": "$modes", "mark": {"type": "rule", "color": "$red", "strokeDash": [4, 3]},
+       "encoding": {"x": "mode:Q", "tooltip": [["mode", "mode at, $unit"], ["weight", "share of $what"]]}}
+    ]
+  })",
+                "title", drawn.title, "subtitle", drawn.subtitle, "height", kHeight, "unit", unit.name,
+                "what", drawn.of_what, "bins_name", drawn.bins, "bins", bins_of(drawn.density, unit),
+                "rounds", rounds_of(drawn, unit), "tick", kTickHeight, "tick_middle",
+                kHeight - kTickHeight / 2, "interval", interval, "median", unit.of(drawn.time.median),
+                "modes", modes);
 }
 
 }  // namespace jitterscope::report

@@ -64,25 +64,38 @@ double rounded(double value);
 /// Returns a ratio as a change in percent: 2 for 1.02.
 double percent_change(double ratio);
 
-/// Parses a specification. data_of makes its `data` from the rows.
-Json parsed(std::string_view text);
-Json data_of(Json rows);
-/// Returns {"field": field, "type": "quantitative", "title": title, …}.
-Json quantity(std::string_view field, std::string_view title, const Json& more = Json::object());
-Json category(std::string_view field, std::string_view title, const Json& more = Json::object());
+/// Fills a piece of a specification: JSON in which "$name" stands for a value, or within a text for a word.
+/// What is put in is not looked at again, so that a record's contents are data and nothing else. Short forms:
+/// - "field": "time:Q" or "name:N" also gives the type; a channel "time:Q" is {"field": "time:Q"}
+/// - "tooltip": [["time", "time, $unit"]] has a field and its title each
+/// - "data": "$rows" takes a list of rows; a layer without rows is left out
+/// - a list takes the elements of "$layers", and leaves out null
+/// - "$blue" and the other colours are known
+Json filled_with(std::string_view piece, const Json& values);
+inline void put_values(Json&) {}
+template <class Value, class... More>
+void put_values(Json& values, const char* name, const Value& value, const More&... more) {
+  values[name] = value;
+  put_values(values, more...);
+}
+/// Takes names and values in turn: filled(R"({"height": "$height"})", "height", 20).
+template <class... NamesAndValues>
+Json filled(std::string_view piece, const NamesAndValues&... names_and_values) {
+  Json values = Json::object();
+  put_values(values, names_and_values...);
+  return filled_with(piece, values);
+}
+/// Fills the channels of an encoding.
+template <class... NamesAndValues>
+Json channels(std::string_view piece, const NamesAndValues&... names_and_values) {
+  return filled("{\"encoding\": " + std::string(piece) + "}", names_and_values...)["encoding"];
+}
+
 /// Gives each series a colour, in the order of the names. The legend has as many columns as fit on the page.
 Json series_color(std::string_view field, const std::vector<std::string>& names);
-/// Returns channels for rules from `low` to `high` in the rows of `y`; rules in one row lie side by side.
-Json intervals_in_rows(const Json& y, const Json& offset, const Json& color);
-/// Lets an axis start at the data, not at zero, so that a variation of one percent is visible.
-Json not_from_zero();
-/// Makes tooltips that show these fields under these titles.
-Json tooltip(std::initializer_list<std::pair<std::string_view, std::string_view>> fields_and_titles);
-
 /// Draws rows with `low`, `high` and `change`: an interval and a point for each, over a line at no change.
-/// `x` is the axis, as from quantity("low", …).
-std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, const Json& color,
-                                const Json& tips);
+/// `channels` has y, x (of "low"), color and tooltip.
+Json effect_layers(const Json& rows, const Json& channels);
 
 /// Returns the name on one line, with a number if `before` has it: equal names would share a row.
 std::string name_apart(const std::string& name, const std::vector<std::string>& before);
@@ -102,8 +115,9 @@ Json stacked_plots(Json views);
 
 /// Formats a number for a table's cell with as many digits as are drawn.
 std::string cell(double value);
-TableColumn text_column(std::string heading);
-TableColumn number_column(std::string heading);
+/// Makes the columns of a table from headings; one that begins with > stands above numbers.
+std::vector<TableColumn> columns_of(std::initializer_list<std::string_view> headings);
+void add_row(std::vector<TableColumn>& columns, std::initializer_list<std::string_view> cells);
 
 // Below: distributions of times, with bins, a tick for each round, the median with its interval, and modes.
 
@@ -148,9 +162,6 @@ struct DrawnTimes {
   TimeEstimate time;
   std::vector<Mode> modes;
 };
-
-/// Returns columns for the table: minimum, 5, 25, 50, 75 and 95 %, maximum.
-std::vector<TableColumn> quantile_columns();
 
 /// Draws the bins, rounds, interval, median and modes.
 Json distribution_view(const DrawnTimes& drawn, const TimeUnit& unit);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include "jitterscope/error.hpp"
 #include "output/sample_record.hpp"
@@ -12,6 +13,8 @@
 namespace jitterscope {
 namespace {
 
+using report::channels;
+using report::filled;
 using test::plot_named;
 using test::rows_of;
 using test::views_of;
@@ -103,6 +106,37 @@ TEST(Plots, AMarkStaysWithinItsProcess) {
   ASSERT_EQ(marks.size(), 2u);
   EXPECT_EQ(marks[0].at("last"), all.size() / 2);
   EXPECT_EQ(marks[1].at("first"), all.size() / 2 + 1);
+}
+
+TEST(Pieces, AreFilledWithValues) {
+  EXPECT_EQ(filled(R"({"height": "$height", "title": "time, $unit", "mark": {"color": "$red"}})", "height",
+                   20, "unit", "µs"),
+            Json::parse(R"({"height": 20, "title": "time, µs", "mark": {"color": "#d1495b"}})"));
+  EXPECT_EQ(
+      filled(R"({"encoding": {"x": "time:Q", "x2": "high", "y": {"field": "name:N", "sort": null},
+                                    "tooltip": [["time", "time, $unit"]]}})",
+             "unit", "s"),
+      Json::parse(R"({"encoding": {"x": {"field": "time", "type": "quantitative"}, "x2": {"field": "high"},
+              "y": {"field": "name", "type": "nominal", "sort": null}, "tooltip": [{"field": "time", "title": "time, s"}]}})"));
+  EXPECT_EQ(channels(R"({"y": "$y"})", "y", Json{{"value", 3}}), Json::parse(R"({"y": {"value": 3}})"));
+  EXPECT_THROW(filled(R"({"height": "$heigt"})", "height", 20), std::logic_error);
+}
+
+TEST(Pieces, LayersWithoutRowsAreLeftOut) {
+  const Json rows = Json::array({Json{{"a", 1}}});
+  EXPECT_EQ(filled(R"([{"data": "$none", "name": "a"}, {"data": "$rows", "name": "b"}, "$absent", "$more"])",
+                   "none", Json::array(), "rows", rows, "absent", Json(), "more", Json::array({1, 2})),
+            Json::parse(R"([{"data": {"values": [{"a": 1}]}, "name": "b"}, 1, 2])"));
+}
+
+// What a record holds stays as it is, whatever it looks like.
+TEST(Pieces, WhatIsPutInIsNotLookedAtAgain) {
+  const std::string evil = R"($rows ":Q {"encoding": "x:Q"} $blue)";
+  const Json rows =
+      Json::array({Json{{"name", evil}, {"encoding", {{"x", "a:Q"}}}, {"data", Json::array()}}});
+  const Json made = filled(R"({"title": "of $name", "data": "$rows"})", "name", evil, "rows", rows);
+  EXPECT_EQ(made.at("title"), "of " + evil);
+  EXPECT_EQ(made.at("data").at("values"), rows);
 }
 
 // An interval may be narrower than a pixel: its edge is drawn.

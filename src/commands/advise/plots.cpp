@@ -38,29 +38,27 @@ std::optional<Plot> path_plot(const AdviceRecord& record) {
   if (path.size() < 3) return std::nullopt;
   const TimeUnit unit = unit_for(path.front().before);
   Json rows = Json::array();
-  TableColumn steps = text_column("step"), before = number_column(unit.axis("before")),
-              after = number_column(unit.axis("after"));
+  std::vector<TableColumn> table = columns_of({"step", ">" + unit.axis("before"), ">" + unit.axis("after")});
   for (const PathRow& row : path) {
     const bool is_level = row.before == row.after;
     rows.push_back(Json{{"step", row.name},
                         {"from", is_level ? 0.0 : unit.of(row.before)},
                         {"to", unit.of(row.after)},
                         {"kind", is_level ? "time" : "gain"}});
-    steps.cells.push_back(row.name);
-    before.cells.push_back(cell(unit.of(row.before)));
-    after.cells.push_back(cell(unit.of(row.after)));
+    add_row(table, {row.name, cell(unit.of(row.before)), cell(unit.of(row.after))});
   }
-  Json bars{
-      {"name", "path"},
-      {"mark", {{"type", "bar"}, {"opacity", 0.8}}},
-      {"encoding",
-       {{"y", category("step", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 260}})"))},
-        {"x", quantity("from", unit.axis("time"))},
-        {"x2", {{"field", "to"}}},
-        {"color", category("kind", "",
-                           Json{{"title", nullptr},
-                                {"scale", {{"domain", {"time", "gain"}}, {"range", {kBlue, kGreen}}}}})},
-        {"tooltip", tooltip({{"step", "step"}, {"from", "from"}, {"to", "to"}})}}}};
+  const Json view = filled(R"({
+    "height": "$height", "data": "$rows",
+    "layer": [
+      {"name": "path", "mark": {"type": "bar", "opacity": 0.8},
+       "encoding": {
+         "y": {"field": "step:N", "title": null, "sort": null, "axis": {"labelLimit": 260}},
+         "x": {"field": "from:Q", "title": "time, $unit"}, "x2": "to",
+         "color": {"field": "kind:N", "title": null, "scale": {"domain": ["time", "gain"], "range": ["$blue", "$green"]}},
+         "tooltip": [["step", "step"], ["from", "from"], ["to", "to"]]}}
+    ]
+  })",
+                           "height", height_of(table[0].cells, 30), "rows", rows, "unit", unit.name);
   return Plot{
       .id = "path",
       .title = "From the time now to the time with all remedies: " + record.title,
@@ -68,17 +66,14 @@ std::optional<Plot> path_plot(const AdviceRecord& record) {
           "Each remedy was tried together with those before it; green is the time that it saves. The "
           "last bar is the time after the last step. All together were measured once more; the text has "
           "that time.",
-      .spec = single_plot(
-          Json{{"height", height_of(steps.cells, 30)}, {"data", data_of(rows)}, {"layer", {bars}}}),
-      .table = {steps, before, after}};
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 std::optional<Plot> remedies_plot(const AdviceRecord& record) {
   Json rows = Json::array();
   std::vector<std::string> names;
-  TableColumn steps = number_column("step"), remedies = text_column("remedy"),
-              changes = number_column("change"), errors = number_column("error"),
-              outcomes = text_column("outcome");
+  std::vector<TableColumn> table = columns_of({">step", "remedy", ">change", ">error", "outcome"});
   for (std::size_t i = 0; i < record.steps.size(); ++i) {
     for (const TriedRemedy& remedy : record.steps[i].remedies) {
       if (remedy.outcome == Trying::failed) continue;
@@ -90,31 +85,21 @@ std::optional<Plot> remedies_plot(const AdviceRecord& record) {
                           {"high", percent_change(remedy.time.high)},
                           {"outcome", to_string(remedy.outcome)}});
       if (remedy.error) rows.back()["error"] = rounded(*remedy.error);
-      steps.cells.push_back(std::to_string(i + 1));
-      remedies.cells.push_back(name);
-      changes.cells.push_back(change_with_interval(remedy.time));
-      errors.cells.push_back(remedy.error ? fmt::format("{:.1e}", *remedy.error) : "");
-      outcomes.cells.emplace_back(to_string(remedy.outcome));
+      add_row(table, {std::to_string(i + 1), name, change_with_interval(remedy.time),
+                      remedy.error ? fmt::format("{:.1e}", *remedy.error) : "", to_string(remedy.outcome)});
     }
   }
   if (rows.empty()) return std::nullopt;
-  const Json y = category("row", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 260}})"));
-  const Json color = category(
-      "outcome", "",
-      Json{{"title", nullptr},
-           {"scale",
-            {{"domain", {"taken", "beaten", "no gain", "slower", "too inexact", "wrong", "not compared"}},
-             {"range", {kGreen, kBlue, kGrey, kRed, kOrange, kRed, kOrange}}}}});
-  const Json scale = parsed(R"({"scale": {"type": "symlog", "constant": 10},
-    "axis": {"values": [-95, -80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000, 5000], "labelOverlap": "greedy"}})");
-  const std::vector<Json> layers =
-      effect_layers(rows, y, quantity("low", "change of the time, %", scale), color,
-                    tooltip({{"row", "step: remedy"},
-                             {"change", "change, %"},
-                             {"low", "from"},
-                             {"high", "to"},
-                             {"error", "relative error"},
-                             {"outcome", "outcome"}}));
+  const Json layers = effect_layers(rows, channels(R"({
+    "y": {"field": "row:N", "title": null, "sort": null, "axis": {"labelLimit": 260}},
+    "x": {"field": "low:Q", "title": "change of the time, %", "scale": {"type": "symlog", "constant": 10},
+          "axis": {"values": [-95, -80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000, 5000], "labelOverlap": "greedy"}},
+    "color": {"field": "outcome:N", "title": null,
+              "scale": {"domain": ["taken", "beaten", "no gain", "slower", "too inexact", "wrong", "not compared"],
+                        "range": ["$green", "$blue", "$grey", "$red", "$orange", "$red", "$orange"]}},
+    "tooltip": [["row", "step: remedy"], ["change", "change, %"], ["low", "from"], ["high", "to"], ["error", "relative error"],
+                ["outcome", "outcome"]]
+  })"));
   return Plot{
       .id = "remedies",
       .title = "What each remedy gave: " + record.title,
@@ -122,7 +107,7 @@ std::optional<Plot> remedies_plot(const AdviceRecord& record) {
           "Change of the time by each remedy, against the start of its step, with 95 % intervals; left "
           "of zero is faster.",
       .spec = single_plot(Json{{"height", height_of(names, 20)}, {"layer", layers}}),
-      .table = {steps, remedies, changes, errors, outcomes}};
+      .table = std::move(table)};
 }
 
 }  // namespace

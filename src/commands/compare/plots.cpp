@@ -139,52 +139,46 @@ Json rate_view(const std::vector<RateRow>& rows, Amount::Unit unit, int width) {
                           {"high", shown.of(std::max(ends[0], ends[1]))},
                           {"shown", amount_text(*row.side)}});
   }
-  const Json y = names_axis("name", names, kLongestName);
-  const Json x =
-      quantity("rate", shown.name, is_log ? parsed(R"({"scale": {"type": "log"}})") : Json::object());
-  Json intervals{
-      {"name", "intervals"},
-      {"mark", {{"type", "rule"}, {"size", 3}, {"color", kBlue}}},
-      {"encoding",
-       {{"y", y}, {"x", {{"field", "low"}, {"type", "quantitative"}}}, {"x2", {{"field", "high"}}}}}};
-  Json points{
-      {"name", "rates"},
-      {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}, {"color", kBlue}}},
-      {"encoding", {{"y", y}, {"x", x}, {"tooltip", tooltip({{"name", "of"}, {"shown", "median"}})}}}};
-  return Json{{"width", width},
-              {"height", height_of(names, 26)},
-              {"data", data_of(values)},
-              {"layer", {intervals, points}}};
+  return filled(R"({
+    "width": "$width", "height": "$height", "data": "$rows",
+    "layer": [
+      {"name": "intervals", "mark": {"type": "rule", "size": 3, "color": "$blue"},
+       "encoding": {"y": "$y", "x": "low:Q", "x2": "high"}},
+      {"name": "rates", "mark": {"type": "point", "filled": true, "size": 60, "color": "$blue"},
+       "encoding": {"y": "$y", "x": "$x", "tooltip": [["name", "of"], ["shown", "median"]]}}
+    ]
+  })",
+                "width", width, "height", height_of(names, 26), "rows", values, "y",
+                names_axis("name", names, kLongestName), "x",
+                filled(is_log ? R"({"field": "rate:Q", "title": "$unit", "scale": {"type": "log"}})"
+                              : R"({"field": "rate:Q", "title": "$unit"})",
+                       "unit", shown.name));
 }
 
 // Plots the rates of launches for studies that count their work.
 std::optional<Plot> rates_plot(const ComparisonRecord& record) {
-  TableColumn names = text_column("of"), rates = number_column("rate");
+  std::vector<TableColumn> table = columns_of({"of", ">rate"});
   std::vector<std::pair<Amount::Unit, std::vector<RateRow>>> views;
   for (const Amount::Unit unit : {Amount::Unit::loads, Amount::Unit::bytes, Amount::Unit::additions}) {
     std::vector<RateRow> rows = rate_rows(record, unit);
-    for (const RateRow& row : rows) {
-      names.cells.push_back(row.name);
-      rates.cells.push_back(amount_text(*row.side));
-    }
+    for (const RateRow& row : rows) add_row(table, {row.name, amount_text(*row.side)});
     if (!rows.empty()) views.emplace_back(unit, std::move(rows));
   }
   if (views.empty()) return std::nullopt;
   Json drawn = Json::array();
   for (const auto& [unit, rows] : views) {
-    drawn.push_back(rate_view(rows, unit, width_beside(names.cells, kLongestName)));
+    drawn.push_back(rate_view(rows, unit, width_beside(table[0].cells, kLongestName)));
   }
   return Plot{.id = "rates",
               .title = "Rates",
               .caption = "Median times of launches. Bars: 95 % intervals.",
               .spec = stacked_plots(std::move(drawn)),
-              .table = {names, rates}};
+              .table = std::move(table)};
 }
 
 std::optional<Plot> effects_plot(const ComparisonRecord& record) {
   Json effects = Json::array(), processes = Json::array();
-  TableColumn names = text_column("compared"), changes = number_column("change"), low = number_column("from"),
-              high = number_column("to"), verdicts = text_column("verdict");
+  std::vector<TableColumn> table = columns_of({"compared", ">change", ">from", ">to", "verdict"});
   for (const EffectRow& row : effect_rows(record)) {
     effects.push_back(Json{{"name", row.name},
                            {"change", percent_change(row.ratio->ratio)},
@@ -192,11 +186,9 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
                            {"high", percent_change(row.ratio->high)},
                            {"verdict", to_string(row.verdict)},
                            {"shown", change_with_interval(*row.ratio)}});
-    names.cells.push_back(row.name);
-    changes.cells.push_back(change_text(row.ratio->ratio - 1.0));
-    low.cells.push_back(change_text(row.ratio->low - 1.0));
-    high.cells.push_back(change_text(row.ratio->high - 1.0));
-    verdicts.cells.emplace_back(to_string(row.verdict));
+    const auto shown = [](double ratio) { return change_text(ratio - 1.0); };
+    add_row(table, {row.name, shown(row.ratio->ratio), shown(row.ratio->low), shown(row.ratio->high),
+                    to_string(row.verdict)});
     if (row.processes == nullptr || row.processes->size() < 2) continue;
     for (std::size_t i = 0; i < row.processes->size(); ++i) {
       processes.push_back(
@@ -204,46 +196,43 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
     }
   }
   if (effects.empty() || has_unlike_amounts(record)) return std::nullopt;
-  const Json y = names_axis("name", names.cells, kLongestName);
-  const Json color = category("verdict", "",
-                              Json{{"title", nullptr},
-                                   {"scale",
-                                    {{"domain", {"faster", "slower", "same", "undecided"}},
-                                     {"range", {kGreen, kRed, kBlue, kGrey}}}}});
+  const std::vector<std::string>& names = table[0].cells;
   const double margin = record.margin * 100.0;
-  Json band{{"name", "margin"},
-            {"data", data_of(Json::array({Json{{"low", -margin}, {"high", margin}}}))},
-            {"mark", {{"type", "rect"}, {"color", kGrey}, {"opacity", 0.18}}},
-            {"encoding", {{"x", {{"field", "low"}, {"type", "quantitative"}}}, {"x2", {{"field", "high"}}}}}};
-  Json dots{{"name", "processes"},
-            {"data", data_of(processes)},
-            {"mark", {{"type", "tick"}, {"color", kGrey}, {"opacity", 0.8}, {"size", 12}}},
-            {"encoding",
-             {{"y", y},
-              {"x", {{"field", "change"}, {"type", "quantitative"}}},
-              {"tooltip", tooltip({{"process", "process"}, {"change", "change, %"}})}}}};
+  const Json y = names_axis("name", names, kLongestName);
   const char* axis = record.baseline ? "time against the baseline, %" : "time against the first, %";
-  const std::vector<Json> drawn =
-      effect_layers(effects, y, quantity("low", axis, parsed(R"({"scale": {"padding": 16}})")), color,
-                    tooltip({{"name", "compared"}, {"shown", "change"}, {"verdict", "verdict"}}));
   // The records of a gate and of two files have no paired processes.
   const bool are_paired = record.processes_asked > 0 && !record.baseline;
   const std::string first = record.alternatives.empty() ? record.title : record.alternatives.front();
-  Json layers = Json::array({band});
-  if (!processes.empty()) layers.push_back(dots);
-  for (const Json& layer : drawn) layers.push_back(layer);
-  return Plot{
-      .id = "effects",
-      .title = "Against " + first,
-      .caption = fmt::format(
-          "Points: change of the time. Bars: 95 % intervals. Right of zero is slower. Grey: the margin "
-          "of {:g} % within which two count as the same{}.",
-          margin,
-          processes.empty() ? ""
-          : are_paired      ? ", and what each process said"
-                            : ", and each process of the second against the mean of the first's"),
-      .spec = single_plot(Json{{"height", height_of(names.cells, 26)}, {"layer", layers}}),
-      .table = {names, changes, low, high, verdicts}};
+  const Json drawn = effect_layers(effects, channels(R"({
+    "y": "$y", "x": {"field": "low:Q", "title": "$axis", "scale": {"padding": 16}},
+    "color": {"field": "verdict:N", "title": null, "scale": {"domain": ["faster", "slower", "same", "undecided"],
+                                                             "range": ["$green", "$red", "$blue", "$grey"]}},
+    "tooltip": [["name", "compared"], ["shown", "change"], ["verdict", "verdict"]]
+  })",
+                                                     "y", y, "axis", axis));
+  const Json view = filled(R"({
+    "height": "$height",
+    "layer": [
+      {"name": "margin", "data": [{"low": "$from", "high": "$to"}],
+       "mark": {"type": "rect", "color": "$grey", "opacity": 0.18}, "encoding": {"x": "low:Q", "x2": "high"}},
+      {"name": "processes", "data": "$processes", "mark": {"type": "tick", "color": "$grey", "opacity": 0.8, "size": 12},
+       "encoding": {"y": "$y", "x": "change:Q", "tooltip": [["process", "process"], ["change", "change, %"]]}},
+      "$effects"
+    ]
+  })",
+                           "height", height_of(names, 26), "from", -margin, "to", margin, "processes",
+                           processes, "y", y, "effects", drawn);
+  return Plot{.id = "effects",
+              .title = "Against " + first,
+              .caption = fmt::format(
+                  "Points: change of the time. Bars: 95 % intervals. Right of zero is slower. Grey: the margin "
+                  "of {:g} % within which two count as the same{}.",
+                  margin,
+                  processes.empty() ? ""
+                  : are_paired      ? ", and what each process said"
+                                    : ", and each process of the second against the mean of the first's"),
+              .spec = single_plot(view),
+              .table = std::move(table)};
 }
 
 }  // namespace
@@ -383,30 +372,23 @@ class ComparedDistributions {
   }
 
   const Json& views() const { return views_; }
-  std::vector<TableColumn> table() const {
-    std::vector<TableColumn> table = {names_};
-    table.insert(table.end(), columns_.begin(), columns_.end());
-    table.push_back(counts_);
-    return table;
-  }
+  const std::vector<TableColumn>& table() const { return table_; }
 
  private:
   void add_side(const ComparedSide& side, const std::string& name, const TimeRange& range,
                 const TimeUnit& unit) {
     views_.push_back(distribution_view(drawn_side(side, name, range), unit));
-    names_.cells.push_back(name);
     const std::vector<double> probabilities = {0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0};
     const std::vector<double> values = statistics::quantiles(sorted_times(side), probabilities);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      columns_[i].cells.push_back(time_text(Nanoseconds(values[i]), 1e-3));
-    }
-    counts_.cells.push_back(std::to_string(side.rounds.size()));
+    const auto shown = [&](std::size_t i) { return time_text(Nanoseconds(values[i]), 1e-3); };
+    add_row(table_, {name, shown(0), shown(1), shown(2), shown(3), shown(4), shown(5), shown(6),
+                     std::to_string(side.rounds.size())});
   }
 
   const ComparisonRecord& record_;
   Json views_ = Json::array();
-  TableColumn names_ = text_column("of"), counts_ = number_column("rounds");
-  std::vector<TableColumn> columns_ = quantile_columns();
+  std::vector<TableColumn> table_ =
+      columns_of({"of", ">least", ">5 %", ">25 %", ">median", ">75 %", ">95 %", ">most", ">rounds"});
 };
 
 }  // namespace
@@ -549,31 +531,24 @@ Json joint_view_json(const JointView& view, const std::vector<std::string>& labe
                         {"shown", estimate_text(row.time)},
                         {"change", row.change.empty() ? "the first" : row.change}});
   }
-  const Json y = names_axis("record", labels, kLongestName);
-  const Json offset = parsed(R"({"field": "conditions", "sort": null})");
-  const Json color = series_color("conditions", conditions);
-  Json x = quantity("time", unit.axis("time"), not_from_zero());
-  Json intervals{{"name", "intervals"},
-                 {"mark", {{"type", "rule"}, {"size", 3}, {"opacity", 0.5}}},
-                 {"encoding", intervals_in_rows(y, offset, color)}};
-  Json points{{"name", "times"},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
-              {"encoding",
-               {{"y", y},
-                {"yOffset", offset},
-                {"x", std::move(x)},
-                {"color", color},
-                {"tooltip", tooltip({{"file", "record"},
-                                     {"measured", "measured"},
-                                     {"conditions", "conditions"},
-                                     {"shown", "time"},
-                                     {"change", "against the first"}})}}}};
   const auto lanes = static_cast<int>(conditions.size());
-  return Json{{"title", view.title},
-              {"width", width},
-              {"height", height_of(labels, std::max(16, 11 * lanes))},
-              {"data", data_of(rows)},
-              {"layer", {intervals, points}}};
+  return filled(R"({
+    "title": "$title", "width": "$width", "height": "$height", "data": "$rows",
+    "layer": [
+      {"name": "intervals", "mark": {"type": "rule", "size": 3, "opacity": 0.5},
+       "encoding": {"y": "$y", "yOffset": "$offset", "color": "$color", "x": "low:Q", "x2": "high"}},
+      {"name": "times", "mark": {"type": "point", "filled": true, "size": 60},
+       "encoding": {
+         "y": "$y", "yOffset": "$offset", "color": "$color",
+         "x": {"field": "time:Q", "title": "time, $unit", "scale": {"zero": false}},
+         "tooltip": [["file", "record"], ["measured", "measured"], ["conditions", "conditions"], ["shown", "time"],
+                     ["change", "against the first"]]}}
+    ]
+  })",
+                "title", view.title, "width", width, "height", height_of(labels, std::max(16, 11 * lanes)),
+                "rows", rows, "unit", unit.name, "y", names_axis("record", labels, kLongestName), "offset",
+                filled(R"({"field": "conditions", "sort": null})"), "color",
+                series_color("conditions", conditions));
 }
 
 }  // namespace
@@ -584,18 +559,13 @@ std::optional<Plot> joint_plot(const ComparisonRecord& record) {
   if (views.empty()) return std::nullopt;
   const std::vector<std::string> labels = file_labels(record);
   std::vector<std::string> conditions;
-  TableColumn operations = text_column("of"), records = text_column("record"),
-              measured = text_column("measured"), states = text_column("conditions"),
-              times = number_column("time"), changes = number_column("against the first");
+  std::vector<TableColumn> table =
+      columns_of({"of", "record", "measured", "conditions", ">time", ">against the first"});
   for (const JointView& view : views) {
     for (const JointRow& row : view.rows) {
       add_once(conditions, row.conditions);
-      operations.cells.push_back(view.title);
-      records.cells.push_back(labels[row.alternative]);
-      measured.cells.push_back(one_line(record.measured[row.alternative]));
-      states.cells.push_back(row.conditions);
-      times.cells.push_back(estimate_text(row.time));
-      changes.cells.push_back(row.change);
+      add_row(table, {view.title, labels[row.alternative], one_line(record.measured[row.alternative]),
+                      row.conditions, estimate_text(row.time), row.change});
     }
   }
   Json drawn = Json::array();
@@ -608,7 +578,7 @@ std::optional<Plot> joint_plot(const ComparisonRecord& record) {
               .title = fmt::format("{} records: {}{}", labels.size(), joined(labels), unlike_words(record)),
               .caption = caption + what_differs(record, labels),
               .spec = stacked_plots(std::move(drawn)),
-              .table = {operations, records, measured, states, times, changes}};
+              .table = std::move(table)};
 }
 
 }  // namespace jitterscope::report

@@ -253,8 +253,7 @@ std::vector<Plot> plots_of(const EnginesRecord& record) {
   }
   const TimeUnit unit = unit_for(slowest);
   Json rows = Json::array();
-  TableColumn engines = text_column("engine"), caches = text_column("cache"), times = number_column("time"),
-              shares = number_column("autotune takes it");
+  std::vector<TableColumn> table = columns_of({"engine", "cache", ">time", ">autotune takes it"});
   for (const RankedEngine& engine : ranking.engines) {
     const std::optional<AutotuneShare> share = autotune_share(ranking, engine);
     const std::string taken = share ? percent_text(share->value) : engine.autotune_tries ? "" : "not tried";
@@ -269,46 +268,38 @@ std::vector<Plot> plots_of(const EnginesRecord& record) {
                {"shown", estimate_text(time)},
                {"share", share ? rounded(share->value) : 0.0},
                {"taken", taken}});
-      engines.cells.push_back(rows.back()["engine"].get<std::string>());
-      caches.cells.emplace_back(to_string(measurement.conditions.cache));
-      times.cells.push_back(estimate_text(time));
-      shares.cells.push_back(taken);
+      add_row(table, {rows.back()["engine"].get<std::string>(), to_string(measurement.conditions.cache),
+                      estimate_text(time), taken});
     }
   }
   if (rows.empty()) return {};
-  const std::set<std::string> kinds(caches.cells.begin(), caches.cells.end());
-  const auto caches_drawn = static_cast<int>(kinds.size());
-  const Json y =
-      category("engine", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 320}})"));
-  const Json offset = parsed(R"({"field": "cache", "sort": null})");
-  const Json color =
-      category("cache", "",
-               Json{{"title", nullptr}, {"sort", nullptr}, {"scale", {{"range", {kBlue, kOrange, kGreen}}}}});
-  Json intervals{{"mark", {{"type", "rule"}, {"size", 2}}},
-                 {"encoding", intervals_in_rows(y, offset, color)}};
-  Json points{
-      {"name", "engines"},
-      {"mark", {{"type", "point"}, {"filled", true}}},
-      {"encoding",
-       {{"y", y},
-        {"yOffset", offset},
-        {"x", quantity("time", unit.axis("time of one launch"))},
-        {"color", color},
-        {"size", quantity("share", "autotune takes it",
-                          parsed(R"({"legend": null, "scale": {"domain": [0, 1], "range": [30, 400]}})"))},
-        {"tooltip", tooltip({{"engine", "engine"},
-                             {"cache", "cache"},
-                             {"shown", "time"},
-                             {"taken", "autotune takes it"}})}}}};
-  return {
-      Plot{.id = "engines",
-           .title = "Engines by time: " + ranking.operation,
-           .caption =
-               "A larger point: PyTorch with benchmark on takes the engine more often. Bars: 95 % intervals.",
-           .spec = single_plot(Json{{"height", height_of(engines.cells, 22 * caches_drawn)},
-                                    {"data", data_of(rows)},
-                                    {"layer", {intervals, points}}}),
-           .table = {engines, caches, times, shares}}};
+  const std::set<std::string> kinds(table[1].cells.begin(), table[1].cells.end());
+  const Json view = filled(
+      R"({
+    "height": "$height", "data": "$rows",
+    "layer": [
+      {"mark": {"type": "rule", "size": 2},
+       "encoding": {"y": "$y", "yOffset": "$offset", "x": "low:Q", "x2": "high", "color": "$color"}},
+      {"name": "engines", "mark": {"type": "point", "filled": true},
+       "encoding": {
+         "y": "$y", "yOffset": "$offset", "x": {"field": "time:Q", "title": "time of one launch, $unit"}, "color": "$color",
+         "size": {"field": "share:Q", "title": "autotune takes it", "legend": null, "scale": {"domain": [0, 1], "range": [30, 400]}},
+         "tooltip": [["engine", "engine"], ["cache", "cache"], ["shown", "time"], ["taken", "autotune takes it"]]}}
+    ]
+  })",
+      "height", height_of(table[0].cells, 22 * static_cast<int>(kinds.size())), "rows", rows, "unit",
+      unit.name, "y",
+      filled(R"({"field": "engine:N", "title": null, "sort": null, "axis": {"labelLimit": 320}})"), "offset",
+      filled(R"({"field": "cache", "sort": null})"), "color",
+      filled(R"({"field": "cache:N", "title": null, "sort": null,
+                             "scale": {"range": ["$blue", "$orange", "$green"]}})"));
+  return {Plot{
+      .id = "engines",
+      .title = "Engines by time: " + ranking.operation,
+      .caption =
+          "A larger point: PyTorch with benchmark on takes the engine more often. Bars: 95 % intervals.",
+      .spec = single_plot(view),
+      .table = std::move(table)}};
 }
 
 }  // namespace jitterscope::report

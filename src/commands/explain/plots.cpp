@@ -84,26 +84,27 @@ Json effect_scale(const Json& rows) {
   const bool is_wide =
       std::ranges::any_of(rows, [](const Json& row) { return row["high"].get<double>() > kWide; });
   if (!is_wide) return Json::object();
-  return parsed(R"({"scale": {"type": "symlog", "constant": 4},
+  return filled(R"({"scale": {"type": "symlog", "constant": 4},
     "axis": {"values": [-80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000], "labelOverlap": "greedy"}})");
 }
 
 // Writes a cause's name above its doses: beside each dose there is no room for both.
 Json causes_axis(const std::vector<std::string>& causes_and_doses) {
-  Json axis = names_axis("row", causes_and_doses, 420);
-  axis["scale"] = Json{{"domain", causes_and_doses}};
-  axis["axis"]["labelExpr"] =
-      "indexof(datum.label, ': ') < 0 ? datum.label : slice(datum.label, indexof(datum.label, ': ') + 2)";
-  axis["axis"]["labelFontWeight"] = parsed(
-      R"J({"condition": {"test": "indexof(datum.label, ': ') < 0", "value": "bold"}, "value": "normal"})J");
-  return axis;
+  return filled(R"J({
+    "field": "row:N", "title": null, "sort": "$names", "scale": {"domain": "$names"},
+    "axis": {
+      "title": null, "labelLimit": 420,
+      "labelExpr": "indexof(datum.label, ': ') < 0 ? datum.label : slice(datum.label, indexof(datum.label, ': ') + 2)",
+      "labelFontWeight": {"condition": {"test": "indexof(datum.label, ': ') < 0", "value": "bold"}, "value": "normal"}
+    }
+  })J",
+                "names", causes_and_doses);
 }
 
 std::optional<Plot> causes_plot(const Explanation& study) {
   Json rows = Json::array();
   std::vector<std::string> names;  // the rows: each cause before its doses
-  TableColumn causes = text_column("cause"), doses = text_column("dose"), changes = number_column("change"),
-              verdicts = text_column("verdict");
+  std::vector<TableColumn> table = columns_of({"cause", "dose", ">change", "verdict"});
   for (const FactorResult& factor : study.factors) {
     if (!factor.doses.empty()) names.push_back(factor.cause);
     for (const DoseEffect& dose : factor.doses) {
@@ -116,28 +117,20 @@ std::optional<Plot> causes_plot(const Explanation& study) {
                           {"high", percent_change(dose.time.high)},
                           {"verdict", to_string(factor.verdict)},
                           {"remedy", factor.remedy}});
-      causes.cells.push_back(factor.cause);
-      doses.cells.push_back(dose.dose);
-      changes.cells.push_back(change_with_interval(dose.time));
-      verdicts.cells.emplace_back(to_string(factor.verdict));
+      add_row(table, {factor.cause, dose.dose, change_with_interval(dose.time), to_string(factor.verdict)});
     }
   }
   if (rows.empty()) return std::nullopt;
-  const Json y = causes_axis(names);
-  const Json color = category("verdict", "",
-                              Json{{"title", nullptr},
-                                   {"scale",
-                                    {{"domain", {"cause", "cleared", "unresolved", "not identifiable"}},
-                                     {"range", {kRed, kGreen, kGrey, kGrey}}}}});
-  const Json x = quantity("low", "what it does to the time of the plain loop, %", effect_scale(rows));
-  const std::vector<Json> layers = effect_layers(rows, y, x, color,
-                                                 tooltip({{"cause", "cause"},
-                                                          {"dose", "dose"},
-                                                          {"change", "change, %"},
-                                                          {"low", "from"},
-                                                          {"high", "to"},
-                                                          {"verdict", "verdict"},
-                                                          {"remedy", "what to do"}}));
+  Json x = filled(R"({"field": "low:Q", "title": "what it does to the time of the plain loop, %"})");
+  x.update(effect_scale(rows));
+  const Json layers = effect_layers(rows, channels(R"({
+    "y": "$y", "x": "$x",
+    "color": {"field": "verdict:N", "title": null,
+              "scale": {"domain": ["cause", "cleared", "unresolved", "not identifiable"], "range": ["$red", "$green", "$grey", "$grey"]}},
+    "tooltip": [["cause", "cause"], ["dose", "dose"], ["change", "change, %"], ["low", "from"], ["high", "to"],
+                ["verdict", "verdict"], ["remedy", "what to do"]]
+  })",
+                                                   "y", causes_axis(names), "x", x));
   return Plot{
       .id = "causes",
       .title = "What each cause does: " + study.operation,
@@ -145,90 +138,81 @@ std::optional<Plot> causes_plot(const Explanation& study) {
           "Each dose was switched on beside the plain loop, in pairs. Bars are 95 % intervals. A cause grows with its "
           "dose; a cleared one does nothing within 0.5 %.",
       .spec = single_plot(Json{{"height", height_of(names, 18)}, {"layer", layers}}),
-      .table = {causes, doses, changes, verdicts}};
+      .table = std::move(table)};
 }
 
 std::optional<Plot> variation_plot(const Explanation& study) {
   Json rows = Json::array();
-  TableColumn sources = text_column("source"), shares = number_column("share"), low = number_column("from"),
-              high = number_column("to");
+  std::vector<TableColumn> table = columns_of({"source", ">share", ">from", ">to"});
   for (const VariationShare& share : study.observation.shares) {
     rows.push_back(Json{{"source", to_string(share.variation)},
                         {"share", rounded(share.share)},
                         {"low", rounded(share.low)},
                         {"high", rounded(share.high)}});
-    sources.cells.emplace_back(to_string(share.variation));
-    shares.cells.push_back(percent_text(share.share));
-    low.cells.push_back(percent_text(share.low));
-    high.cells.push_back(percent_text(share.high));
+    add_row(table, {to_string(share.variation), percent_text(share.share), percent_text(share.low),
+                    percent_text(share.high)});
   }
   if (rows.empty()) return std::nullopt;
-  const Json y = category("source", "", parsed(R"({"title": null, "sort": null})"));
-  Json bars{
-      {"name", "shares"},
-      {"mark", {{"type", "bar"}, {"color", kBlue}, {"opacity", 0.6}}},
-      {"encoding",
-       {{"y", y},
-        {"x", quantity("share", "share of the variance seen", parsed(R"({"axis": {"format": "~%"}})"))},
-        {"tooltip", tooltip({{"source", "source"}, {"share", "share"}, {"low", "from"}, {"high", "to"}})}}}};
-  Json intervals{{"name", "intervals"},
-                 {"mark", {{"type", "rule"}, {"size", 2}}},
-                 {"encoding",
-                  {{"y", y},
-                   {"x", {{"field", "low"}, {"type", "quantitative"}}},
-                   {"x2", {{"field", "high"}}},
-                   {"color", {{"value", kGrey}}}}}};
+  const Json view = filled(R"({
+    "height": "$height", "data": "$rows",
+    "layer": [
+      {"name": "shares", "mark": {"type": "bar", "color": "$blue", "opacity": 0.6},
+       "encoding": {"y": "$y", "x": {"field": "share:Q", "title": "share of the variance seen", "axis": {"format": "~%"}},
+                    "tooltip": [["source", "source"], ["share", "share"], ["low", "from"], ["high", "to"]]}},
+      {"name": "intervals", "mark": {"type": "rule", "size": 2},
+       "encoding": {"y": "$y", "x": "low:Q", "x2": "high", "color": {"value": "$grey"}}}
+    ]
+  })",
+                           "height", height_of(table[0].cells, 30), "rows", rows, "y",
+                           filled(R"({"field": "source:N", "title": null, "sort": null})"));
   return Plot{
       .id = "variation",
       .title = "Why it varied: " + study.operation,
       .caption =
           "Shares of how the plain loops varied, with 95 % intervals: the launch's position in its loop, the clock, "
           "what differs from loop to loop, and the rest, which nothing here explains.",
-      .spec = single_plot(Json{
-          {"height", height_of(sources.cells, 30)}, {"data", data_of(rows)}, {"layer", {bars, intervals}}}),
-      .table = {sources, shares, low, high}};
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 std::optional<Plot> loops_plot(const Explanation& study) {
   const TimeUnit unit = unit_for(study.observation.median);
   Json rows = Json::array();
-  TableColumn loops = number_column("loop"), launches = number_column("from launch"),
-              times = number_column(unit.axis("median")), clocks = number_column("clock, MHz");
+  std::vector<TableColumn> table =
+      columns_of({">loop", ">from launch", ">" + unit.axis("median"), ">clock, MHz"});
   for (std::size_t i = 0; i < study.observation.loops.size(); ++i) {
     for (const LoopStretch& stretch : study.observation.loops[i].stretches) {
       Json row{{"loop", i + 1}, {"launch", stretch.first_launch}, {"time", unit.of(stretch.median)}};
       if (stretch.clock) row["clock"] = rounded(stretch.clock->value() / 1e6);
-      loops.cells.push_back(std::to_string(i + 1));
-      launches.cells.push_back(std::to_string(stretch.first_launch));
-      times.cells.push_back(cell(unit.of(stretch.median)));
-      clocks.cells.push_back(stretch.clock ? cell(stretch.clock->value() / 1e6) : "");
+      add_row(table,
+              {std::to_string(i + 1), std::to_string(stretch.first_launch), cell(unit.of(stretch.median)),
+               stretch.clock ? cell(stretch.clock->value() / 1e6) : ""});
       rows.push_back(std::move(row));
     }
   }
   if (rows.empty()) return std::nullopt;
-  const Json x = quantity("launch", "launch of the loop", parsed(R"({"scale": {"type": "log"}})"));
-  const Json y = quantity("time", unit.axis("time of one launch"), not_from_zero());
-  const Json detail = parsed(R"({"field": "loop", "type": "nominal"})");
-  Json lines{{"mark", {{"type", "line"}, {"color", kBlue}, {"opacity", 0.35}}},
-             {"encoding", {{"x", x}, {"y", y}, {"detail", detail}}}};
-  Json points{{"name", "stretches"},
-              {"mark", {{"type", "point"}, {"filled", true}, {"color", kBlue}, {"size", 24}}},
-              {"encoding",
-               {{"x", x},
-                {"y", y},
-                {"detail", detail},
-                {"tooltip", tooltip({{"loop", "loop"},
-                                     {"launch", "from launch"},
-                                     {"time", "median, " + unit.name},
-                                     {"clock", "clock, MHz"}})}}}};
+  const Json view = filled(
+      R"({
+    "height": 220, "data": "$rows",
+    "layer": [
+      {"mark": {"type": "line", "color": "$blue", "opacity": 0.35}, "encoding": {"x": "$x", "y": "$y", "detail": "loop:N"}},
+      {"name": "stretches", "mark": {"type": "point", "filled": true, "color": "$blue", "size": 24},
+       "encoding": {"x": "$x", "y": "$y", "detail": "loop:N",
+                    "tooltip": [["loop", "loop"], ["launch", "from launch"], ["time", "median, $unit"], ["clock", "clock, MHz"]]}}
+    ]
+  })",
+      "rows", rows, "unit", unit.name, "x",
+      filled(R"({"field": "launch:Q", "title": "launch of the loop", "scale": {"type": "log"}})"), "y",
+      filled(R"({"field": "time:Q", "title": "time of one launch, $unit", "scale": {"zero": false}})", "unit",
+             unit.name));
   return Plot{
       .id = "loops",
       .title = "Plain loops: " + study.operation,
       .caption =
           "Each line is one loop from rest, as a first benchmark runs it. A point is the median of launches in a row: 1, "
           "2 to 3, 4 to 7, and so on.",
-      .spec = single_plot(Json{{"height", 220}, {"data", data_of(rows)}, {"layer", {lines, points}}}),
-      .table = {loops, launches, times, clocks}};
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 }  // namespace
@@ -392,11 +376,9 @@ constexpr std::string_view kLevel = "measured", kSlower = "slower", kFaster = "f
                            kRest = "overlap or unexplained";
 
 Json kind_color() {
-  return category(
-      "kind", "",
-      Json{{"title", nullptr},
-           {"scale",
-            {{"domain", {kLevel, kSlower, kFaster, kRest}}, {"range", {kBlue, kRed, kGreen, kGrey}}}}});
+  return filled(R"({"field": "kind:N", "title": null,
+    "scale": {"domain": ["$level", "$slower", "$faster", "$rest"], "range": ["$blue", "$red", "$green", "$grey"]}})",
+                "level", kLevel, "slower", kSlower, "faster", kFaster, "rest", kRest);
 }
 
 }  // namespace
@@ -454,65 +436,47 @@ Json Waterfall::view() const {
   }
   // Leaves room for text at the right of the bars. Levels are points, so the axis need not start at 0.
   const double span = most > least ? most - least : most * 0.01;
-  const Json scale{{"scale",
-                    {{"domain", {rounded(least - 0.04 * span), rounded(most)}},
-                     {"range", {0, {{"expr", "width - 90"}}}},
-                     {"nice", false}}}};
-  const Json y = names_axis("part", names, kLongestPart);
-  const std::string title = unit_.axis(of_what_);
-  const auto x = [&](std::string_view field) { return quantity(field, title, scale); };
-  const Json tips = tooltip({{"part", "part"},
-                             {"change", "change"},
-                             {"end", "reached, " + unit_.name},
-                             {"low", "interval from, " + unit_.name},
-                             {"high", "to, " + unit_.name},
-                             {"source", "by"}});
-  Json joined{{"name", "joints"},
-              {"data", data_of(joints)},
-              {"mark", {{"type", "rule"}, {"color", kGrey}, {"strokeDash", {2, 3}}}},
-              {"encoding", {{"y", y}, {"y2", {{"field", "next"}}}, {"x", x("end")}}}};
-  Json bars{{"name", "parts"},
-            {"data", data_of(parts)},
-            {"mark", {{"type", "bar"}, {"height", 16}}},
-            {"encoding",
-             {{"y", y},
-              {"x", x("begin")},
-              {"x2", {{"field", "end"}}},
-              {"color", kind_color()},
-              {"opacity",
-               {{"condition", {{"test", fmt::format("datum.kind === '{}'", kRest)}, {"value", 0.35}}},
-                {"value", 0.75}}},
-              {"tooltip", tips}}}};
-  Json intervals{{"name", "intervals"},
-                 {"data", data_of(all)},
-                 {"mark", {{"type", "rule"}, {"size", 2}, {"color", kPurple}}},
-                 {"encoding", {{"y", y}, {"x", x("low")}, {"x2", {{"field", "high"}}}, {"tooltip", tips}}}};
-  Json points{{"name", "levels"},
-              {"data", data_of(levels)},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 110}, {"opacity", 1}}},
-              {"encoding", {{"y", y}, {"x", x("end")}, {"color", kind_color()}, {"tooltip", tips}}}};
-  Json words{{"name", "changes"},
-             {"data", data_of(all)},
-             {"mark", {{"type", "text"}, {"align", "left"}, {"dx", 10}, {"color", kGrey}, {"fontSize", 12}}},
-             {"encoding", {{"y", y}, {"x", x("right")}, {"text", {{"field", "words"}}}}}};
-  return Json{{"height", height_of(names, kRowHeight)}, {"layer", {joined, bars, intervals, points, words}}};
+  const Json scale =
+      filled(R"({"domain": ["$from", "$to"], "range": [0, {"expr": "width - 90"}], "nice": false})", "from",
+             rounded(least - 0.04 * span), "to", rounded(most));
+  const auto x = [&](const char* field) {
+    return filled(R"({"field": "$field:Q", "title": "$title", "scale": "$scale"})",
+                  "field", field, "title", unit_.axis(of_what_), "scale", scale);
+  };
+  return filled(R"({
+    "height": "$height",
+    "layer": [
+      {"name": "joints", "data": "$joints", "mark": {"type": "rule", "color": "$grey", "strokeDash": [2, 3]},
+       "encoding": {"y": "$y", "y2": "next", "x": "$end"}},
+      {"name": "parts", "data": "$parts", "mark": {"type": "bar", "height": 16},
+       "encoding": {"y": "$y", "x": "$begin", "x2": "end", "color": "$color", "tooltip": "$tips",
+                    "opacity": {"condition": {"test": "datum.kind === '$rest'", "value": 0.35}, "value": 0.75}}},
+      {"name": "intervals", "data": "$all", "mark": {"type": "rule", "size": 2, "color": "$purple"},
+       "encoding": {"y": "$y", "x": "$low", "x2": "high", "tooltip": "$tips"}},
+      {"name": "levels", "data": "$levels", "mark": {"type": "point", "filled": true, "size": 110, "opacity": 1},
+       "encoding": {"y": "$y", "x": "$end", "color": "$color", "tooltip": "$tips"}},
+      {"name": "changes", "data": "$all", "mark": {"type": "text", "align": "left", "dx": 10, "color": "$grey", "fontSize": 12},
+       "encoding": {"y": "$y", "x": "$right", "text": "words"}}
+    ]
+  })",
+                "height", height_of(names, kRowHeight), "joints", joints, "parts", parts, "all", all,
+                "levels", levels, "y", names_axis("part", names, kLongestPart), "begin", x("begin"), "end",
+                x("end"), "low", x("low"), "right", x("right"), "color", kind_color(), "rest", kRest, "tips",
+                channels(R"({"tooltip": [["part", "part"], ["change", "change"], ["end", "reached, $unit"],
+      ["low", "interval from, $unit"], ["high", "to, $unit"], ["source", "by"]]})",
+                         "unit", unit_.name)["tooltip"]);
 }
 
 std::vector<TableColumn> Waterfall::table(std::string_view sources) const {
-  TableColumn parts = text_column("part"), from = number_column(unit_.axis("from")),
-              to = number_column(unit_.axis("to")), low = number_column("interval from"),
-              high = number_column("to"), changes = number_column("change"),
-              by = text_column(std::string(sources));
+  std::vector<TableColumn> table = columns_of({"part", ">" + unit_.axis("from"), ">" + unit_.axis("to"),
+                                               ">interval from", ">to", ">change", sources});
   for (const Row& row : rows_) {
-    parts.cells.push_back(row.name);
-    from.cells.push_back(row.kind == kLevel ? "" : cell(unit_.of(row.begin)));
-    to.cells.push_back(cell(unit_.of(row.end)));
-    low.cells.push_back(cell(unit_.of(row.low)));
-    high.cells.push_back(cell(unit_.of(row.high)));
-    changes.cells.push_back(row.kind == kLevel ? "" : row.shown);
-    by.cells.push_back(row.source);
+    const bool is_level = row.kind == kLevel;
+    add_row(table,
+            {row.name, is_level ? "" : cell(unit_.of(row.begin)), cell(unit_.of(row.end)),
+             cell(unit_.of(row.low)), cell(unit_.of(row.high)), is_level ? "" : row.shown, row.source});
   }
-  return {parts, from, to, low, high, changes, by};
+  return table;
 }
 
 }  // namespace jitterscope::report

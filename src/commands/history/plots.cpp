@@ -128,10 +128,8 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
   for (const HistoryPoint& point : series.points) largest = std::max(largest, point.time.high);
   const TimeUnit unit = unit_for(largest);
   Json rows = Json::array(), changes = Json::array();
-  TableColumn records = text_column("record"), times = number_column("time, " + unit.name),
-              low = number_column("from"), high = number_column("to"),
-              against = text_column("against the one before"), verdicts = text_column("verdict"),
-              others = text_column("what else changed");
+  std::vector<TableColumn> table = columns_of({"record", ">time, " + unit.name, ">from", ">to",
+                                               "against the one before", "verdict", "what else changed"});
   for (const HistoryPoint& point : series.points) {
     const std::string verdict = point.change ? std::string(to_string(point.change->verdict)) : "first";
     const std::string change = point.change ? change_words(*point.change, margin) : "";
@@ -145,50 +143,36 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
     if (!point.circumstances.empty()) {
       changes.push_back(Json{{"record", point.moment}, {"what", point.circumstances}});
     }
-    records.cells.push_back(name + "/" + point.id);
-    times.cells.push_back(cell(unit.of(point.time.median)));
-    low.cells.push_back(cell(unit.of(point.time.low)));
-    high.cells.push_back(cell(unit.of(point.time.high)));
-    against.cells.push_back(change);
-    verdicts.cells.push_back(verdict);
-    others.cells.push_back(point.circumstances);
+    add_row(table, {name + "/" + point.id, cell(unit.of(point.time.median)), cell(unit.of(point.time.low)),
+                    cell(unit.of(point.time.high)), change, verdict, point.circumstances});
   }
   Json in_order = Json::array();
   for (const Json& row : rows) in_order.push_back(row["record"]);
-  const Json x =
-      category("record", "", Json{{"title", nullptr}, {"sort", in_order}, {"axis", {{"labelAngle", -40}}}});
-  const Json y = quantity("time", unit.axis("time of one launch"), not_from_zero());
-  const Json low_end = quantity("low", unit.axis("time of one launch"), not_from_zero());
-  const Json color = category("verdict", "",
-                              Json{{"title", "against the one before"},
-                                   {"scale",
-                                    {{"domain", {"faster", "slower", "same", "undecided", "first"}},
-                                     {"range", {kGreen, kRed, kBlue, kGrey, kPurple}}}}});
-  Json line{{"data", data_of(rows)},
-            {"mark", {{"type", "line"}, {"color", kGrey}, {"opacity", 0.6}}},
-            {"encoding", {{"x", x}, {"y", y}}}};
-  Json intervals{{"data", data_of(rows)},
-                 {"mark", {{"type", "rule"}, {"size", 3}}},
-                 {"encoding", {{"x", x}, {"y", low_end}, {"y2", {{"field", "high"}}}, {"color", color}}}};
-  Json points{{"name", "records"},
-              {"data", data_of(rows)},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 80}}},
-              {"encoding",
-               {{"x", x},
-                {"y", y},
-                {"color", color},
-                {"tooltip", tooltip({{"record", "measured"},
-                                     {"id", "record"},
-                                     {"time", unit.axis("time")},
-                                     {"change", "against the one before"},
-                                     {"verdict", "verdict"}})}}}};
-  Json marks{{"name", "changes"},
-             {"data", data_of(changes)},
-             {"mark", {{"type", "rule"}, {"color", kOrange}, {"strokeDash", {4, 4}}, {"size", 2}}},
-             {"encoding",
-              {{"x", x}, {"tooltip", tooltip({{"record", "measured"}, {"what", "what else changed"}})}}}};
-  Json layers = Json::array({line, intervals, points});
-  if (!changes.empty()) layers.insert(layers.begin(), marks);
+  const auto y = [&](const char* field) {
+    return filled(R"({"field": "$field:Q", "title": "time of one launch, $unit", "scale": {"zero": false}})",
+                  "field", field, "unit", unit.name);
+  };
+  const Json view = filled(
+      R"({
+    "height": 260,
+    "layer": [
+      {"name": "changes", "data": "$changes", "mark": {"type": "rule", "color": "$orange", "strokeDash": [4, 4], "size": 2},
+       "encoding": {"x": "$x", "tooltip": [["record", "measured"], ["what", "what else changed"]]}},
+      {"data": "$rows", "mark": {"type": "line", "color": "$grey", "opacity": 0.6}, "encoding": {"x": "$x", "y": "$time"}},
+      {"data": "$rows", "mark": {"type": "rule", "size": 3},
+       "encoding": {"x": "$x", "y": "$low", "y2": "high", "color": "$color"}},
+      {"name": "records", "data": "$rows", "mark": {"type": "point", "filled": true, "size": 80},
+       "encoding": {"x": "$x", "y": "$time", "color": "$color",
+                    "tooltip": [["record", "measured"], ["id", "record"], ["time", "time, $unit"],
+                                ["change", "against the one before"], ["verdict", "verdict"]]}}
+    ]
+  })",
+      "changes", changes, "rows", rows, "unit", unit.name, "time", y("time"), "low", y("low"), "x",
+      filled(R"({"field": "record:N", "title": null, "sort": "$order", "axis": {"labelAngle": -40}})",
+             "order", in_order),
+      "color", filled(R"({"field": "verdict:N", "title": "against the one before",
+           "scale": {"domain": ["faster", "slower", "same", "undecided", "first"],
+                     "range": ["$green", "$red", "$blue", "$grey", "$purple"]}})"));
   return Plot{
       .id = "history",
       .title = name + ": " + series.label,
@@ -197,8 +181,8 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
           "the record before. Dashed: something else changed, too, such as the driver, the clock or a "
           "library.",
           percent_text(margin)),
-      .spec = single_plot(Json{{"height", 260}, {"layer", layers}}),
-      .table = {records, times, low, high, against, verdicts, others}};
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 }  // namespace

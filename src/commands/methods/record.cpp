@@ -192,43 +192,39 @@ std::vector<Plot> plots_of(const MethodsRecord& record) {
   }
   const TimeUnit unit = unit_for(slowest);
   Json rows = Json::array(), reference = Json::array();
-  TableColumn methods = text_column("method"), repetitions = number_column("repetition"),
-              times = number_column("time");
+  std::vector<TableColumn> table = report::columns_of({"method", ">repetition", ">time"});
   for (const MethodReading& reading : comparison.readings) {
     for (std::size_t i = 0; i < reading.times.size(); ++i) {
       rows.push_back(Json{{"method", reading.name},
                           {"repetition", i + 1},
                           {"time", unit.of(reading.times[i])},
                           {"sentence", reading.sentence}});
-      methods.cells.push_back(reading.name);
-      repetitions.cells.push_back(std::to_string(i + 1));
-      times.cells.push_back(time_text(reading.times[i], 1e-3));
+      add_row(table, {reading.name, std::to_string(i + 1), time_text(reading.times[i], 1e-3)});
     }
     if (reading.id == comparison.reference && !reading.times.empty()) {
       reference.push_back(Json{{"time", unit.of(reading.time())}});
     }
   }
   if (rows.empty()) return {};
-  Json line{{"data", data_of(reference)},
-            {"name", "reference"},
-            {"mark", {{"type", "rule"}, {"color", kGreen}, {"size", 2}}},
-            {"encoding", {{"x", {{"field", "time"}, {"type", "quantitative"}}}}}};
-  Json points{{"data", data_of(rows)},
-              {"name", "readings"},
-              {"mark", {{"type", "tick"}, {"color", kBlue}, {"thickness", 2}}},
-              {"encoding",
-               {{"y", category("method", "",
-                               parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 320}})"))},
-                {"x", quantity("time", unit.axis("time of one launch"))},
-                {"tooltip", tooltip({{"method", "method"},
-                                     {"repetition", "repetition"},
-                                     {"time", "time, " + unit.name},
-                                     {"sentence", "what it gets wrong"}})}}}};
+  const Json view = filled(R"({
+    "height": "$height",
+    "layer": [
+      {"name": "reference", "data": "$reference", "mark": {"type": "rule", "color": "$green", "size": 2},
+       "encoding": {"x": "time:Q"}},
+      {"name": "readings", "data": "$rows", "mark": {"type": "tick", "color": "$blue", "thickness": 2},
+       "encoding": {"y": {"field": "method:N", "title": null, "sort": null, "axis": {"labelLimit": 320}},
+                    "x": {"field": "time:Q", "title": "time of one launch, $unit"},
+                    "tooltip": [["method", "method"], ["repetition", "repetition"], ["time", "time, $unit"],
+                                ["sentence", "what it gets wrong"]]}}
+    ]
+  })",
+                           "height", height_of(table[0].cells, 24), "reference", reference, "rows", rows,
+                           "unit", unit.name);
   return {Plot{.id = "methods",
                .title = "One operation, every method: " + comparison.operation,
                .caption = "A tick is one repetition. Green: the time that jitterscope reports.",
-               .spec = single_plot(Json{{"height", height_of(methods.cells, 24)}, {"layer", {line, points}}}),
-               .table = {methods, repetitions, times}}};
+               .spec = single_plot(view),
+               .table = std::move(table)}};
 }
 
 }  // namespace jitterscope::report

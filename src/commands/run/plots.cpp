@@ -146,31 +146,27 @@ DrawnTimes drawn_times(const PlottedMeasurement& plotted, SettledTimes part) {
 
 std::optional<Plot> distribution_plot(const PlottedResult& result) {
   Json views = Json::array();
-  TableColumn conditions = text_column("conditions");
-  std::vector<TableColumn> columns = quantile_columns();
-  TableColumn values = number_column("readings");
+  std::vector<TableColumn> table = columns_of(
+      {"conditions", ">least", ">5 %", ">25 %", ">median", ">75 %", ">95 %", ">most", ">readings"});
   for (const PlottedMeasurement& plotted : measurements_of(result)) {
     SettledTimes part = settled_part(plotted.measurement);
     if (part.launches.empty()) continue;
     const Distribution& launches = plotted.measurement.launches;
     views.push_back(distribution_view(drawn_times(plotted, std::move(part)), unit_for(launches.median)));
-    conditions.cells.push_back(plotted.label);
-    const Nanoseconds shown[] = {launches.minimum, launches.p5,  launches.p25,    launches.median,
-                                 launches.p75,     launches.p95, launches.maximum};
-    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(time_text(shown[i], 1e-3));
-    values.cells.push_back(std::to_string(launches.values));
+    const auto shown = [](Nanoseconds time) { return time_text(time, 1e-3); };
+    add_row(table, {plotted.label, shown(launches.minimum), shown(launches.p5), shown(launches.p25),
+                    shown(launches.median), shown(launches.p75), shown(launches.p95), shown(launches.maximum),
+                    std::to_string(launches.values)});
   }
   if (views.empty()) return std::nullopt;
-  Plot plot{.id = "distribution",
-            .title = "Distribution of times: " + result.name,
-            .caption =
-                "Blue: single launches. Orange: rounds, each the median of launches in a row. Green: the "
-                "median and its 95 % interval.",
-            .spec = stacked_plots(views),
-            .table = {conditions}};
-  plot.table.insert(plot.table.end(), columns.begin(), columns.end());
-  plot.table.push_back(values);
-  return plot;
+  return Plot{
+      .id = "distribution",
+      .title = "Distribution of times: " + result.name,
+      .caption =
+          "Blue: single launches. Orange: rounds, each the median of launches in a row. Green: the "
+          "median and its 95 % interval.",
+      .spec = stacked_plots(views),
+      .table = std::move(table)};
 }
 
 // Below: operations that differ in more than a number, one below the other.
@@ -178,8 +174,7 @@ std::optional<Plot> distribution_plot(const PlottedResult& result) {
 std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
   const TimeUnit unit = unit_for(slowest_of(results));
   Json rows = Json::array();
-  TableColumn names = text_column("operation"), conditions = text_column("conditions"),
-              times = number_column("time");
+  std::vector<TableColumn> table = columns_of({"operation", "conditions", ">time"});
   for (const PlottedResult& result : results) {
     for (const PlottedMeasurement& plotted : measurements_of(result)) {
       const TimeEstimate& time = plotted.measurement.time;
@@ -189,36 +184,32 @@ std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
                           {"low", unit.of(has_interval(time) ? time.low : time.median)},
                           {"high", unit.of(has_interval(time) ? time.high : time.median)},
                           {"shown", estimate_text(time)}});
-      names.cells.push_back(result.name);
-      conditions.cells.push_back(plotted.label);
-      times.cells.push_back(estimate_text(time));
+      add_row(table, {result.name, plotted.label, estimate_text(time)});
     }
   }
   if (rows.empty()) return std::nullopt;
-  const std::set<std::string> kinds(conditions.cells.begin(), conditions.cells.end());
-  const auto conditions_drawn = static_cast<int>(kinds.size());
-  const Json y =
-      category("operation", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 300}})"));
-  const Json offset = parsed(R"({"field": "conditions", "sort": null})");
-  const Json color = series_color("conditions", conditions.cells);
-  Json intervals{{"mark", {{"type", "rule"}, {"size", 3}, {"opacity", 0.5}}},
-                 {"encoding", intervals_in_rows(y, offset, color)}};
-  Json points{{"name", "times"},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
-              {"encoding",
-               {{"y", y},
-                {"yOffset", offset},
-                {"x", quantity("time", unit.axis("time of one launch"))},
-                {"color", color},
-                {"tooltip",
-                 tooltip({{"operation", "operation"}, {"conditions", "conditions"}, {"shown", "time"}})}}}};
+  const std::set<std::string> kinds(table[1].cells.begin(), table[1].cells.end());
+  const Json view = filled(
+      R"({
+    "height": "$height", "data": "$rows",
+    "layer": [
+      {"mark": {"type": "rule", "size": 3, "opacity": 0.5},
+       "encoding": {"y": "$y", "yOffset": "$offset", "x": "low:Q", "x2": "high", "color": "$color"}},
+      {"name": "times", "mark": {"type": "point", "filled": true, "size": 60},
+       "encoding": {"y": "$y", "yOffset": "$offset", "x": {"field": "time:Q", "title": "time of one launch, $unit"},
+                    "color": "$color",
+                    "tooltip": [["operation", "operation"], ["conditions", "conditions"], ["shown", "time"]]}}
+    ]
+  })",
+      "height", height_of(table[0].cells, 24 * static_cast<int>(kinds.size())), "rows", rows, "y",
+      filled(R"({"field": "operation:N", "title": null, "sort": null, "axis": {"labelLimit": 300}})"),
+      "offset", filled(R"({"field": "conditions", "sort": null})"), "unit", unit.name, "color",
+      series_color("conditions", table[1].cells));
   return Plot{.id = "times",
               .title = "Times",
               .caption = "Points: medians. Bars: 95 % intervals.",
-              .spec = single_plot(Json{{"height", height_of(names.cells, 24 * conditions_drawn)},
-                                       {"data", data_of(rows)},
-                                       {"layer", {intervals, points}}}),
-              .table = {names, conditions, times}};
+              .spec = single_plot(view),
+              .table = std::move(table)};
 }
 
 // Below: plain loops with more and more launches, as a first benchmark times them.
@@ -228,11 +219,9 @@ std::optional<Plot> iterations_plot(const PlottedResult& result) {
   if (runs.empty()) return std::nullopt;
   const TimeUnit unit = unit_for(runs.back().mean);
   Json rows = Json::array();
-  TableColumn counts = number_column("iterations");
-  std::vector<TableColumn> columns;
-  for (const char* heading : {"least", "mean", "median", "most", "first"}) {
-    columns.push_back(number_column(unit.axis(heading)));
-  }
+  std::vector<TableColumn> table = columns_of({">iterations"});
+  for (const char* heading : {"least", "mean", "median", "most", "first"})
+    table.push_back({unit.axis(heading), Align::right, {}});
   for (const IterationRun& run : runs) {
     rows.push_back(Json{{"count", run.count},
                         {"least", unit.of(run.minimum)},
@@ -240,42 +229,38 @@ std::optional<Plot> iterations_plot(const PlottedResult& result) {
                         {"median", unit.of(run.median)},
                         {"most", unit.of(run.maximum)},
                         {"first", unit.of(run.first)}});
-    counts.cells.push_back(std::to_string(run.count));
-    const Nanoseconds shown[] = {run.minimum, run.mean, run.median, run.maximum, run.first};
-    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cell(unit.of(shown[i])));
+    const auto shown = [&](const char* field) { return cell(rows.back()[field].get<double>()); };
+    add_row(table, {std::to_string(run.count), shown("least"), shown("mean"), shown("median"), shown("most"),
+                    shown("first")});
   }
-  Json x =
-      quantity("count", "iterations in the loop", parsed(R"({"scale": {"type": "log", "nice": false}})"));
-  Json y = quantity("least", unit.axis("time of one iteration"),
-                    parsed(R"({"scale": {"type": "log", "nice": false}})"));
-  Json read = tooltip({{"count", "iterations"},
-                       {"least", "least, " + unit.name},
-                       {"mean", "mean"},
-                       {"median", "median"},
-                       {"most", "most"},
-                       {"first", "first"}});
-  Json band{{"mark", {{"type", "area"}, {"color", kBlue}, {"opacity", 0.25}}},
-            {"encoding", {{"x", x}, {"y", y}, {"y2", {{"field", "most"}}}}}};
-  Json mean{{"mark", {{"type", "line"}, {"color", kBlue}, {"size", 2}}},
-            {"encoding", {{"x", x}, {"y", {{"field", "mean"}, {"type", "quantitative"}}}}}};
-  Json points{
-      {"name", "means"},
-      {"mark", {{"type", "point"}, {"filled", true}, {"color", kBlue}, {"size", 45}}},
-      {"encoding", {{"x", x}, {"y", {{"field", "mean"}, {"type", "quantitative"}}}, {"tooltip", read}}}};
-  Json medians{
-      {"name", "medians"},
-      {"mark", {{"type", "tick"}, {"color", kGreen}, {"thickness", 2}, {"size", 14}}},
-      {"encoding", {{"x", x}, {"y", {{"field", "median"}, {"type", "quantitative"}}}, {"tooltip", read}}}};
-  Plot plot{.id = "iterations",
-            .title = "Time against iterations: " + result.name,
-            .caption =
-                "Plain loops without a held queue, each after a pause. Band: from the fastest to the slowest "
-                "iteration. Line: the mean. Green: the median. Both axes are logarithmic.",
-            .spec = single_plot(
-                Json{{"height", 240}, {"data", data_of(rows)}, {"layer", {band, mean, points, medians}}}),
-            .table = {counts}};
-  plot.table.insert(plot.table.end(), columns.begin(), columns.end());
-  return plot;
+  const Json shared = channels(R"({
+    "x": {"field": "count:Q", "title": "iterations in the loop", "scale": {"type": "log", "nice": false}},
+    "tooltip": [["count", "iterations"], ["least", "least, $unit"], ["mean", "mean"], ["median", "median"], ["most", "most"],
+                ["first", "first"]]
+  })",
+                               "unit", unit.name);
+  const Json view = filled(R"({
+    "height": 240, "data": "$rows",
+    "layer": [
+      {"mark": {"type": "area", "color": "$blue", "opacity": 0.25},
+       "encoding": {"x": "$x", "y2": "most", "y": {"field": "least:Q", "title": "time of one iteration, $unit",
+                                                   "scale": {"type": "log", "nice": false}}}},
+      {"mark": {"type": "line", "color": "$blue", "size": 2}, "encoding": {"x": "$x", "y": "mean:Q"}},
+      {"name": "means", "mark": {"type": "point", "filled": true, "color": "$blue", "size": 45},
+       "encoding": {"x": "$x", "y": "mean:Q", "tooltip": "$read"}},
+      {"name": "medians", "mark": {"type": "tick", "color": "$green", "thickness": 2, "size": 14},
+       "encoding": {"x": "$x", "y": "median:Q", "tooltip": "$read"}}
+    ]
+  })",
+                           "rows", rows, "x", shared["x"], "unit", unit.name, "read", shared["tooltip"]);
+  return Plot{
+      .id = "iterations",
+      .title = "Time against iterations: " + result.name,
+      .caption =
+          "Plain loops without a held queue, each after a pause. Band: from the fastest to the slowest "
+          "iteration. Line: the mean. Green: the median. Both axes are logarithmic.",
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 // Below: bytes that a launch moved through the device's memory, beside those that it must move.
@@ -304,16 +289,14 @@ BytesUnit bytes_unit_for(double largest) {
 
 std::optional<Plot> counters_plot(const PlottedResult& result) {
   Json rows = Json::array();
-  TableColumn of_what = text_column("bytes"), kinds = text_column("kind"), counts = number_column("moved");
+  std::vector<TableColumn> table = columns_of({"bytes", "kind", ">moved"});
   double largest = 0.0;
   const auto add = [&](const std::string& what, const char* kind, std::optional<double> bytes) {
     if (!bytes) return;
     largest = std::max(largest, *bytes);
     const std::string shown = bytes_text(Bytes(static_cast<std::int64_t>(*bytes)));
     rows.push_back(Json{{"what", what}, {"kind", kind}, {"moved", *bytes}, {"shown", shown}});
-    of_what.cells.push_back(what);
-    kinds.cells.emplace_back(kind);
-    counts.cells.push_back(shown);
+    add_row(table, {what, kind, shown});
   };
   for (const LaunchCounters& counters : result.entry.result.counters) {
     const std::string what = std::string(to_string(counters.cache)) + ": moved";
@@ -325,27 +308,25 @@ std::optional<Plot> counters_plot(const PlottedResult& result) {
   add("must move", "operands, each once", must);
   const BytesUnit unit = bytes_unit_for(largest);
   for (Json& row : rows) row["moved"] = rounded(row["moved"].get<double>() / unit.bytes);
-  Json spec{{"height", height_of(of_what.cells, 34)},
-            {"data", data_of(rows)},
-            {"name", "bytes"},
-            {"mark", {{"type", "bar"}}},
-            {"encoding",
-             {{"y", category("what", "", parsed(R"({"sort": null, "title": null})"))},
-              {"x", quantity("moved", std::string("memory traffic of one launch, ") + unit.name)},
-              {"color", category("kind", "",
-                                 Json{{"title", nullptr},
-                                      {"scale",
-                                       {{"domain", {"read", "written", "operands, each once"}},
-                                        {"range", {kBlue, kOrange, kGrey}}}}})},
-              {"tooltip", tooltip({{"what", "of"}, {"kind", "kind"}, {"shown", "bytes"}})}}}};
+  const Json view = filled(R"({
+    "height": "$height", "data": "$rows", "name": "bytes", "mark": {"type": "bar"},
+    "encoding": {
+      "y": {"field": "what:N", "sort": null, "title": null},
+      "x": {"field": "moved:Q", "title": "memory traffic of one launch, $unit"},
+      "color": {"field": "kind:N", "title": null,
+                "scale": {"domain": ["read", "written", "operands, each once"], "range": ["$blue", "$orange", "$grey"]}},
+      "tooltip": [["what", "of"], ["kind", "kind"], ["shown", "bytes"]]
+    }
+  })",
+                           "height", height_of(table[0].cells, 34), "rows", rows, "unit", unit.name);
   return Plot{
       .id = "counters",
       .title = "Bytes moved: " + result.name,
       .caption =
           "Bytes that the hardware counted between the GPU's L2 cache and its memory in one launch. Less "
           "than the operands: the cache kept a part.",
-      .spec = single_plot(spec),
-      .table = {of_what, kinds, counts}};
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 }  // namespace jitterscope::report

@@ -30,7 +30,7 @@ std::vector<Json> marked_rows(const Measurement& measurement, const std::vector<
 /// Gives each of these findings a colour, the same on every page.
 Json finding_color(const std::vector<std::string>& ids);
 
-/// Draws bands over an axis of seconds.
+/// Draws bands over an axis of seconds: a list of one layer, or of none.
 Json marks_layer(const std::vector<Json>& rows, const Json& color, Json x);
 
 /// Returns the findings of a round: "drift, bimodal".
@@ -103,17 +103,18 @@ bool is_held(const Json& rows) {
 }
 
 Json seconds_axis(bool is_last) {
-  Json x = quantity("second", is_last ? "since the measurement began, s" : "", not_from_zero());
-  if (!is_last) x["axis"] = parsed(R"({"labels": false, "ticks": false, "title": null})");
-  return x;
+  if (is_last)
+    return filled(
+        R"({"field": "second:Q", "title": "since the measurement began, s", "scale": {"zero": false}})");
+  return filled(R"({"field": "second:Q", "title": "", "scale": {"zero": false},
+                    "axis": {"labels": false, "ticks": false, "title": null}})");
 }
 
 Json color_of(const Json& rows) {
   if (!is_held(rows)) return Json{{"value", kBlue}};
-  return category("held_by", "clock held down by",
-                  Json{{"scale",
-                        {{"domain", {"free", kPowerCap, kThermal, kHardware}},
-                         {"range", {kBlue, kOrange, kRed, kPink}}}}});
+  return filled(R"({"field": "held_by:N", "title": "clock held down by",
+    "scale": {"domain": ["free", "$power", "$thermal", "$hardware"], "range": ["$blue", "$orange", "$red", "$pink"]}})",
+                "power", kPowerCap, "thermal", kThermal, "hardware", kHardware);
 }
 
 struct Panel {
@@ -128,16 +129,14 @@ Json panel_view(const Json& rows, const Panel& panel, bool is_last) {
     if (row.contains(panel.field))
       with_value.push_back(Json{{"second", row["second"]}, {panel.field, row[panel.field]}});
   }
-  return Json{
-      {"height", 60},
-      {"data", data_of(with_value)},
-      {"name", panel.field},
-      {"mark", {{"type", "line"}, {"color", panel.color}, {"point", {{"size", 12}, {"color", panel.color}}}}},
-      {"encoding",
-       {{"x", seconds_axis(is_last)},
-        {"y", quantity(panel.field, panel.title,
-                       parsed(R"({"scale": {"zero": false}, "axis": {"tickCount": 3}})"))},
-        {"tooltip", tooltip({{"second", "s"}, {panel.field, panel.title}})}}}};
+  return filled(R"({
+    "height": 60, "data": "$rows", "name": "$field",
+    "mark": {"type": "line", "color": "$color", "point": {"size": 12, "color": "$color"}},
+    "encoding": {"x": "$x", "y": {"field": "$field:Q", "title": "$title", "scale": {"zero": false}, "axis": {"tickCount": 3}},
+                 "tooltip": [["second", "s"], ["$field", "$title"]]}
+  })",
+                "rows", with_value, "field", panel.field, "title", panel.title, "color", panel.color, "x",
+                seconds_axis(is_last));
 }
 
 void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks, const Json& mark_color,
@@ -146,35 +145,30 @@ void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks
   if (any_has(rows, "clock")) panels.push_back({"clock", "clock, MHz", kGrey});
   if (any_has(rows, "power")) panels.push_back({"power", "power, W", kOrange});
   if (any_has(rows, "temperature")) panels.push_back({"temperature", "°C", kRed});
-  Json points{{"data", data_of(rows)},
-              {"name", "rounds"},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 22}, {"opacity", 0.7}}},
-              {"encoding",
-               {{"x", seconds_axis(panels.empty())},
-                {"y", quantity("time", unit.axis("time of one launch"), not_from_zero())},
-                {"color", color_of(rows)},
-                {"tooltip", tooltip({{"round", "round"},
-                                     {"time", "median of its launches, " + unit.name},
-                                     {"clock", "clock, MHz"},
-                                     {"process", "process"},
-                                     {"held_by", "clock held down by"}})}}}};
-  Json layers = Json::array();
-  if (!marks.empty()) layers.push_back(marks_layer(marks, mark_color, seconds_axis(panels.empty())));
-  layers.push_back(points);
   const Measurement& measurement = plotted.measurement;
+  Json settled = Json::array();
   if (measurement.steadiness && has_settled(measurement)) {
-    const double second = rounded(to_seconds(measurement.rounds[first_settled_round(measurement)].started));
-    layers.push_back(
-        Json{{"data", data_of(Json::array({Json{{"second", second}}}))},
-             {"name", "settled"},
-             {"mark", {{"type", "rule"}, {"color", kGreen}, {"strokeDash", {4, 3}}, {"size", 2}}},
-             {"encoding",
-              {{"x", {{"field", "second"}, {"type", "quantitative"}}},
-               {"tooltip", tooltip({{"second", "settled from here on, s"}})}}}});
+    const Nanoseconds started = measurement.rounds[first_settled_round(measurement)].started;
+    settled.push_back(Json{{"second", rounded(to_seconds(started))}});
   }
-  Json view{{"title", plotted.label}, {"height", 150}, {"layer", layers}};
+  Json view = filled(R"({
+    "title": "$title", "height": 150,
+    "layer": [
+      "$marks",
+      {"data": "$rows", "name": "rounds", "mark": {"type": "point", "filled": true, "size": 22, "opacity": 0.7},
+       "encoding": {"x": "$x", "y": {"field": "time:Q", "title": "time of one launch, $unit", "scale": {"zero": false}},
+                    "color": "$color",
+                    "tooltip": [["round", "round"], ["time", "median of its launches, $unit"], ["clock", "clock, MHz"],
+                                ["process", "process"], ["held_by", "clock held down by"]]}},
+      {"data": "$settled", "name": "settled", "mark": {"type": "rule", "color": "$green", "strokeDash": [4, 3], "size": 2},
+       "encoding": {"x": "second:Q", "tooltip": [["second", "settled from here on, s"]]}}
+    ]
+  })",
+                     "title", plotted.label, "rows", rows, "x", seconds_axis(panels.empty()), "unit",
+                     unit.name, "color", color_of(rows), "settled", settled, "marks",
+                     marks_layer(marks, mark_color, seconds_axis(panels.empty())));
   // Lanes have no unit, and findings have other colours than causes that hold the clock down.
-  if (!marks.empty()) view["resolve"] = parsed(R"({"scale": {"y": "independent", "color": "independent"}})");
+  if (!marks.empty()) view["resolve"] = filled(R"({"scale": {"y": "independent", "color": "independent"}})");
   views.push_back(std::move(view));
   for (std::size_t i = 0; i < panels.size(); ++i) {
     views.push_back(panel_view(rows, panels[i], i + 1 == panels.size()));
@@ -193,11 +187,8 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
     }
   }
   Json mark_color = finding_color(found_anywhere);
-  TableColumn conditions = text_column("conditions"), number = number_column("round"),
-              second = number_column("started, s"), time = number_column("time"),
-              clock = number_column("clock, MHz"), power = number_column("power, W"),
-              temperature = number_column("°C"), held = text_column("clock held down by"),
-              found = text_column("findings");
+  std::vector<TableColumn> table = columns_of({"conditions", ">round", ">started, s", ">time", ">clock, MHz",
+                                               ">power, W", ">°C", "clock held down by", "findings"});
   bool is_thinned = false, is_marked = false;
   for (const PlottedMeasurement& plotted : measurements_of(result)) {
     const TimeUnit unit = unit_for(plotted.measurement.time.median);
@@ -212,15 +203,10 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
       const auto shown = [&](const char* field) {
         return row.contains(field) ? cell(row[field].get<double>()) : std::string();
       };
-      conditions.cells.push_back(plotted.label);
-      number.cells.push_back(std::to_string(row["round"].get<std::size_t>()));
-      second.cells.push_back(shown("second"));
-      time.cells.push_back(shown("time") + " " + unit.name);
-      clock.cells.push_back(shown("clock"));
-      power.cells.push_back(shown("power"));
-      temperature.cells.push_back(shown("temperature"));
-      held.cells.push_back(row["held_by"].get<std::string>());
-      found.cells.push_back(findings_of(row["round"].get<std::size_t>() - 1, marked));
+      const auto round = row["round"].get<std::size_t>();
+      add_row(table, {plotted.label, std::to_string(round), shown("second"), shown("time") + " " + unit.name,
+                      shown("clock"), shown("power"), shown("temperature"), row["held_by"].get<std::string>(),
+                      findings_of(round - 1, marked)});
     }
   }
   if (views.empty()) return std::nullopt;
@@ -232,7 +218,7 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
               .title = "Rounds over time: " + result.name,
               .caption = std::move(caption),
               .spec = stacked_plots(views),
-              .table = {conditions, number, second, time, clock, power, temperature, held, found}};
+              .table = std::move(table)};
 }
 
 namespace {
@@ -309,29 +295,22 @@ std::vector<Json> marked_rows(const Measurement& measurement, const std::vector<
 Json finding_color(const std::vector<std::string>& ids) {
   Json range = Json::array();
   for (const std::string& id : ids) range.push_back(color_of_finding(id));
-  return category("finding", "finding", Json{{"scale", {{"domain", ids}, {"range", range}}}});
+  return filled(
+      R"({"field": "finding:N", "title": "finding", "scale": {"domain": "$ids", "range": "$range"}})", "ids",
+      ids, "range", range);
 }
 
 Json marks_layer(const std::vector<Json>& rows, const Json& color, Json x) {
   x["field"] = "from";
-  const Json lane =
-      parsed(R"({"field": "bottom", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": null})");
   Json edge = color;
   edge["legend"] = nullptr;
-  return Json{{"data", data_of(rows)},
-              {"name", "findings"},
-              {"mark", {{"type", "rect"}, {"opacity", 0.28}, {"strokeWidth", 1}}},
-              {"encoding",
-               {{"x", x},
-                {"x2", {{"field", "to"}}},
-                {"y", lane},
-                {"y2", {{"field", "top"}}},
-                {"color", color},
-                {"stroke", edge},
-                {"tooltip", tooltip({{"finding", "finding"},
-                                     {"headline", "what"},
-                                     {"first", "from round"},
-                                     {"last", "to round"}})}}}};
+  return filled(R"([{
+    "data": "$rows", "name": "findings", "mark": {"type": "rect", "opacity": 0.28, "strokeWidth": 1},
+    "encoding": {"x": "$x", "x2": "to", "y2": "top", "y": {"field": "bottom:Q", "scale": {"domain": [0, 1]}, "axis": null},
+                 "color": "$color", "stroke": "$edge",
+                 "tooltip": [["finding", "finding"], ["headline", "what"], ["first", "from round"], ["last", "to round"]]}
+  }])",
+                "rows", rows, "x", x, "color", color, "edge", edge);
 }
 
 std::string findings_of(std::size_t round, const std::vector<MarkedRounds>& marked) {
@@ -372,48 +351,37 @@ Json fit_view(const PlottedMeasurement& plotted, const Json& rounds, const TimeU
     from = std::min(from, round["clock"].get<double>());
     to = std::max(to, round["clock"].get<double>());
   }
-  Json points{
-      {"data", data_of(rounds)},
-      {"name", "rounds"},
-      {"mark", {{"type", "point"}, {"filled", true}, {"size", 22}, {"opacity", 0.6}, {"color", kBlue}}},
-      {"encoding",
-       {{"x", quantity("clock", "SM clock, MHz", not_from_zero())},
-        {"y", quantity("time", unit.axis("time of one launch"), not_from_zero())},
-        {"tooltip", tooltip({{"clock", "SM clock, MHz"}, {"time", "time, " + unit.name}})}}}};
-  Json line{{"data", data_of(fitted_line(fit, from, to, unit))},
-            {"name", "fit"},
-            {"mark", {{"type", "line"}, {"color", kGreen}, {"size", 2}}},
-            {"encoding",
-             {{"x", {{"field", "clock"}, {"type", "quantitative"}}},
-              {"y", {{"field", "time"}, {"type", "quantitative"}}}}}};
+  const Json at_reference = {{"clock", megahertz(fit.reference)},
+                             {"time", unit.of(fit.time)},
+                             {"low", unit.of(fit.low)},
+                             {"high", unit.of(fit.high)}};
   // A short interval has no height in pixels: square ends make it as high as it is wide.
-  Json reference{{"data", data_of(Json::array({Json{{"clock", megahertz(fit.reference)},
-                                                    {"time", unit.of(fit.time)},
-                                                    {"low", unit.of(fit.low)},
-                                                    {"high", unit.of(fit.high)}}}))},
-                 {"name", "reference"},
-                 {"mark", {{"type", "rule"}, {"color", kRed}, {"size", 4}, {"strokeCap", "square"}}},
-                 {"encoding",
-                  {{"x", {{"field", "clock"}, {"type", "quantitative"}}},
-                   {"y", {{"field", "low"}, {"type", "quantitative"}}},
-                   {"y2", {{"field", "high"}}},
-                   {"tooltip", tooltip({{"clock", "reference clock, MHz"},
-                                        {"time", "time, " + unit.name},
-                                        {"low", "interval from"},
-                                        {"high", "to"}})}}}};
-  const std::string subtitle =
-      percent_text(fit.clock_share) + " of the time follows the clock, the rest does not";
-  return Json{{"title", {{"text", plotted.label}, {"subtitle", subtitle}}},
-              {"height", 180},
-              {"layer", {points, line, reference}}};
+  return filled(R"({
+    "title": {"text": "$title", "subtitle": "$share of the time follows the clock, the rest does not"}, "height": 180,
+    "layer": [
+      {"data": "$rounds", "name": "rounds",
+       "mark": {"type": "point", "filled": true, "size": 22, "opacity": 0.6, "color": "$blue"},
+       "encoding": {"x": {"field": "clock:Q", "title": "SM clock, MHz", "scale": {"zero": false}},
+                    "y": {"field": "time:Q", "title": "time of one launch, $unit", "scale": {"zero": false}},
+                    "tooltip": [["clock", "SM clock, MHz"], ["time", "time, $unit"]]}},
+      {"data": "$line", "name": "fit", "mark": {"type": "line", "color": "$green", "size": 2},
+       "encoding": {"x": "clock:Q", "y": "time:Q"}},
+      {"data": ["$reference"], "name": "reference",
+       "mark": {"type": "rule", "color": "$red", "size": 4, "strokeCap": "square"},
+       "encoding": {"x": "clock:Q", "y": "low:Q", "y2": "high",
+                    "tooltip": [["clock", "reference clock, MHz"], ["time", "time, $unit"], ["low", "interval from"],
+                                ["high", "to"]]}}
+    ]
+  })",
+                "title", plotted.label, "share", percent_text(fit.clock_share), "unit", unit.name, "rounds",
+                rounds, "line", fitted_line(fit, from, to, unit), "reference", at_reference);
 }
 
 }  // namespace
 
 std::optional<Plot> clock_plot(const PlottedResult& result) {
   Json views = Json::array();
-  TableColumn conditions = text_column("conditions"), clocks = number_column("clock, MHz"),
-              times = number_column("time");
+  std::vector<TableColumn> table = columns_of({"conditions", ">clock, MHz", ">time"});
   for (const PlottedMeasurement& plotted : measurements_of(result)) {
     if (!plotted.measurement.at_reference_clock) continue;
     const TimeUnit unit = unit_for(plotted.measurement.time.median);
@@ -423,9 +391,8 @@ std::optional<Plot> clock_plot(const PlottedResult& result) {
       const Round& round = all[i];
       if (!round.clock) continue;
       rounds.push_back(Json{{"clock", megahertz(*round.clock)}, {"time", unit.of(round.time())}});
-      conditions.cells.push_back(plotted.label);
-      clocks.cells.push_back(cell(megahertz(*round.clock)));
-      times.cells.push_back(cell(unit.of(round.time())) + " " + unit.name);
+      add_row(table,
+              {plotted.label, cell(megahertz(*round.clock)), cell(unit.of(round.time())) + " " + unit.name});
     }
     if (!rounds.empty()) views.push_back(fit_view(plotted, rounds, unit));
   }
@@ -437,7 +404,7 @@ std::optional<Plot> clock_plot(const PlottedResult& result) {
           "Green: the fit t = a + b/f over all rounds. Red: the time at the reference clock with its 95 "
           "% interval.",
       .spec = stacked_plots(views),
-      .table = {conditions, clocks, times}};
+      .table = std::move(table)};
 }
 
 }  // namespace jitterscope::report

@@ -139,68 +139,50 @@ int rows_height(const LayerRows& rows) {
 }
 
 Json bars_view(const LayerRows& rows, const TimeUnit& unit) {
-  const Json y = names_axis("layer", rows.order, kLongestLabel);
-  const Json x = quantity("total", unit.axis("time of all its calls"));
-  Json bars{{"name", "layers"},
-            {"data", data_of(rows.bars)},
-            {"params", parsed(R"([{"name": "chosen", "select": {"type": "point", "fields": ["layer"]}}])")},
-            {"mark", parsed(R"({"type": "bar", "cursor": "pointer"})")},
-            {"encoding",
-             {{"y", y},
-              {"x", x},
-              {"yOffset", {{"field", "conditions"}, {"sort", nullptr}}},
-              {"color", category("conditions", "",
-                                 Json{{"sort", nullptr},
-                                      {"title", nullptr},
-                                      {"scale", {{"range", {kBlue, kOrange, kGreen, kGrey}}}}})},
-              {"opacity", parsed(R"({"condition": {"param": "chosen", "value": 1}, "value": 0.45})")},
-              {"tooltip", tooltip({{"layer", "layer"},
-                                   {"operation", "operation"},
-                                   {"conditions", "conditions"},
-                                   {"call", "one call"},
-                                   {"calls", "calls"},
-                                   {"total", "all calls, " + unit.name},
-                                   {"share_shown", "share of the total"}})}}}};
-  Json shares{{"name", "shares"},
-              {"data", data_of(rows.bars)},
-              {"mark", parsed(R"({"type": "text", "align": "left", "dx": 4, "fontSize": 9})")},
-              {"encoding",
-               {{"y", y},
-                {"x", {{"field", "edge"}, {"type", "quantitative"}}},
-                {"yOffset", {{"field", "conditions"}, {"sort", nullptr}}},
-                {"color", {{"value", kGrey}}},
-                {"text", {{"field", "share_shown"}, {"type", "nominal"}}}}}};
-  Json layers = Json::array({bars, shares});
-  const auto mark = [&](const char* name, const Json& data, std::string_view color, const char* what) {
-    if (data.empty()) return;
-    layers.push_back(Json{
-        {"name", name},
-        {"data", data_of(data)},
-        {"mark", {{"type", "tick"}, {"color", color}, {"thickness", 3}, {"opacity", 1}}},
-        {"encoding",
-         {{"y", {{"field", "layer"}, {"type", "nominal"}, {"sort", rows.order}}},
-          {"x", {{"field", "total"}, {"type", "quantitative"}}},
-          {"tooltip", tooltip({{"layer", "layer"}, {"total", std::string(what) + ", " + unit.name}})}}}});
+  const auto ticks = [&](const char* name, const Json& data, std::string_view color, const char* what) {
+    return filled(R"([{
+      "name": "$name", "data": "$data", "mark": {"type": "tick", "color": "$color", "thickness": 3, "opacity": 1},
+      "encoding": {"y": {"field": "layer:N", "sort": "$order"}, "x": "total:Q",
+                   "tooltip": [["layer", "layer"], ["total", "$what, $unit"]]}
+    }])",
+                  "name", name, "data", data, "color", color, "what", what, "unit", unit.name, "order",
+                  rows.order);
   };
-  mark("recorded", rows.recorded, kRed, "in the record that was read");
-  mark("in_place", rows.in_place, kPurple, "in the network");
-  return Json{
-      {"width", width_beside(rows.order, kLongestLabel)}, {"height", rows_height(rows)}, {"layer", layers}};
+  // The slowest layer is chosen until the user clicks.
+  return filled(R"({
+    "width": "$width", "height": "$height",
+    "layer": [
+      {"name": "layers", "data": "$bars", "mark": {"type": "bar", "cursor": "pointer"},
+       "params": [{"name": "chosen", "select": {"type": "point", "fields": ["layer"]}, "value": [{"layer": "$slowest"}]}],
+       "encoding": {
+         "y": "$y", "x": {"field": "total:Q", "title": "time of all its calls, $unit"}, "yOffset": "$offset",
+         "color": {"field": "conditions:N", "sort": null, "title": null, "scale": {"range": ["$blue", "$orange", "$green", "$grey"]}},
+         "opacity": {"condition": {"param": "chosen", "value": 1}, "value": 0.45},
+         "tooltip": [["layer", "layer"], ["operation", "operation"], ["conditions", "conditions"], ["call", "one call"],
+                     ["calls", "calls"], ["total", "all calls, $unit"], ["share_shown", "share of the total"]]}},
+      {"name": "shares", "data": "$bars", "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 9},
+       "encoding": {"y": "$y", "x": "edge:Q", "yOffset": "$offset", "color": {"value": "$grey"}, "text": "share_shown:N"}},
+      "$recorded", "$in_place"
+    ]
+  })",
+                "width", width_beside(rows.order, kLongestLabel), "height", rows_height(rows), "bars",
+                rows.bars, "slowest", rows.order.front(), "y", names_axis("layer", rows.order, kLongestLabel),
+                "unit", unit.name, "offset", filled(R"({"field": "conditions", "sort": null})"), "recorded",
+                ticks("recorded", rows.recorded, kRed, "in the record that was read"), "in_place",
+                ticks("in_place", rows.in_place, kPurple, "in the network"));
 }
 
 Json rounds_view(const LayerRows& rows) {
-  return Json{
-      {"title", {{"text", "Rounds of the layer that was clicked"}, {"subtitle", "none: of the first"}}},
-      {"width", width_beside(rows.order, kLongestLabel)},
-      {"height", {{"step", 26}}},
-      {"data", data_of(rows.rounds)},
-      {"name", "chosen_rounds"},
-      {"transform", Json::array({parsed(R"({"filter": {"param": "chosen", "empty": false}})")})},
-      {"mark", {{"type", "tick"}, {"color", kBlue}, {"opacity", 0.7}}},
-      {"encoding",
-       {{"x", quantity("time", "time of one call, µs", not_from_zero())},
-        {"y", category("conditions", "", parsed(R"({"title": null, "sort": null})"))},
-        {"tooltip", tooltip({{"layer", "layer"}, {"conditions", "conditions"}, {"shown", "round"}})}}}};
+  return filled(R"({
+    "title": {"text": "Rounds of the layer that was clicked", "subtitle": "none: of the first"},
+    "width": "$width", "height": {"step": 26}, "data": "$rows", "name": "chosen_rounds",
+    "transform": [{"filter": {"param": "chosen", "empty": false}}],
+    "mark": {"type": "tick", "color": "$blue", "opacity": 0.7},
+    "encoding": {"x": {"field": "time:Q", "title": "time of one call, µs", "scale": {"zero": false}},
+                 "y": {"field": "conditions:N", "title": null, "sort": null},
+                 "tooltip": [["layer", "layer"], ["conditions", "conditions"], ["shown", "round"]]}
+  })",
+                "width", width_beside(rows.order, kLongestLabel), "rows", rows.rounds);
 }
 
 }  // namespace
@@ -220,21 +202,13 @@ std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<Plott
         Json{{"layer", name}, {"total", unit.of(layer.in_place.median * static_cast<double>(layer.calls))}});
   }
   place_shares(rows);
-  Json bars = bars_view(rows, unit);
-  // Selects the slowest layer until the user clicks.
-  bars["layer"][0]["params"][0]["value"] = Json::array({Json{{"layer", rows.order.front()}}});
-  TableColumn layers = text_column("layer"), operations = text_column("operation"),
-              conditions = text_column("conditions"), calls = number_column("calls"),
-              call = number_column("one call"), total = number_column(unit.axis("all calls")),
-              shares = number_column("share");
+  std::vector<TableColumn> table = columns_of(
+      {"layer", "operation", "conditions", ">calls", ">one call", ">" + unit.axis("all calls"), ">share"});
   for (const Json& row : rows.bars) {
-    layers.cells.push_back(row["layer"].get<std::string>());
-    operations.cells.push_back(row["operation"].get<std::string>());
-    conditions.cells.push_back(row["conditions"].get<std::string>());
-    calls.cells.push_back(std::to_string(row["calls"].get<std::int64_t>()));
-    call.cells.push_back(row["call"].get<std::string>());
-    total.cells.push_back(cell(row["total"].get<double>()));
-    shares.cells.push_back(percent_text(row["share"].get<double>()));
+    add_row(table, {row["layer"].get<std::string>(), row["operation"].get<std::string>(),
+                    row["conditions"].get<std::string>(), std::to_string(row["calls"].get<std::int64_t>()),
+                    row["call"].get<std::string>(), cell(row["total"].get<double>()),
+                    percent_text(row["share"].get<double>())});
   }
   std::string caption =
       "Bars: the time of one call measured alone, multiplied by its calls, with its share of the total. "
@@ -244,13 +218,13 @@ std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<Plott
   if (sorted.size() > kMostLayers) {
     caption += " " + what_is_left_out(sorted, totals);
   }
-  Json view = bars;
+  Json view = bars_view(rows, unit);
   view["title"] = record.title;
   return Plot{.id = "layers",
               .title = "Layers by their time" + (record.title.empty() ? std::string() : ": " + record.title),
               .caption = std::move(caption),
               .spec = stacked_plots(Json::array({view, rounds_view(rows)})),
-              .table = {layers, operations, conditions, calls, call, total, shares}};
+              .table = std::move(table)};
 }
 
 // Below: a sweep, operations that differ in a number, plotted against it.
@@ -353,26 +327,25 @@ bool make_room_for_logarithms(Json& rows) {
 
 Json line_view(const Json& rows, const Json& x, const Json& y, const Json& series, const Json& read,
                bool has_band) {
-  Json layers = Json::array();
-  if (has_band) {
-    layers.push_back(Json{{"name", "intervals"},
-                          {"mark", {{"type", "area"}, {"opacity", 0.25}}},
-                          {"encoding",
-                           {{"x", x},
-                            {"y", {{"field", "low"}, {"type", "quantitative"}}},
-                            {"y2", {{"field", "high"}}},
-                            {"color", series}}}});
-  }
-  layers.push_back(
-      Json{{"mark", {{"type", "line"}, {"size", 2}}}, {"encoding", {{"x", x}, {"y", y}, {"color", series}}}});
-  Json points{{"name", has_band ? "times" : "points"},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 40}}},
-              {"encoding", {{"x", x}, {"y", y}, {"color", series}, {"tooltip", read}}}};
   // A line has a gap at rows without a value.
   const Json with_value = rows_with(rows, y["field"].get<std::string>());
-  if (with_value.size() < rows.size()) points["data"] = data_of(with_value);
-  layers.push_back(points);
-  return Json{{"height", 190}, {"data", data_of(rows)}, {"layer", layers}};
+  Json view = filled(R"({
+    "height": 190, "data": "$rows",
+    "layer": [
+      "$band",
+      {"mark": {"type": "line", "size": 2}, "encoding": {"x": "$x", "y": "$y", "color": "$series"}},
+      {"name": "$points", "mark": {"type": "point", "filled": true, "size": 40},
+       "encoding": {"x": "$x", "y": "$y", "color": "$series", "tooltip": "$read"}}
+    ]
+  })",
+                     "rows", rows, "x", x, "y", y, "series", series, "read", read, "points",
+                     has_band ? "times" : "points", "band",
+                     has_band ? filled(R"({"name": "intervals", "mark": {"type": "area", "opacity": 0.25},
+                                       "encoding": {"x": "$x", "y": "low:Q", "y2": "high", "color": "$series"}})",
+                                       "x", x, "series", series)
+                              : Json());
+  if (with_value.size() < rows.size()) view["layer"].back()["data"] = Json{{"values", with_value}};
+  return view;
 }
 
 // True if the values span a factor of 8 or more: they get a logarithmic axis.
@@ -390,9 +363,8 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
   Json rows = Json::array();
   const bool has_flops = std::ranges::all_of(
       results, [](const PlottedResult& result) { return result.entry.result.flops > 0.0; });
-  TableColumn at = number_column(swept->name), series_names = text_column("series"),
-              times = number_column("time"), rates = number_column("rate"),
-              shares = number_column("share of ceiling");
+  std::vector<TableColumn> table =
+      columns_of({">" + swept->name, "series", ">time", ">rate", ">share of ceiling"});
   for (std::size_t i = 0; i < results.size(); ++i) {
     for (const PlottedMeasurement& plotted : measurements_of(results[i])) {
       const TimeEstimate& time = plotted.measurement.time;
@@ -404,16 +376,14 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
                {"low", unit.of(has_interval(time) ? time.low : time.median)},
                {"high", unit.of(has_interval(time) ? time.high : time.median)},
                {"shown", estimate_text(time)}};
-      at.cells.push_back(cell(swept->at[i]));
-      series_names.cells.push_back(series);
-      times.cells.push_back(estimate_text(time));
       const Result& result = results[i].entry.result;
       const double work = has_flops ? result.flops : static_cast<double>(result.bytes.value());
       row["rate"] = work / to_seconds(time.median);
-      rates.cells.push_back(rate_text(work / to_seconds(time.median), has_flops ? "FLOP/s" : "B/s"));
       const std::optional<AchievedRate> rate = achieved_rate(result, time.median, record);
-      shares.cells.push_back(rate ? share_text(*rate) : "");
-      row["share_shown"] = shares.cells.back();
+      row["share_shown"] = rate ? share_text(*rate) : "";
+      add_row(table, {cell(swept->at[i]), series, estimate_text(time),
+                      rate_text(work / to_seconds(time.median), has_flops ? "FLOP/s" : "B/s"),
+                      row["share_shown"].get<std::string>()});
       if (rate && rate->ceiling_share && !rate->is_above_ceiling()) {
         row["share"] = rounded(std::min(*rate->ceiling_share, 1.0));
       }
@@ -424,8 +394,9 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
   double largest = 0.0;
   for (const Json& row : rows) largest = std::max(largest, row["rate"].get<double>());
   const bool has_rates = largest > 0.0;  // a callable's work is unknown
+  const std::vector<std::string> shares = table.back().cells;
   const bool has_ceilings =
-      std::ranges::any_of(shares.cells, [](const std::string& each) { return !each.empty(); });
+      std::ranges::any_of(shares, [](const std::string& each) { return !each.empty(); });
   const RateUnit rate_unit = rate_unit_for(largest, has_flops ? "FLOP/s" : "B/s");
   for (Json& row : rows) {
     if (has_rates) {
@@ -435,29 +406,33 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
     }
     if (!has_ceilings) row.erase("share_shown");
   }
-  Json x = quantity("at", swept->name, not_from_zero());
-  if (is_geometric(swept->at)) x["scale"] = parsed(R"({"type": "log", "base": 2, "nice": false})");
-  const Json series = series_color("series", series_names.cells);
-  Json read = tooltip({{"at", swept->name}, {"series", "of"}, {"shown", "time"}});
+  Json x = filled(R"({"field": "at:Q", "title": "$name", "scale": {"zero": false}})", "name", swept->name);
+  if (is_geometric(swept->at)) x["scale"] = filled(R"({"type": "log", "base": 2, "nice": false})");
+  const Json series = series_color("series", table[1].cells);
+  Json read = channels(R"({"tooltip": [["at", "$name"], ["series", "of"], ["shown", "time"]]})", "name",
+                       swept->name)["tooltip"];
   if (has_rates) read.push_back(Json{{"field", "rate"}, {"title", rate_unit.name}});
   if (has_ceilings) read.push_back(Json{{"field", "share_shown"}, {"title", "share of the ceiling"}});
-  Json time_axis = quantity("time", unit.axis("time of one launch"));
+  Json time_axis = filled(R"({"field": "time:Q", "title": "time of one launch, $unit"})", "unit", unit.name);
   if (is_geometric(swept->at) && make_room_for_logarithms(rows)) {
-    time_axis["scale"] = parsed(R"({"type": "log", "nice": false})");
+    time_axis["scale"] = filled(R"({"type": "log", "nice": false})");
   }
   Json views = Json::array({line_view(rows, x, time_axis, series, read, true)});
-  if (has_rates) views.push_back(line_view(rows, x, quantity("rate", rate_unit.name), series, read, false));
+  if (has_rates) {
+    const Json rate = filled(R"({"field": "rate:Q", "title": "$unit"})", "unit", rate_unit.name);
+    views.push_back(line_view(rows, x, rate, series, read, false));
+  }
   if (!rows_with(rows, "share").empty()) {
-    Json share = quantity("share", "share of ceiling", parsed(R"({"axis": {"format": "~%"}})"));
+    const Json share =
+        filled(R"({"field": "share:Q", "title": "share of ceiling", "axis": {"format": "~%"}})");
     views.push_back(line_view(rows, x, share, series, read, false));
   }
   std::string caption = "Bands: 95 % intervals of the median.";
   if (has_ceilings) caption += " Ceilings are the best rates measured on this device.";
-  const std::string above = ceiling_words_explained(shares.cells);
+  const std::string above = ceiling_words_explained(shares);
   if (!above.empty()) caption += " Times faster than their ceiling have no share; in the table, " + above;
-  std::vector<TableColumn> table = {at, series_names, times};
-  if (has_rates) table.push_back(rates);
-  if (has_ceilings) table.push_back(shares);
+  if (!has_ceilings) table.pop_back();
+  if (!has_rates) table.erase(table.begin() + 3);
   return Plot{
       .id = "sweep",
       .title = "Against " + swept->name + (record.title.empty() ? std::string() : ": " + record.title),
@@ -610,27 +585,18 @@ PlacedNames names_in(const Json& rows, double highest_ceiling, double from, doub
   return placed_names(std::move(points), {from, to, low, high});
 }
 
-// Adds the names on one side of their points, with a line to each.
-void add_names(const std::string& side, const Json& rows, Json& layers) {
-  if (rows.empty()) return;
-  const bool is_right = side == "right";
-  const Json x{{"field", "name_intensity"}, {"type", "quantitative"}},
-      y{{"field", "name_rate"}, {"type", "quantitative"}};
-  layers.push_back(Json{
-      {"name", "leaders_" + side},
-      {"data", data_of(rows)},
-      {"mark", {{"type", "rule"}, {"color", kGrey}, {"opacity", 0.6}}},
-      {"encoding", {{"x", x}, {"y", y}, {"x2", {{"field", "intensity"}}}, {"y2", {{"field", "rate"}}}}}});
-  layers.push_back(
-      Json{{"name", "names_" + side},
-           {"data", data_of(rows)},
-           {"mark",
-            {{"type", "text"},
-             {"align", is_right ? "left" : "right"},
-             {"dx", is_right ? 2 : -2},
-             {"fontSize", 11},
-             {"color", kGrey}}},
-           {"encoding", {{"x", x}, {"y", y}, {"text", {{"field", "operation"}, {"type", "nominal"}}}}}});
+// Returns the names on one side of their points, with a line to each.
+Json names_layers(const char* side, const Json& rows) {
+  const bool is_right = std::string_view(side) == "right";
+  return filled(
+      R"([
+    {"name": "leaders_$side", "data": "$rows", "mark": {"type": "rule", "color": "$grey", "opacity": 0.6},
+     "encoding": {"x": "name_intensity:Q", "y": "name_rate:Q", "x2": "intensity", "y2": "rate"}},
+    {"name": "names_$side", "data": "$rows",
+     "mark": {"type": "text", "align": "$align", "dx": "$shift", "fontSize": 11, "color": "$grey"},
+     "encoding": {"x": "name_intensity:Q", "y": "name_rate:Q", "text": "operation:N"}}
+  ])",
+      "side", side, "rows", rows, "align", is_right ? "left" : "right", "shift", is_right ? 2 : -2);
 }
 
 }  // namespace
@@ -640,8 +606,7 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
   if (!(record.ceilings.bytes_per_second.value_or(0.0) > 0.0)) return std::nullopt;
   const RateUnit unit = rate_unit_for(highest_rate(roofs, results), "FLOP/s");
   Json rows = Json::array();
-  TableColumn names = text_column("operation"), conditions = text_column("conditions"),
-              intensities = number_column("FLOP per byte"), rates = number_column("rate");
+  std::vector<TableColumn> table = columns_of({"operation", "conditions", ">FLOP per byte", ">rate"});
   double from = 0.0, to = 0.0;
   for (const PlottedResult& result : results) {
     const double flops = result.entry.result.flops,
@@ -660,50 +625,39 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
                           {"rate", unit.of(rate)},
                           {"total", rounded(total * 1e3)},
                           {"shown", rate_text(rate, "FLOP/s")}});
-      names.cells.push_back(result.name);
-      conditions.cells.push_back(plotted.label);
-      intensities.cells.push_back(cell(intensity));
-      rates.cells.push_back(rate_text(rate, "FLOP/s"));
+      add_row(table, {result.name, plotted.label, cell(intensity), rate_text(rate, "FLOP/s")});
     }
   }
   if (rows.empty()) return std::nullopt;
-  const Json x = quantity("intensity", "arithmetic intensity, FLOP per byte that must move",
-                          parsed(R"({"scale": {"type": "log", "nice": false}})"));
-  const Json y = quantity("rate", unit.name, parsed(R"({"scale": {"type": "log", "nice": false}})"));
-  Json lines{
-      {"name", "ceilings"},
-      {"data", data_of(roof_rows(roofs, *record.ceilings.bytes_per_second, from / 2.0, to * 2.0, unit))},
-      {"mark", {{"type", "line"}, {"color", kGrey}, {"size", 2}}},
-      {"encoding",
-       {{"x", x},
-        {"y", y},
-        {"strokeDash", category("roof", "", parsed(R"({"title": null})"))},
-        {"tooltip", tooltip({{"roof", "measured here"}, {"rate", unit.name}})}}}};
+  const PlacedNames names = names_in(rows, unit.of(highest_rate(roofs, results)), from / 2.0, to * 2.0);
   // Each condition has a mark of its own, hollow, so that none hides another.
-  const Json conditions_shape = category(
-      "conditions", "",
-      parsed(
-          R"({"title": null, "sort": null, "scale": {"range": ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]}})"));
-  const PlacedNames names_placed =
-      names_in(rows, unit.of(highest_rate(roofs, results)), from / 2.0, to * 2.0);
-  Json points{{"name", "operations"},
-              {"data", data_of(rows)},
-              {"mark", {{"type", "point"}, {"filled", false}, {"strokeWidth", 2}, {"opacity", 0.9}}},
-              {"encoding",
-               {{"x", x},
-                {"y", y},
-                {"shape", conditions_shape},
-                {"size", quantity("total", "time of all calls, ms",
-                                  parsed(R"({"legend": null, "scale": {"range": [25, 300]}})"))},
-                {"color", series_color("conditions", conditions.cells)},
-                {"tooltip", tooltip({{"operation", "operation"},
-                                     {"conditions", "conditions"},
-                                     {"shown", "rate"},
-                                     {"intensity", "FLOP per byte"},
-                                     {"total", "time of all calls, ms"}})}}}};
-  Json layers = Json::array({lines, points});
-  add_names("right", names_placed.right, layers);
-  add_names("left", names_placed.left, layers);
+  const Json view = filled(
+      R"({
+    "height": "$height",
+    "layer": [
+      {"name": "ceilings", "data": "$roof", "mark": {"type": "line", "color": "$grey", "size": 2},
+       "encoding": {"x": "$x", "y": "$y", "strokeDash": {"field": "roof:N", "title": null},
+                    "tooltip": [["roof", "measured here"], ["rate", "$unit"]]}},
+      {"name": "operations", "data": "$rows", "mark": {"type": "point", "filled": false, "strokeWidth": 2, "opacity": 0.9},
+       "encoding": {
+         "x": "$x", "y": "$y", "color": "$color",
+         "shape": {"field": "conditions:N", "title": null, "sort": null,
+                   "scale": {"range": ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]}},
+         "size": {"field": "total:Q", "title": "time of all calls, ms", "legend": null, "scale": {"range": [25, 300]}},
+         "tooltip": [["operation", "operation"], ["conditions", "conditions"], ["shown", "rate"],
+                     ["intensity", "FLOP per byte"], ["total", "time of all calls, ms"]]}},
+      "$right", "$left"
+    ]
+  })",
+      "height", kRooflineHeight, "rows", rows, "unit", unit.name, "color",
+      series_color("conditions", table[1].cells), "roof",
+      roof_rows(roofs, *record.ceilings.bytes_per_second, from / 2.0, to * 2.0, unit), "x",
+      filled(R"({"field": "intensity:Q", "title": "arithmetic intensity, FLOP per byte that must move",
+                         "scale": {"type": "log", "nice": false}})"),
+      "y",
+      filled(R"({"field": "rate:Q", "title": "$unit", "scale": {"type": "log", "nice": false}})", "unit",
+             unit.name),
+      "right", names_layers("right", names.right), "left", names_layers("left", names.left));
   return Plot{
       .id = "roofline",
       .title = "Roofline" + (record.title.empty() ? std::string() : ": " + record.title),
@@ -714,8 +668,8 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
                   : "Grey: the best rates measured on this device, for copies and for large products.") +
           " A point above the grey line has its operands in a cache. Larger points take more of the time; those "
           "that take most have names, all have them under the pointer and in the table.",
-      .spec = single_plot(Json{{"height", kRooflineHeight}, {"layer", layers}}),
-      .table = {names, conditions, intensities, rates}};
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 }  // namespace jitterscope::report

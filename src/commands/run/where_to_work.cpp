@@ -103,8 +103,8 @@ std::optional<Plot> where_to_work_plot(const RunRecord& record) {
   const std::optional<WhereToWork> where = where_to_work(record);
   if (!where) return std::nullopt;
   Json rows = Json::array();
-  TableColumn names = text_column("part"), calls = number_column("calls"), shares = number_column("share"),
-              reached = number_column("of ceiling"), savings = number_column("could save");
+  std::vector<TableColumn> table =
+      columns_of({"part", ">calls", ">share", ">of ceiling", ">could save"});
   for (std::size_t i = 0; i < std::min(where->parts.size(), kMostParts); ++i) {
     const WorkGroup& part = where->parts[i];
     const auto add = [&](int place, std::string_view of, double share) {
@@ -120,38 +120,29 @@ std::optional<Plot> where_to_work_plot(const RunRecord& record) {
     add(0, kSaved, part.could_save);
     add(1, kAtIt, part.known_share - part.could_save);
     add(2, kOpen, part.share - part.known_share);
-    names.cells.push_back(part.name);
-    calls.cells.push_back(std::to_string(part.calls));
-    shares.cells.push_back(percent_text(part.share));
-    reached.cells.push_back(of_ceiling_text(part));
-    savings.cells.push_back(could_save_text(part));
+    add_row(table, {part.name, std::to_string(part.calls), percent_text(part.share), of_ceiling_text(part),
+                    could_save_text(part)});
   }
-  Json spec{
-      {"height", height_of(names.cells, 20)},
-      {"data", data_of(rows)},
-      {"name", "parts"},
-      {"mark", {{"type", "bar"}}},
-      {"encoding",
-       {{"y", names_axis("part", names.cells, kLongestPart)},
-        {"x", quantity("share", "share of the time", parsed(R"({"axis": {"format": "~%"}})"))},
-        {"order", parsed(R"({"field": "place", "type": "quantitative"})")},
-        {"color",
-         category("of", "",
-                  Json{{"title", nullptr},
-                       {"scale", {{"domain", {kSaved, kAtIt, kOpen}}, {"range", {kOrange, kBlue, kGrey}}}}})},
-        {"tooltip", tooltip({{"part", "part"},
-                             {"of", "time"},
-                             {"shown", "share"},
-                             {"reached", "of the ceiling"},
-                             {"calls", "calls"}})}}}};
+  const Json view = filled(R"({
+    "height": "$height", "name": "parts", "data": "$rows", "mark": "bar",
+    "encoding": {
+      "y": "$y", "x": {"field": "share:Q", "title": "share of the time", "axis": {"format": "~%"}},
+      "order": "place:Q",
+      "color": {"field": "of:N", "title": null,
+                "scale": {"domain": ["$saved", "$at_it", "$open"], "range": ["$orange", "$blue", "$grey"]}},
+      "tooltip": [["part", "part"], ["of", "time"], ["shown", "share"], ["reached", "of the ceiling"], ["calls", "calls"]]}
+  })",
+                           "height", height_of(table[0].cells, 20), "rows", rows, "y",
+                           names_axis("part", table[0].cells, kLongestPart), "saved", kSaved, "at_it", kAtIt,
+                           "open", kOpen);
   return Plot{
       .id = "where_to_work",
       .title = "Where to work" + (record.title.empty() ? std::string() : ": " + record.title),
       .caption = advice_of(*where) +
                  ". Orange: what would be saved if the part ran at its ceiling, at most. Blue: what its "
                  "work takes at the ceiling. Grey: no ceiling is known.",
-      .spec = single_plot(spec),
-      .table = {names, calls, shares, reached, savings}};
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 }  // namespace jitterscope::report

@@ -359,13 +359,6 @@ Json row_of(const ProofLine& line, const std::string& name, const ProvedUnit& un
   return row;
 }
 
-Json verdict_color() {
-  return category(
-      "verdict", "",
-      Json{{"title", nullptr},
-           {"scale", {{"domain", {"passed", "missed", "inconclusive"}}, {"range", {kBlue, kRed, kOrange}}}}});
-}
-
 Json proof_view(const ProvedLines& group, int width) {
   const ProvedUnit unit = unit_of(group);
   const std::vector<std::string> names = claims_of(group);
@@ -374,51 +367,37 @@ Json proof_view(const ProvedLines& group, int width) {
     rows.push_back(row_of(*group.lines[i], names[i], unit));
     if (rows.back().contains("from")) targets.push_back(rows.back());
   }
-  const Json y = names_axis("claim", names, kLongestClaim);
-  const Json x = quantity("value", unit.title, not_from_zero());
-  const Json tips =
-      tooltip({{"claim", "claim"}, {"target", "must be"}, {"measured", "is"}, {"verdict", "verdict"}});
-  Json layers = Json::array();
-  if (!targets.empty()) {
-    layers.push_back(Json{{"name", "targets"},
-                          {"data", data_of(targets)},
-                          {"mark", {{"type", "bar"}, {"color", kGreen}, {"opacity", 0.3}, {"height", 12}}},
-                          {"encoding",
-                           {{"y", y},
-                            {"x", quantity("from", unit.title, not_from_zero())},
-                            {"x2", {{"field", "to"}}},
-                            {"tooltip", tips}}}});
-  }
-  layers.push_back(Json{{"name", "intervals"},
-                        {"data", data_of(rows)},
-                        {"mark", {{"type", "rule"}, {"size", 2}}},
-                        {"encoding",
-                         {{"y", y},
-                          {"x", quantity("low", unit.title, not_from_zero())},
-                          {"x2", {{"field", "high"}}},
-                          {"color", verdict_color()}}}});
-  layers.push_back(Json{{"name", "proofs"},
-                        {"data", data_of(rows)},
-                        {"mark", {{"type", "point"}, {"filled", true}, {"size", 55}, {"opacity", 1}}},
-                        {"encoding", {{"y", y}, {"x", x}, {"color", verdict_color()}, {"tooltip", tips}}}});
-  return Json{{"title", one_line(group.proof)},
-              {"width", width},
-              {"height", height_of(names, 18)},
-              {"layer", layers}};
+  const auto x = [&](const char* field) {
+    return filled(R"({"field": "$field:Q", "title": "$unit", "scale": {"zero": false}})", "field", field,
+                  "unit", unit.title);
+  };
+  return filled(
+      R"({
+    "title": "$title", "width": "$width", "height": "$height",
+    "layer": [
+      {"name": "targets", "data": "$targets", "mark": {"type": "bar", "color": "$green", "opacity": 0.3, "height": 12},
+       "encoding": {"y": "$y", "x": "$from", "x2": "to", "tooltip": "$tips"}},
+      {"name": "intervals", "data": "$rows", "mark": {"type": "rule", "size": 2},
+       "encoding": {"y": "$y", "x": "$low", "x2": "high", "color": "$color"}},
+      {"name": "proofs", "data": "$rows", "mark": {"type": "point", "filled": true, "size": 55, "opacity": 1},
+       "encoding": {"y": "$y", "x": "$value", "color": "$color", "tooltip": "$tips"}}
+    ]
+  })",
+      "title", one_line(group.proof), "width", width, "height", height_of(names, 18), "targets", targets,
+      "rows", rows, "y", names_axis("claim", names, kLongestClaim), "from", x("from"), "low", x("low"),
+      "value", x("value"), "color", filled(R"({"field": "verdict:N", "title": null,
+           "scale": {"domain": ["passed", "missed", "inconclusive"], "range": ["$blue", "$red", "$orange"]}})"),
+      "tips",
+      channels(
+          R"({"tooltip": [["claim", "claim"], ["target", "must be"], ["measured", "is"], ["verdict", "verdict"]]})")
+          ["tooltip"]);
 }
 
 std::vector<TableColumn> proved_table(const selftest::SelftestRecord& record) {
-  TableColumn proofs = text_column("proof"), claims = text_column("of"), targets = text_column("must be"),
-              measured = text_column("is"), verdicts = text_column("verdict"), notes = text_column("note");
-  for (const ProofLine& line : record.lines) {
-    proofs.cells.push_back(line.group);
-    claims.cells.push_back(line.name);
-    targets.cells.push_back(line.target);
-    measured.cells.push_back(line.measured);
-    verdicts.cells.emplace_back(to_string(line.verdict));
-    notes.cells.push_back(line.note);
-  }
-  return {proofs, claims, targets, measured, verdicts, notes};
+  std::vector<TableColumn> table = columns_of({"proof", "of", "must be", "is", "verdict", "note"});
+  for (const ProofLine& line : record.lines)
+    add_row(table, {line.group, line.name, line.target, line.measured, to_string(line.verdict), line.note});
+  return table;
 }
 
 }  // namespace

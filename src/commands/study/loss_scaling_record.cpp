@@ -169,20 +169,15 @@ Json lost_view(const LossScaling& found, const std::vector<std::string>& scales,
       rows.push_back(Json{{"scale", scales[i]}, {"how", how}, {"share", rounded(share * 100.0)}});
     }
   }
-  return Json{
-      {"width", width},
-      {"height", height_of(scales, 26)},
-      {"data", data_of(rows)},
-      {"name", "lost"},
-      {"mark", {{"type", "bar"}}},
-      {"encoding",
-       {{"y", names_axis("scale", scales, kLongestScale)},
-        {"x", quantity("share", "gradients that are lost, %")},
-        {"color",
-         category("how", "",
-                  Json{{"title", nullptr},
-                       {"scale", {{"domain", {"underflow", "overflow"}}, {"range", {kBlue, kRed}}}}})},
-        {"tooltip", tooltip({{"scale", "scale"}, {"how", "by"}, {"share", "share, %"}})}}}};
+  return filled(R"({
+    "width": "$width", "height": "$height", "data": "$rows", "name": "lost", "mark": {"type": "bar"},
+    "encoding": {
+      "y": "$y", "x": {"field": "share:Q", "title": "gradients that are lost, %"},
+      "color": {"field": "how:N", "title": null, "scale": {"domain": ["underflow", "overflow"], "range": ["$blue", "$red"]}},
+      "tooltip": [["scale", "scale"], ["how", "by"], ["share", "share, %"]]}
+  })",
+                "width", width, "height", height_of(scales, 26), "rows", rows, "y",
+                names_axis("scale", scales, kLongestScale));
 }
 
 std::optional<Json> losses_view(const LossScaling& found, const std::vector<std::string>& scales, int width) {
@@ -199,27 +194,20 @@ std::optional<Json> losses_view(const LossScaling& found, const std::vector<std:
   if (found.float32_loss) float32.push_back(Json{{"loss", rounded(*found.float32_loss)}});
   Json y = names_axis("scale", scales, kLongestScale);
   y["scale"] = Json{{"domain", scales}};  // includes scales without a loss, as in the view above
-  const char* mean = "loss, mean of the last ten steps";
-  Json line{
-      {"name", "float32"},
-      {"data", data_of(float32)},
-      {"mark", {{"type", "rule"}, {"color", kGreen}, {"size", 2}}},
-      {"encoding",
-       {{"x", quantity("loss", mean, not_from_zero())}, {"tooltip", tooltip({{"loss", "in float32"}})}}}};
-  Json points{
-      {"name", "losses"},
-      {"data", data_of(rows)},
-      {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}, {"color", kBlue}, {"opacity", 1}}},
-      {"encoding",
-       {{"y", y},
-        {"x", quantity("loss", mean, not_from_zero())},
-        {"tooltip",
-         tooltip(
-             {{"scale", "scale"}, {"loss", "loss"}, {"skipped", "steps skipped"}, {"step", "one step"}})}}}};
-  Json layers = Json::array();
-  if (!float32.empty()) layers.push_back(line);
-  layers.push_back(points);
-  return Json{{"width", width}, {"height", height_of(scales, 26)}, {"layer", layers}};
+  return filled(
+      R"({
+    "width": "$width", "height": "$height",
+    "layer": [
+      {"name": "float32", "data": "$float", "mark": {"type": "rule", "color": "$green", "size": 2},
+       "encoding": {"x": "$x", "tooltip": [["loss", "in float32"]]}},
+      {"name": "losses", "data": "$rows", "mark": {"type": "point", "filled": true, "size": 60, "color": "$blue", "opacity": 1},
+       "encoding": {"y": "$y", "x": "$x",
+                    "tooltip": [["scale", "scale"], ["loss", "loss"], ["skipped", "steps skipped"], ["step", "one step"]]}}
+    ]
+  })",
+      "width", width, "height", height_of(scales, 26), "float", float32, "rows", rows, "y", y, "x",
+      filled(
+          R"({"field": "loss:Q", "title": "loss, mean of the last ten steps", "scale": {"zero": false}})"));
 }
 
 }  // namespace
@@ -228,29 +216,24 @@ std::vector<Plot> plots_of(const study::LossScalingRecord& record) {
   const LossScaling& found = record.found;
   if (found.arms.empty()) return {};
   std::vector<std::string> scales;
-  TableColumn names = text_column("scale"), underflows = number_column("underflow"),
-              overflows = number_column("overflow"), skipped = number_column("steps skipped"),
-              losses = number_column("loss"), steps = number_column("one step");
+  std::vector<TableColumn> table =
+      columns_of({"scale", ">underflow", ">overflow", ">steps skipped", ">loss", ">one step"});
   for (const LossScalingArm& arm : found.arms) {
     scales.push_back(one_line(arm.name));
-    names.cells.push_back(arm.name);
-    underflows.cells.push_back(percent_text(arm.underflow));
-    overflows.cells.push_back(percent_text(arm.overflow));
-    skipped.cells.push_back(std::to_string(arm.skipped));
-    losses.cells.push_back(arm.loss ? cell(*arm.loss) : "not finite");
-    steps.cells.push_back(duration_text(arm.step));
+    add_row(table,
+            {arm.name, percent_text(arm.underflow), percent_text(arm.overflow), std::to_string(arm.skipped),
+             arm.loss ? cell(*arm.loss) : "not finite", duration_text(arm.step)});
   }
   const int width = width_beside(scales, kLongestScale);
   Json views = Json::array({lost_view(found, scales, width)});
   if (std::optional<Json> view = losses_view(found, scales, width)) views.push_back(*std::move(view));
-  return {
-      Plot{.id = "scales",
-           .title = "Effect of each loss scale: " + one_line(found.model),
-           .caption =
-               "Above: the share of all gradients that underflow (zero, but not zero in float32) or overflow "
-               "(not finite). Below: the loss if it is finite; green: in float32.",
-           .spec = stacked_plots(std::move(views)),
-           .table = {names, underflows, overflows, skipped, losses, steps}}};
+  return {Plot{.id = "scales",
+               .title = "Effect of each loss scale: " + one_line(found.model),
+               .caption =
+                   "Above: the share of all gradients that underflow (zero, but not zero in float32) or overflow "
+                   "(not finite). Below: the loss if it is finite; green: in float32.",
+               .spec = stacked_plots(std::move(views)),
+               .table = std::move(table)}};
 }
 
 }  // namespace jitterscope::report

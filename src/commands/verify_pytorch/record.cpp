@@ -233,22 +233,13 @@ std::string_view likeness(const ComparedLayer& layer) {
   return is_known ? "the same kernels" : "not known";
 }
 
-Json likeness_color() {
-  return category("likeness", "",
-                  Json{{"title", nullptr},
-                       {"legend", {{"columns", 2}}},  // the axis' names leave no room for all in a row
-                       {"scale",
-                        {{"domain", {"the same kernels", "other kernels", "not known", "all together"}},
-                         {"range", {kBlue, kRed, kGrey, kPurple}}}}});
-}
-
 // Uses a wide scale, so that a layer that takes ten times as long does not hide a percent of the others.
 Json scale_of(const Json& rows) {
   constexpr double kWide = 60.0;
   const bool is_wide = std::ranges::any_of(
       rows, [](const Json& row) { return std::abs(row["change"].get<double>()) > kWide; });
   if (!is_wide) return Json::object();
-  return parsed(R"({"scale": {"type": "symlog", "constant": 10},
+  return filled(R"({"scale": {"type": "symlog", "constant": 10},
     "axis": {"values": [-95, -80, -50, -20, -10, 0, 10, 20, 50, 100, 200, 500, 1000, 5000], "labelOverlap": "greedy"}})");
 }
 
@@ -281,37 +272,35 @@ Json ratios_view(const std::vector<TimedLayer>& layers) {
     add(layer.name, *layer.layer->time_ratio, likeness(*layer.layer), time_text(layer.there, 1e-3),
         time_text(layer.here, 1e-3), layer.layer->reference.count);
   }
-  Json zero{{"data", data_of(Json::array({Json{{"change", 0}}}))},
-            {"mark", {{"type", "rule"}, {"color", kGrey}}},
-            {"encoding", {{"x", {{"field", "change"}, {"type", "quantitative"}}}}}};
-  Json points{{"name", "ratios"},
-              {"data", data_of(rows)},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}, {"opacity", 1}}},
-              {"encoding",
-               {{"y", names_axis("layer", names, kLongestLayer)},
-                {"x", quantity("change", "time here against PyTorch's, %", scale_of(rows))},
-                {"color", likeness_color()},
-                {"tooltip", tooltip({{"layer", "layer"},
-                                     {"change", "here against PyTorch, %"},
-                                     {"there", "PyTorch"},
-                                     {"here", "here"},
-                                     {"calls", "calls"},
-                                     {"likeness", "kernels"}})}}}};
-  return Json{{"height", height_of(names, 20)}, {"layer", {zero, points}}};
+  Json x = filled(R"({"field": "change:Q", "title": "time here against PyTorch's, %"})");
+  x.update(scale_of(rows));
+  // The names of the axis leave no room for a legend in one row.
+  return filled(R"({
+    "height": "$height",
+    "layer": [
+      {"data": [{"change": 0}], "mark": {"type": "rule", "color": "$grey"}, "encoding": {"x": "change:Q"}},
+      {"name": "ratios", "data": "$rows", "mark": {"type": "point", "filled": true, "size": 60, "opacity": 1},
+       "encoding": {
+         "y": "$y", "x": "$x",
+         "color": {"field": "likeness:N", "title": null, "legend": {"columns": 2},
+                   "scale": {"domain": ["the same kernels", "other kernels", "not known", "all together"],
+                             "range": ["$blue", "$red", "$grey", "$purple"]}},
+         "tooltip": [["layer", "layer"], ["change", "here against PyTorch, %"], ["there", "PyTorch"], ["here", "here"],
+                     ["calls", "calls"], ["likeness", "kernels"]]}}
+    ]
+  })",
+                "height", height_of(names, 20), "rows", rows, "y", names_axis("layer", names, kLongestLayer),
+                "x", x);
 }
 
 std::vector<TableColumn> pytorch_columns(const std::vector<TimedLayer>& layers) {
-  TableColumn names = text_column("layer"), calls = number_column("calls"), there = number_column("PyTorch"),
-              here = number_column("here"), ratios = number_column("ratio"), kernels = text_column("kernels");
+  std::vector<TableColumn> table = columns_of({"layer", ">calls", ">PyTorch", ">here", ">ratio", "kernels"});
   for (const TimedLayer& layer : layers) {
-    names.cells.push_back(layer.name);
-    calls.cells.push_back(std::to_string(layer.layer->reference.count));
-    there.cells.push_back(time_text(layer.there, 1e-3));
-    here.cells.push_back(time_text(layer.here, 1e-3));
-    ratios.cells.push_back(fmt::format("{:.3f}", *layer.layer->time_ratio));
-    kernels.cells.emplace_back(likeness(*layer.layer));
+    add_row(table, {layer.name, std::to_string(layer.layer->reference.count), time_text(layer.there, 1e-3),
+                    time_text(layer.here, 1e-3), fmt::format("{:.3f}", *layer.layer->time_ratio),
+                    likeness(*layer.layer)});
   }
-  return {names, calls, there, here, ratios, kernels};
+  return table;
 }
 
 }  // namespace
