@@ -64,13 +64,11 @@ const Plot& main_plot(std::span<const Plot> plots) {
 }
 
 ReportSection report_section(const AnyRecord& record) {
-  constexpr std::size_t kAll = 1'000'000;  // a page scrolls
   const auto section_of = [&](const auto& each) {
-    return report_section(
-        each.environment, each.device.name, headline_of(each),
-        record_text(each, {.width = kSectionWidth, .top = kAll, .is_html = true}),
-        record_text(each, {.width = kSectionWidth, .details = true, .top = kAll, .is_html = true}),
-        report::plots_of(each));
+    return report_section(each.environment, each.device.name, headline_of(each),
+                          record_text(each, {.width = kSectionWidth, .is_html = true}),
+                          record_text(each, {.width = kSectionWidth, .details = true, .is_html = true}),
+                          report::plots_of(each));
   };
   return std::visit(section_of, record);
 }

@@ -58,16 +58,20 @@ std::string change_of(const RatioEstimate& ratio) {
   return fmt::format("{} ± {:.{}f} %", percent_of(ratio.ratio, decimals), half * 100.0, decimals);
 }
 
-std::string change_with_interval(const RatioEstimate& ratio) {
+ChangeWords change_words_of(const RatioEstimate& ratio) {
   if (is_factor(ratio) && ratio.low > 0.0) {
-    return fmt::format("{} {} ({} to {})", factor_of(ratio.ratio, ratio),
-                       ratio.ratio > 1.0 ? "times as long" : "of the time", factor_of(ratio.low, ratio),
-                       factor_of(ratio.high, ratio));
+    return {factor_of(ratio.ratio, ratio) + (ratio.ratio > 1.0 ? " times as long" : " of the time"),
+            fmt::format("{} to {}", factor_of(ratio.low, ratio), factor_of(ratio.high, ratio))};
   }
-  if (ratio.low <= 0.0) return range_of(ratio) + " as long";
+  if (ratio.low <= 0.0) return {range_of(ratio) + " as long", {}};
   const int decimals = decimals_of_percent(half_width(ratio));
-  return fmt::format("{} % ({} to {} %)", percent_of(ratio.ratio, decimals), percent_of(ratio.low, decimals),
-                     percent_of(ratio.high, decimals));
+  return {percent_of(ratio.ratio, decimals) + " %",
+          fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals))};
+}
+
+std::string change_with_interval(const RatioEstimate& ratio) {
+  const ChangeWords words = change_words_of(ratio);
+  return words.interval.empty() ? words.change : fmt::format("{} ({})", words.change, words.interval);
 }
 
 bool is_wrong(const Comparison& comparison) {

@@ -158,6 +158,12 @@ inline bool is_of_files(const ComparisonRecord& record) { return !record.measure
 /// Says a difference in a cell, as change_text does: "-2.21 ± 0.16 %", "14.4 times ± 1.1 %", "1/14.4 ± 1.1
 /// %"; both ends if the interval is lopsided.
 std::string change_of(const RatioEstimate& ratio);
+/// The same for a difference of times in words, its interval apart: "-2.21 %" and "-2.37 to -2.05 %", "14.4
+/// times as long" and "14.2 to 14.6". The interval is empty if nothing else can be said.
+struct ChangeWords {
+  std::string change, interval;
+};
+ChangeWords change_words_of(const RatioEstimate& ratio);
 /// Says a difference of times in a sentence: "-2.21 % (-2.37 to -2.05 %)", "14.4 times as long (14.2
 /// to 14.6)", "1/14.4 of the time (1/14.6 to 1/14.2)".
 std::string change_with_interval(const RatioEstimate& ratio);

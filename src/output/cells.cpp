@@ -42,6 +42,13 @@ Headline headline_of(std::string subject, const TimeEstimate& estimate) {
   return headline;
 }
 
+Headline headline_of(std::string subject, const RatioEstimate& ratio) {
+  const ChangeWords words = change_words_of(ratio);
+  return {.subject = std::move(subject),
+          .number = words.change,
+          .error = words.interval.empty() ? "" : fmt::format("({})", words.interval)};
+}
+
 namespace {
 
 bool contains(std::span<const std::string> shares, std::string_view word) {

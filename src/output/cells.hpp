@@ -20,6 +20,8 @@ std::string estimate_text(const TimeEstimate& estimate);
 
 /// Returns a page's headline: the median, and ± or the interval.
 Headline headline_of(std::string subject, const TimeEstimate& estimate);
+/// Returns one of a difference of times: the change, and its interval.
+Headline headline_of(std::string subject, const RatioEstimate& ratio);
 
 // Below: rates, and their shares of a ceiling.
 

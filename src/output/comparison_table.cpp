@@ -74,13 +74,14 @@ Text device_line(const ComparisonRecord& record, std::size_t width) {
   return wrapped(joined(facts), width);
 }
 
-Text study_answers(const ComparedStudy& study, std::size_t width) {
-  Text text = wrapped(one_line(study.question), width) + '\n';
+// A page of HTML has the question in its head.
+Text study_answers(const ComparedStudy& study, const Page& page) {
+  Text text = page.is_html ? Text() : wrapped(one_line(study.question), page.width) + '\n';
   for (const std::string& answer : study.answers) {
     // Lines of code are not wrapped, so that they can be pasted.
     std::istringstream lines(answer);
     for (std::string line; std::getline(lines, line);)
-      text += line.starts_with("    ") ? Text(one_line(line) + '\n') : wrapped(one_line(line), width);
+      text += line.starts_with("    ") ? Text(one_line(line) + '\n') : wrapped(one_line(line), page.width);
   }
   return text + '\n';
 }
@@ -282,8 +283,8 @@ bool has_several_items(const ComparisonRecord& record) {
 Text comparison_table(const ComparisonRecord& record, const Page& page) {
   const bool several_items = has_several_items(record);
   const std::vector<std::string> names = alternative_names(record, several_items);
-  const Text answer = record.study ? study_answers(*record.study, page.width)
-                                   : comparison_headlines(record, names, page.width);
+  const Text answer =
+      record.study ? study_answers(*record.study, page) : comparison_headlines(record, names, page.width);
   std::vector<Text> parts = {
       record_differences_section(record, names, page.width),
       record.comparisons.empty() ? Text("Nothing was compared.\n") : answer + device_line(record, page.width),
@@ -499,7 +500,7 @@ std::vector<SharedDifference> shared_differences(const ComparisonRecord& record,
 
 // Lists only the first 3 differences of a cause that differs in each layer by another number.
 Text lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t compared,
-                           std::size_t alternatives, std::size_t width) {
+                    std::size_t alternatives, std::size_t width) {
   constexpr std::size_t kShown = 3;
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("not there") : one_line(value);
@@ -508,11 +509,11 @@ Text lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t comp
   for (std::size_t i = 0; i < std::min(cause.size(), kShown); ++i) {
     const RecordDifference& each = *cause[i].difference;
     const std::string place = compared > 1 ? place_of(each) : std::string();
-    text += list_item(
-        fmt::format("{}{}: {}, then {}{}", one_line(each.name),
-                    place.empty() ? "" : fmt::format(" ({})", place), shown(each.first), shown(each.second),
-                    alternatives > 2 ? " in " + joined(cause[i].names) : ""),
-        width);
+    text +=
+        list_item(fmt::format("{}{}: {}, then {}{}", one_line(each.name),
+                              place.empty() ? "" : fmt::format(" ({})", place), shown(each.first),
+                              shown(each.second), alternatives > 2 ? " in " + joined(cause[i].names) : ""),
+                  width);
   }
   if (cause.size() <= kShown) return text;
   std::size_t others = 0;
@@ -520,7 +521,8 @@ Text lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t comp
     others += std::max<std::size_t>(1, cause[i].difference->of.size());
   const std::string more =
       counted(static_cast<std::int64_t>(others), compared > 1 ? "more operation" : "more value");
-  return text + list_item(fmt::format("{}: different in {}", one_line(cause.front().difference->name), more), width);
+  return text +
+         list_item(fmt::format("{}: different in {}", one_line(cause.front().difference->name), more), width);
 }
 
 // Different work explains a time better than any circumstance.
@@ -542,7 +544,7 @@ std::string explanation_of(const std::vector<std::string>& causes, std::size_t o
 }  // namespace
 
 Text record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
-                                       std::size_t width) {
+                                std::size_t width) {
   if (record.differences.empty()) return {};
   std::vector<std::string> kinds, causes;
   for (const RecordDifference& each : record.differences) add_once(kinds, each.name);

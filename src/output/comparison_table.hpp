@@ -26,6 +26,6 @@ Text comparison_headlines(const ComparisonRecord& record, const std::vector<std:
 
 /// Lists the differences by cause, and says which may explain a time; empty if nothing differs.
 Text record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
-                                       std::size_t width);
+                                std::size_t width);
 
 }  // namespace jitterscope

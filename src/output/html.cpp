@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -54,17 +56,40 @@ std::string number_html(std::string_view cell) {
 std::string cell_html(const TableColumn& column, std::string_view cell) {
   if (column.align == Align::right) return number_html(cell);
   const bool is_bold = cell.size() > 2 * kBold.size() && cell.starts_with(kBold) && cell.ends_with(kBold);
-  return is_bold ? sentence_html(cell) : escaped_html(one_line(cell));
+  return is_bold ? sentence_html(cell) : breakable_html(one_line(cell));
 }
 
-std::string row_html(std::span<const TableColumn> columns, std::string_view element, auto&& text_of) {
-  std::string made = "<tr>";
+// A narrow screen has room for so many columns of letters, if names take no more than kNarrowName of them.
+constexpr std::size_t kNarrow = 56, kNarrowName = 16;
+constexpr std::size_t kLongName = 24;  // a column of longer ones is not made narrower than these lines need
+
+struct HtmlColumn {
+  const TableColumn* column;
+  bool is_spare;        // hidden on a narrow screen
+  std::string opening;  // the attributes of its cells
+};
+
+std::vector<HtmlColumn> html_columns(std::span<const TableColumn> columns) {
+  const std::vector<TableColumn> kept = without_spare({columns.begin(), columns.end()}, kNarrowName, kNarrow);
+  std::vector<HtmlColumn> made;
   for (const TableColumn& column : columns) {
-    std::string kind = column.align == Align::right ? "number" : "";
-    // A small screen has room for what a narrow terminal has room for.
-    if (column.spare > 0) kind += kind.empty() ? "spare" : " spare";
-    made += fmt::format("<{0}{1}>{2}</{0}>", element, kind.empty() ? "" : fmt::format(" class=\"{}\"", kind),
-                        cell_html(column, text_of(column)));
+    const bool is_kept = std::ranges::find(kept, column.heading, &TableColumn::heading) != kept.end();
+    const auto is_long = [](const std::string& cell) { return display_width(cell) > kLongName; };
+    std::vector<std::string> kinds;
+    if (column.align == Align::right) kinds.emplace_back("number");
+    if (column.align == Align::left && std::ranges::any_of(column.cells, is_long)) kinds.emplace_back("name");
+    if (!is_kept) kinds.emplace_back("spare");
+    made.push_back(
+        {&column, !is_kept, kinds.empty() ? "" : fmt::format(" class=\"{}\"", joined(kinds, " "))});
+  }
+  return made;
+}
+
+std::string row_html(const std::vector<HtmlColumn>& columns, std::string_view element, auto&& text_of) {
+  std::string made = "<tr>";
+  for (const HtmlColumn& each : columns) {
+    made += fmt::format("<{0}{1}>{2}</{0}>", element, each.opening,
+                        cell_html(*each.column, text_of(*each.column)));
   }
   return made + "</tr>\n";
 }
@@ -107,6 +132,9 @@ class HtmlWriter {
     close();
     std::vector<TableColumn> columns = table.keys;
     columns.insert(columns.end(), table.columns.begin(), table.columns.end());
+    if (table.is_split) {
+      for (TableColumn& column : columns) column.spare = 0;
+    }
     html_ += html_table(columns);
   }
 
@@ -160,8 +188,11 @@ std::string escaped_html(std::string_view text) {
 std::string breakable_html(std::string_view text) {
   std::string made;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(",:_"), text.size() - 1) + 1;
-    made += escaped_html(text.substr(0, end)) + (end < text.size() ? "<wbr>" : "");
+    std::size_t end = 1;
+    while (end < text.size() && text[end - 1] != ':' && text[end - 1] != '_' && !may_break_behind(text, end))
+      ++end;
+    const bool is_at_space = text[end - 1] == ' ' || (end < text.size() && text[end] == ' ');
+    made += escaped_html(text.substr(0, end)) + (end < text.size() && !is_at_space ? "<wbr>" : "");
     text.remove_prefix(end);
   }
   return made;
@@ -176,15 +207,23 @@ std::string html_of(const Text& text) {
 std::string html_table(std::span<const TableColumn> columns) {
   std::size_t rows = 0;
   for (const TableColumn& column : columns) rows = std::max(rows, column.cells.size());
+  const std::vector<HtmlColumn> shown = html_columns(columns);
   std::string made = "<div class=\"rows\"><table>\n<thead>";
-  made += row_html(columns, "th", [](const TableColumn& column) { return std::string_view(column.heading); });
+  made += row_html(shown, "th", [](const TableColumn& column) { return std::string_view(column.heading); });
   made += "</thead>\n<tbody>\n";
   for (std::size_t i = 0; i < std::min(rows, kMostRows); ++i) {
-    made += row_html(columns, "td", [&](const TableColumn& column) {
+    made += row_html(shown, "td", [&](const TableColumn& column) {
       return i < column.cells.size() ? std::string_view(column.cells[i]) : std::string_view();
     });
   }
   made += "</tbody></table></div>\n";
+  std::vector<std::string> left_out;
+  for (const HtmlColumn& each : shown) {
+    if (each.is_spare) left_out.push_back(one_line(each.column->heading));
+  }
+  if (!left_out.empty())
+    made += fmt::format("<p class=\"left-out\">A wider screen also shows: {}.</p>\n",
+                        escaped_html(joined(left_out)));
   if (rows > kMostRows) {
     made += fmt::format("<p>{} of {} rows; the JSON record has them all.</p>\n", kMostRows, rows);
   }

@@ -22,14 +22,15 @@ struct Headline {
 /// Escapes text, so that a page never reads any of it as markup.
 std::string escaped_html(std::string_view text);
 
-/// Escapes a heading, whose long names may continue in the next line behind a parameter.
+/// Escapes a name that may continue in the next line behind a parameter or a part of its path.
 std::string breakable_html(std::string_view text);
 
 /// Writes paragraphs, lists and tables as elements. Nothing in the text becomes markup but ** around bold
 /// words and ` around code, in pairs.
 std::string html_of(const Text& text);
 
-/// Makes a table of all columns in a box that scrolls. Says so if rows are left out.
+/// Makes a table of all columns in a box that scrolls. On a narrow screen it hides the columns that
+/// fitted_table would leave out, and names them. Says so if rows are left out.
 std::string html_table(std::span<const TableColumn> columns);
 
 /// Makes a list of marks; empty texts are left out.

@@ -68,14 +68,6 @@ std::size_t width_of(char32_t code) {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// A dot between digits belongs to a number.
-bool may_break_behind(std::string_view name, std::size_t end) {
-  const char last = name[end - 1];
-  if (last == ' ' || last == ',' || last == '/') return true;
-  const bool is_in_number = end >= 2 && is_digit(name[end - 2]) && end < name.size() && is_digit(name[end]);
-  return last == '.' && !is_in_number;
-}
-
 bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 
 }  // namespace
@@ -129,6 +121,14 @@ std::string cut_to_width(std::string_view text, std::size_t width) {
     text.remove_prefix(character.bytes);
   }
   return cut + std::string(kEllipsis);
+}
+
+bool may_break_behind(std::string_view name, std::size_t end) {
+  const char last = name[end - 1];
+  if (last == ' ' || last == ',' || last == '/') return true;
+  // A dot between digits belongs to a number.
+  const bool is_in_number = end >= 2 && is_digit(name[end - 2]) && end < name.size() && is_digit(name[end]);
+  return last == '.' && !is_in_number;
 }
 
 std::vector<std::string> lines_of_name(std::string_view name, std::size_t width) {
@@ -221,17 +221,6 @@ std::size_t width_with_names(std::span<const TableColumn> columns, std::size_t l
   return width;
 }
 
-// Leaves the sparest columns out until the table fits if no name is longer than `longest_name`.
-std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::size_t longest_name,
-                                       std::size_t width) {
-  while (width_with_names(columns, longest_name) > width) {
-    const auto sparest = std::ranges::max_element(columns, {}, &TableColumn::spare);
-    if (sparest == columns.end() || sparest->spare == 0) break;
-    columns.erase(sparest);
-  }
-  return columns;
-}
-
 // Continues each cell that is wider than `width` in rows of its own, whose other cells are empty.
 void wrap_names(std::vector<TableColumn>& columns, std::size_t longest_name) {
   std::size_t rows = 0;
@@ -273,7 +262,8 @@ std::string left_out_line(std::span<const TableColumn> all, std::span<const Tabl
   }
   if (names.empty()) return {};
   std::string text = "Left out at " + std::to_string(width) + " columns: " + joined(names);
-  return '\n' + wrapped_lines(text + " (COLUMNS=" + std::to_string(table_width(all)) + " shows all).", width, 0);
+  return '\n' +
+         wrapped_lines(text + " (COLUMNS=" + std::to_string(table_width(all)) + " shows all).", width, 0);
 }
 
 std::string table_lines(std::span<const TableColumn> columns);
@@ -443,13 +433,24 @@ std::size_t table_width(std::span<const TableColumn> columns) {
   return width;
 }
 
+std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::size_t longest_name,
+                                       std::size_t width) {
+  while (width_with_names(columns, longest_name) > width) {
+    const auto sparest = std::ranges::max_element(columns, {}, &TableColumn::spare);
+    if (sparest == columns.end() || sparest->spare == 0) break;
+    columns.erase(sparest);
+  }
+  return columns;
+}
+
 Page page_of(const ShownPage& shown, bool is_model) {
-  constexpr std::size_t kSlowest = 10;
+  constexpr std::size_t kSlowest = 10, kAll = 1'000'000;
   Page page;
   page.width = shown.width;
   page.details = shown.details;
   page.top = shown.top;
-  if (!shown.top && is_model && !shown.details) page.top = kSlowest;
+  if (!shown.top && is_model && shown.is_html) page.top = kAll;  // tables of HTML scroll
+  if (!shown.top && is_model && !shown.is_html && !shown.details) page.top = kSlowest;
   page.findings = shown.findings.value_or(shown.details ? FindingsShown::all : FindingsShown::top);
   page.is_html = shown.is_html;
   return page;

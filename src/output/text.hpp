@@ -39,7 +39,9 @@ struct Page {
 struct ShownPage {
   std::size_t width = kPageWidth;
   bool details = false;
-  std::optional<std::size_t> top = {};  ///< empty: 10 of a model without details, otherwise all
+  /// Empty: of a model the 10 slowest without details, in HTML all from the slowest on; otherwise all in
+  /// order.
+  std::optional<std::size_t> top = {};
   std::optional<FindingsShown> findings = {};
   bool is_html = false;
 };
@@ -62,8 +64,10 @@ std::string harmless_lines(std::string_view text);
 /// Cuts to at most `width` columns; "…" marks the cut.
 std::string cut_to_width(std::string_view text, std::size_t width);
 
-/// Breaks a name into lines of at most `width` columns, behind a space, comma, slash or dot where there is
-/// one.
+/// True if a name may continue in a further line behind its first `end` bytes: behind a space, comma, slash
+/// or dot.
+bool may_break_behind(std::string_view name, std::size_t end);
+/// Breaks a name into lines of at most `width` columns, where it may break if there is such a place.
 std::vector<std::string> lines_of_name(std::string_view name, std::size_t width);
 
 // Below: what commands print, in blocks. Lines of a terminal, which are Markdown too, and HTML come from the
@@ -143,6 +147,10 @@ Text markdown_table(std::span<const TableColumn> columns);
 /// Nothing is cut: if names (left-aligned cells) do not fit beside what is never left out, they continue on
 /// further lines. A table of many numbers may be wider.
 Text fitted_table(std::vector<TableColumn> columns, std::size_t width);
+
+/// Leaves the sparest columns out until the table fits if no name is longer than `longest_name`.
+std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::size_t longest_name,
+                                       std::size_t width);
 
 /// Splits the columns into tables of at most `width` columns, each of which begins with `keys`.
 Text split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,

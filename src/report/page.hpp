@@ -23,7 +23,7 @@ struct ReportSection {
 /// Makes a section. Device, time and version become marks behind those of the headline.
 ReportSection report_section(const Environment& environment, const std::string& device, Headline head,
                              Text text, Text details, std::vector<Plot> plots);
-/// Columns for which ReportSection::text is laid out: tables of a page have more room than a terminal.
+/// Columns for which ReportSection::text is laid out: tables of a page scroll.
 inline constexpr std::size_t kSectionWidth = 1'000'000;
 
 /// Returns the library that draws the plots (Vega with Vega-Lite and Vega-Embed) from the file vega.js that

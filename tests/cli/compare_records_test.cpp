@@ -95,7 +95,8 @@ TEST_F(RecordFiles, SeveralAreComparedWithTheFirst) {
 TEST_F(RecordFiles, SeveralOnOnePageBeginWithAllOfThem) {
   const std::string first = measured("first.json", "spin:ns=10000"),
                     second = measured("second.json", "spin:ns=12000"),
-                    other = measured("other.json", "add:count=64Ki,128Ki");
+                    other = measured("other.json", "add:count=64Ki,128Ki"),
+                    other_work = measured("other_work.json", "add:count=64Ki");
   const auto page_of = [&](const std::string& records) {
     const Outcome outcome = run_tool("report " + records + " -o " + file("page.html"));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -103,6 +104,7 @@ TEST_F(RecordFiles, SeveralOnOnePageBeginWithAllOfThem) {
   };
   EXPECT_THAT(page_of(first + " " + second), HasSubstr("2 records: first, second"));
   EXPECT_THAT(page_of(first + " " + other + " " + second), testing::Not(HasSubstr("records: first")));
+  EXPECT_THAT(page_of(first + " " + other_work), testing::Not(HasSubstr("records: first")));
 }
 
 TEST_F(RecordFiles, OfANetworkAreExplainedFromTheTotal) {

@@ -93,7 +93,8 @@ TEST_F(Histories, ArePlotted) {
   const Outcome page = history("plot main -o -");
   if (page.exit_code == 3) GTEST_SKIP() << page.errors;
   EXPECT_EQ(page.exit_code, 0) << page.errors;
-  EXPECT_THAT(page.output, AllOf(HasSubstr("jitterscope history of main"), HasSubstr("\"history-1\"")));
+  EXPECT_THAT(page.output, AllOf(HasSubstr("<h1>main, the newest record: one launch of spin:"),
+                                 HasSubstr("\"history-1\"")));
   EXPECT_EQ(history("plot main").exit_code, 2);
   EXPECT_THAT(history("plot").errors, HasSubstr("for example jitterscope history plot main -o main.html"));
   EXPECT_THAT(history("").errors, HasSubstr("list, show, plot, rm"));

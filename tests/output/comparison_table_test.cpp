@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "commands/compare/record.hpp"
 #include "output/text.hpp"
 
 namespace jitterscope {
@@ -12,6 +13,8 @@ namespace {
 
 using statistics::EffectVerdict;
 using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -112,6 +115,68 @@ TEST(ComparisonTable, OfSeveralFilesOfANetworkTheTotalsStandAboveAColumnForEach)
   EXPECT_THAT(table, HasSubstr("| C            | 2026-11-25 08:01 | 42.00 µs ± 0.1 % |"));
   EXPECT_THAT(table, HasSubstr("| layer |   × |        A |        B |        C |\n"));
   EXPECT_THAT(table, HasSubstr("| conv1 |   2 | 20.00 µs | 20.00 µs | 21.00 µs |\n"));
+}
+
+// So many layers, each slower than the one before, the n-th run n times.
+ComparisonRecord network_of(int layers) {
+  ComparisonRecord record = comparison_record({"nchw", "nhwc"});
+  record.title = "resnet18";
+  for (int i = 1; i <= layers; ++i) {
+    Comparison comparison = comparison_of("add:count=8", "add:count=9", 1.0 + 0.01 * i, 0.002,
+                                          i % 2 == 0 ? EffectVerdict::slower : EffectVerdict::undecided);
+    comparison.layers = {"layer" + std::to_string(i)};
+    comparison.count = i;
+    record.comparisons.push_back(comparison);
+  }
+  TotalComparison total;
+  total.first = time_of(1000.0);
+  total.second = time_of(1080.0);
+  total.time = {1.08, 1.079, 1.081};
+  total.processes = 8;
+  total.verdict = EffectVerdict::slower;
+  record.totals = {total};
+  return record;
+}
+
+// A page of arms begins with the best one, a page of files with the one that differs most.
+TEST(ComparisonHeadline, OneNumberStandsForAll) {
+  Headline headline = headline_of(three_files());
+  EXPECT_EQ(headline.subject, "wed nesday.json against monday.json");
+  EXPECT_EQ(headline.number, "+5.00 %");
+  EXPECT_EQ(headline.error, "(+4.90 to +5.10 %)");
+  EXPECT_THAT(headline.marks, ElementsAre("slower", "the most different of 2", "warm burst", "margin 1 %"));
+  ComparisonRecord arms = three_files();
+  arms.measured.clear();
+  arms.comparisons[0].time = {0.25, 0.249, 0.251};
+  headline = headline_of(arms);
+  EXPECT_EQ(headline.subject, "tuesday.json against monday.json");
+  EXPECT_EQ(headline.number, "1/4.00 of the time");
+  EXPECT_THAT(headline.marks, Contains("the fastest of 2"));
+  headline = headline_of(network_of(6));
+  EXPECT_EQ(headline.number, "+8.00 %");
+  EXPECT_THAT(headline.marks, ElementsAre("slower", "warm burst", "8 processes", "margin 1 %"));
+}
+
+// The first conditions are those of the headline; the text has the others.
+TEST(ComparisonHeadline, HasOneConditionOfSeveral) {
+  ComparisonRecord record = one_pair();
+  record.comparisons.push_back(record.comparisons[0]);
+  record.comparisons[1].first.conditions.cache = record.comparisons[1].second.conditions.cache =
+      CacheState::cold;
+  record.comparisons[1].time = {0.5, 0.49, 0.51};
+  const Headline headline = headline_of(record);
+  EXPECT_EQ(headline.number, "+2.21 %");
+  EXPECT_THAT(headline.marks, ElementsAre("slower", "warm burst", "8 processes", "margin 1 %"));
+}
+
+TEST(ComparisonHeadline, NoLayerStandsForTheWhole) {
+  ComparisonRecord record = network_of(6);
+  record.left_out = {{.alternative = 1, .layers = 245, .of = 266}};
+  EXPECT_EQ(headline_of(record).number, "no verdict on the whole");
+  record.totals.clear();
+  record.comparisons.resize(1);
+  EXPECT_EQ(headline_of(record).number, "no verdict on the whole");
+  EXPECT_EQ(headline_of(comparison_record({"a", "b"})).number, "");
 }
 
 TEST(ComparisonTable, OnlyFilesAreExplained) {
@@ -316,27 +381,6 @@ TEST(ComparisonTable, WithoutClocksThereIsNoColumnOfCycles) {
   EXPECT_THAT(comparison_table(record, {.width = 120}), HasSubstr("cycles"));
   record.comparisons[0].cycles.reset();
   EXPECT_THAT(comparison_table(record, {.width = 120}), Not(HasSubstr("cycles")));
-}
-
-// So many layers, each slower than the one before, the n-th run n times.
-ComparisonRecord network_of(int layers) {
-  ComparisonRecord record = comparison_record({"nchw", "nhwc"});
-  record.title = "resnet18";
-  for (int i = 1; i <= layers; ++i) {
-    Comparison comparison = comparison_of("add:count=8", "add:count=9", 1.0 + 0.01 * i, 0.002,
-                                          i % 2 == 0 ? EffectVerdict::slower : EffectVerdict::undecided);
-    comparison.layers = {"layer" + std::to_string(i)};
-    comparison.count = i;
-    record.comparisons.push_back(comparison);
-  }
-  TotalComparison total;
-  total.first = time_of(1000.0);
-  total.second = time_of(1080.0);
-  total.time = {1.08, 1.079, 1.081};
-  total.processes = 8;
-  total.verdict = EffectVerdict::slower;
-  record.totals = {total};
-  return record;
 }
 
 TEST(ComparisonTable, ANetworkHasItsTotalAndWhatChangesItMostFirst) {

@@ -63,6 +63,17 @@ TEXTS_CUT = """() => [...document.querySelectorAll("svg.marks")].flatMap(svg => 
   });
   return [...texts.map(text => text.textContent), ...(edge.right > room.right + 1 ? ["the plot is wider than its place"] : [])];
 })"""
+# The words that are broken within a heading of a table.
+WORDS_BROKEN = """() => [...document.querySelectorAll("section > .rows th")].flatMap(heading => {
+  const text = heading.firstChild;
+  if (text === null || text.nodeType !== Node.TEXT_NODE || heading.getBoundingClientRect().width === 0) return [];
+  return [...text.data.matchAll(/\\S+/g)].filter(word => {
+    const range = document.createRange();
+    range.setStart(text, word.index);
+    range.setEnd(text, word.index + word[0].length);
+    return range.getClientRects().length > 1;
+  }).map(word => word[0]);
+})"""
 # Each row is a mark of its own there; a line or an area has one for each series.
 COUNTED_MARKS = {"bar", "point", "tick", "rule", "rect", "text"}
 
@@ -231,9 +242,6 @@ class Reports(unittest.TestCase):
             widths = marks.evaluate_all("marks => marks.map(mark => Number(mark.getAttribute('stroke-width')))")
             self.assertTrue(all(width >= 1 for width in widths), widths)
             return None
-        mark = marks.nth(seen[len(seen) // 2])
-        mark.scroll_into_view_if_needed()
-        box = mark.bounding_box()
         tip = page.locator("#vg-tooltip-element.visible")
         # A line over a point takes the pointer: then its neighbours are pointed at.
         middle = len(seen) // 2
@@ -292,11 +300,12 @@ class Reports(unittest.TestCase):
         page.screenshot(path=SCREENSHOTS / f"{name}-narrow.png", full_page=True)
 
     def check_narrow(self, page):
-        """On a telephone nothing is wider than the screen, and no plot cuts a text at its edges."""
+        """On a telephone nothing is wider than the screen, no plot cuts a text at its edges, and no heading's word is broken."""
         page.set_viewport_size({"width": 420, "height": 900})
         page.wait_for_selector("html[data-width='420']", timeout=60_000)
         self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 420, "the page scrolls sideways")
         self.assertEqual(page.evaluate(TEXTS_CUT), [])
+        self.assertEqual(page.evaluate(WORDS_BROKEN), [])
 
     def test_every_page(self):
         for name, command, expected in PAGES:
@@ -323,6 +332,23 @@ class Reports(unittest.TestCase):
                 file = self.folder / f"{name}.html"
                 tool(["explain", *map(str, files), "--html", str(file)])
                 self.check_page(name, file, "account")
+
+    def test_several_records(self):
+        """Three of a network, compared; then beside each other on a page of all."""
+        slow = self.folder / "slower.toml"
+        slow.write_text('base = "h200"\n[governor]\nmaximum_clock_mhz = 1755\n')
+        records = [self.folder / f"{name}.json" for name in ("first", "second", "third")]
+        for record, device in zip(records, ("virtual:h200", f"virtual:{slow}", "virtual:h200")):
+            tool(["run", "resnet18:batch=4,direction=fprop", *QUICK.replace("virtual:h200", device).split(), "--load", "burst",
+                  "--json", str(record)])
+        compared, beside = self.folder / "compared.html", self.folder / "beside.html"
+        tool(["compare", *map(str, records), "--html", str(compared)])
+        tool(["report", *map(str, records), "-o", str(beside)])
+        self.check_page("records", compared, "records effects")
+        page = self.open(beside, viewport={"width": 960, "height": 900})
+        self.assertEqual(page.locator("section").count(), 4)
+        self.assertEqual(page.locator(".plot").first.get_attribute("id"), "records-1")
+        self.check_narrow(page)
 
     def test_functions_in_python(self):
         """A benchmark's cases and a comparison of two functions, which are no operations, on one page from their records."""

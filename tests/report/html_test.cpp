@@ -93,17 +93,39 @@ TEST(HtmlText, ATableHasAllColumnsAndNamesAreWhole) {
   EXPECT_THAT(table.lines(), Not(HasSubstr(name))) << "the terminal's lines are cut";
   EXPECT_EQ(
       html_of(table),
-      "<div class=\"rows\"><table>\n<thead><tr><th>name</th><th class=\"number spare\">more</th></tr>\n</thead>\n"
-      "<tbody>\n<tr><td>" +
+      "<div class=\"rows\"><table>\n<thead><tr><th class=\"name\">name</th><th class=\"number\">more</th></tr>\n"
+      "</thead>\n<tbody>\n<tr><td class=\"name\">" +
           name +
-          "</td><td class=\"number spare\">1</td></tr>\n"
-          "<tr><td><strong>missed</strong></td><td class=\"number spare\">2</td></tr>\n</tbody></table></div>\n");
+          "</td><td class=\"number\">1</td></tr>\n<tr><td class=\"name\"><strong>missed</strong></td>"
+          "<td class=\"number\">2</td></tr>\n</tbody></table></div>\n");
   const std::vector<TableColumn> keys = {{"#", Align::right, {"1"}}};
   const Text split = split_tables(keys, std::vector<TableColumn>(30, {"column", Align::left, {"a | b"}}), 40);
   EXPECT_EQ(std::string(split).find("a \\| b") != std::string::npos, true) << "only Markdown escapes bars";
   const std::string html = html_of(split);
   EXPECT_EQ(html.find("<table>"), html.rfind("<table>")) << "one table";
   EXPECT_THAT(html, HasSubstr("<td>a | b</td>"));
+}
+
+// A telephone shows what a terminal as narrow would show, and says what it leaves out.
+TEST(HtmlText, ANarrowScreenLeavesTheSparestColumnsOut) {
+  const std::string time = "124.9 µs ± 0.15 %";
+  const std::vector<TableColumn> columns = {{"operation", Align::left, {"add"}},
+                                            {"warm", Align::right, {time}},
+                                            {"cold", Align::right, {time}, 1},
+                                            {"clock", Align::right, {"1704 MHz"}, 3},
+                                            {"rate", Align::right, {"509 TFLOP/s"}, 2}};
+  const std::string html = html_table(columns);
+  EXPECT_THAT(html, HasSubstr("<th class=\"number\">cold</th><th class=\"number spare\">clock</th>"
+                              "<th class=\"number spare\">rate</th>"));
+  EXPECT_THAT(html, HasSubstr("<p class=\"left-out\">A wider screen also shows: clock, rate.</p>"));
+  EXPECT_THAT(html_table(std::span(columns).first(3)), Not(HasSubstr("spare")));
+  EXPECT_THAT(html_of(split_tables({columns[0]}, std::span(columns).subspan(1), 40)), Not(HasSubstr("spare")))
+      << "what continues in further lines is nowhere left out";
+}
+
+TEST(HtmlText, NamesBreakBehindTheirParts) {
+  EXPECT_EQ(breakable_html("conv2d:n=32,c=<b>, a_b layer1.1.conv2 3.5"),
+            "conv2d:<wbr>n=32,<wbr>c=&lt;b&gt;, a_<wbr>b layer1.1.<wbr>conv2 3.5");
 }
 
 TEST(HtmlText, NothingOfARecordIsMarkup) {

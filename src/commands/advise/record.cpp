@@ -27,7 +27,8 @@ Headline headline_of(const study::AdviceRecord& record) {
   if (!taken.empty())
     headline = {.subject = record.title + " with " + joined(taken, " and "), .number = "see below"};
   if (record.together) {
-    if (const auto ratio = study::ratio_together(*record.together)) headline.number = change_of(*ratio);
+    if (const auto ratio = study::ratio_together(*record.together))
+      headline = headline_of(headline.subject, *ratio);
   }
   headline.marks = {std::string(study::to_string(record.goal)), "margin " + percent_text(record.margin),
                     counted(std::ssize(record.steps), "step")};

@@ -222,17 +222,18 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
   })",
                            "height", height_of(names, 26), "from", -margin, "to", margin, "processes",
                            processes, "y", y, "effects", drawn);
-  return Plot{.id = "effects",
-              .title = "Against " + first,
-              .caption = fmt::format(
-                  "Points: change of the time. Bars: 95 % intervals. Right of zero is slower. Grey: the margin "
-                  "of {:g} % within which two count as the same{}.",
-                  margin,
-                  processes.empty() ? ""
-                  : are_paired      ? ", and what each process said"
-                                    : ", and each process of the second against the mean of the first's"),
-              .spec = single_plot(view),
-              .table = std::move(table)};
+  return Plot{
+      .id = "effects",
+      .title = "Against " + first,
+      .caption = fmt::format(
+          "Points: change of the time. Bars: 95 % intervals. Right of zero is slower. Grey: the margin "
+          "of {:g} % within which two count as the same{}.",
+          margin,
+          processes.empty() ? ""
+          : are_paired      ? ", and what each process said"
+                            : ", and each process of the second against the mean of the first's"),
+      .spec = single_plot(view),
+      .table = std::move(table)};
 }
 
 }  // namespace

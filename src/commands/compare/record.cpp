@@ -1,6 +1,7 @@
 #include "commands/compare/record.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include <fmt/format.h>
@@ -38,52 +39,72 @@ namespace {
 
 // An effect that may stand for the whole comparison.
 struct Candidate {
-  std::string what;
+  std::size_t alternative;
   const RatioEstimate* ratio;
   statistics::EffectVerdict verdict;
 };
 
+std::string first_conditions(const ComparisonRecord& record) {
+  return cache_and_load(record.comparisons.front().first.conditions);
+}
+
+// Returns the totals of whole networks, or what was compared without a total, in the first conditions.
 std::vector<Candidate> candidates(const ComparisonRecord& record) {
   std::vector<Candidate> found;
   for (const TotalComparison& total : record.totals) {
-    if (is_whole(record, total))
-      found.push_back({record.alternatives[total.alternative], &total.time, total.verdict});
+    const bool is_there =
+        is_whole(record, total) &&
+        fmt::format("{} {}", to_string(total.cache), to_string(total.load)) == first_conditions(record);
+    if (is_there) found.push_back({total.alternative, &total.time, total.verdict});
   }
-  if (!found.empty()) return found;
   for (const Comparison& each : record.comparisons) {
-    if (each.failure.empty() && !is_wrong(each))
-      found.push_back({record.alternatives[each.alternative], &each.time, each.verdict});
+    const bool is_there = record.totals.empty() && each.failure.empty() && !is_wrong(each) &&
+                          cache_and_load(each.first.conditions) == first_conditions(record);
+    if (is_there) found.push_back({each.alternative, &each.time, each.verdict});
   }
   return found;
+}
+
+// Returns true if one number of the best would be taken for one of all.
+bool has_no_best(const ComparisonRecord& record, std::size_t found) {
+  if (found == 0 || has_unlike_amounts(record)) return true;
+  const std::size_t compared = record.alternatives.size() - 1;
+  return found > compared || !record.left_out.empty() || (record.baseline && record.comparisons.size() > 1);
 }
 
 }  // namespace
 
 Headline headline_of(const ComparisonRecord& record) {
   const std::string first = record.alternatives.empty() ? record.title : record.alternatives.front();
-  Headline headline{.subject = record.study ? record.study->question : "against " + first};
-  if (record.baseline) {
-    headline.subject = fmt::format("now against {}", record.baseline->record);
+  const std::vector<Candidate> found =
+      record.comparisons.empty() ? std::vector<Candidate>() : candidates(record);
+  Headline headline{.subject = "against " + first};
+  if (!has_no_best(record, found.size())) {
+    // Of arms a person asks which is best, of files what changed.
+    const bool of_files = is_of_files(record);
+    const auto order = [&](const Candidate& each) {
+      return of_files ? -std::abs(std::log(each.ratio->ratio)) : each.ratio->ratio;
+    };
+    const Candidate& one = *std::ranges::min_element(found, {}, order);
+    const std::string pair = fmt::format("{} against {}", record.alternatives[one.alternative], first);
+    headline = headline_of(pair, *one.ratio);
+    if (record.study) headline.error = pair + ' ' + headline.error;
+    headline.marks.emplace_back(to_string(one.verdict));
+    if (found.size() > 1)
+      headline.marks.push_back(
+          fmt::format("{} of {}", of_files ? "the most different" : "the fastest", found.size()));
+  } else if (record.baseline) {
     headline.number = std::string(to_string(gate_verdict(record)));
+  } else if (!record.totals.empty() || !record.left_out.empty()) {
+    headline.number = "no verdict on the whole";
   }
-  const std::vector<Candidate> found = candidates(record);
-  const bool is_gate_of_several = record.baseline && found.size() > 1;
-  if (!found.empty() && !is_gate_of_several && !has_unlike_amounts(record)) {
-    const auto ratio = [](const Candidate& each) { return each.ratio->ratio; };
-    const Candidate& best = *std::ranges::min_element(found, {}, ratio);
-    headline.number = change_of(*best.ratio);
-    if (!record.baseline && !record.study) headline.subject = fmt::format("{} against {}", best.what, first);
-    if (record.study) headline.error = fmt::format("{} against {}", best.what, first);
-    headline.marks.emplace_back(to_string(best.verdict));
-    if (found.size() > 1) headline.marks.push_back(fmt::format("the fastest of {}", found.size()));
+  if (record.study) headline.subject = record.study->question;
+  if (record.baseline) headline.subject = fmt::format("now against {}", record.baseline->record);
+  if (!found.empty()) {
+    const std::string second = cache_and_load(record.comparisons.front().second.conditions);
+    if (second == first_conditions(record)) headline.marks.push_back(second);
   }
-  const auto has_first_conditions = [&](const Comparison& each) {
-    const std::string first_conditions = cache_and_load(record.comparisons.front().first.conditions);
-    return cache_and_load(each.first.conditions) == first_conditions &&
-           cache_and_load(each.second.conditions) == first_conditions;
-  };
-  if (!record.comparisons.empty() && std::ranges::all_of(record.comparisons, has_first_conditions))
-    headline.marks.push_back(cache_and_load(record.comparisons.front().first.conditions));
+  if (!record.samples.empty()) headline.marks.emplace_back("per sample");
   if (record.processes_asked > 0)
     headline.marks.push_back(
         fmt::format("{} process{}", record.processes_asked, record.processes_asked == 1 ? "" : "es"));

@@ -293,13 +293,13 @@ std::vector<Plot> plots_of(const EnginesRecord& record) {
       filled(R"({"field": "cache", "sort": null})"), "color",
       filled(R"({"field": "cache:N", "title": null, "sort": null,
                              "scale": {"range": ["$blue", "$orange", "$green"]}})"));
-  return {Plot{
-      .id = "engines",
-      .title = "Engines by time: " + ranking.operation,
-      .caption =
-          "A larger point: PyTorch with benchmark on takes the engine more often. Bars: 95 % intervals.",
-      .spec = single_plot(view),
-      .table = std::move(table)}};
+  return {
+      Plot{.id = "engines",
+           .title = "Engines by time: " + ranking.operation,
+           .caption =
+               "A larger point: PyTorch with benchmark on takes the engine more often. Bars: 95 % intervals.",
+           .spec = single_plot(view),
+           .table = std::move(table)}};
 }
 
 }  // namespace jitterscope::report

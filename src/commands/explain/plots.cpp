@@ -440,8 +440,8 @@ Json Waterfall::view() const {
       filled(R"({"domain": ["$from", "$to"], "range": [0, {"expr": "width - 90"}], "nice": false})", "from",
              rounded(least - 0.04 * span), "to", rounded(most));
   const auto x = [&](const char* field) {
-    return filled(R"({"field": "$field:Q", "title": "$title", "scale": "$scale"})",
-                  "field", field, "title", unit_.axis(of_what_), "scale", scale);
+    return filled(R"({"field": "$field:Q", "title": "$title", "scale": "$scale"})", "field", field, "title",
+                  unit_.axis(of_what_), "scale", scale);
   };
   return filled(R"({
     "height": "$height",

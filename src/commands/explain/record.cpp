@@ -276,13 +276,12 @@ Headline headline_of(const ExplainRecord& record) {
   const std::string sides =
       first.is_of_trace() ? "in PyTorch against alone" : "the second record against the first";
   if (record.accounts.size() == 1)
-    return {.subject = fmt::format("{}: {}", explain::name_of(first), sides),
-            .number = change_of(first.time)};
+    return headline_of(fmt::format("{}: {}", explain::name_of(first), sides), first.time);
   const explain::AccountTotal total = *explain::total_of(record.accounts);
-  return {.subject = fmt::format("all {} calls: {}", total.calls, sides),
-          .number = change_of(total.time),
-          .marks = {time_text(total.first.median, total.first.precision()),
-                    "then " + time_text(total.second.median, total.second.precision())}};
+  Headline headline = headline_of(fmt::format("all {} calls: {}", total.calls, sides), total.time);
+  headline.marks = {time_text(total.first.median, total.first.precision()),
+                    "then " + time_text(total.second.median, total.second.precision())};
+  return headline;
 }
 
 void read_fields(const Json& document, const std::string& name, ExplainRecord& record) {

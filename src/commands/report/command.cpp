@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,8 +28,17 @@ constexpr const char* kReportExamples = R"(Examples:
 
 Exit codes: 0 done, 2 a file is missing or not a record, 3 the drawing library is missing.)";
 
+// Returns true for add beside relu, or a function beside another: they are no repetitions of each other.
+bool is_of_other_work(const Comparison& comparison) {
+  const auto kind = [](const ComparedSide& side) {
+    const std::string name = to_string(side.subject);
+    return name.substr(0, name.find_first_of(":("));
+  };
+  return kind(comparison.first) != kind(comparison.second);
+}
+
 // Returns the runs beside each other: one plot of them all, and what differs. nullopt if there are not
-// several runs, or if one of them has nothing in common with the first.
+// several runs, or if one of them has nothing in common with the first or is of other work.
 std::optional<ReportSection> joint_section(const std::vector<AnyRecord>& records,
                                            const std::vector<std::string>& files) {
   std::vector<RunRecord> runs;
@@ -44,6 +54,7 @@ std::optional<ReportSection> joint_section(const std::vector<AnyRecord>& records
   } catch (const UsageError&) {
     return std::nullopt;
   }
+  if (joint.totals.empty() && std::ranges::any_of(joint.comparisons, is_of_other_work)) return std::nullopt;
   return report_section(joint);
 }
 

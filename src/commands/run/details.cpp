@@ -77,7 +77,8 @@ Text verification_section(const RunPage& run) {
   }
   if (checked == 0) {
     const bool is_asked = record.asked && record.asked->verify && not_checked > 0;
-    return is_asked ? wrapped("Nothing was verified: there is no reference for this.", run.page.width) : Text();
+    return is_asked ? wrapped("Nothing was verified: there is no reference for this.", run.page.width)
+                    : Text();
   }
   const std::string error =
       passed > 0 ? fmt::format("; largest relative error {:.2g}", worst) : std::string();

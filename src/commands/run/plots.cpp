@@ -159,14 +159,13 @@ std::optional<Plot> distribution_plot(const PlottedResult& result) {
                     std::to_string(launches.values)});
   }
   if (views.empty()) return std::nullopt;
-  return Plot{
-      .id = "distribution",
-      .title = "Distribution of times: " + result.name,
-      .caption =
-          "Blue: single launches. Orange: rounds, each the median of launches in a row. Green: the "
-          "median and its 95 % interval.",
-      .spec = stacked_plots(views),
-      .table = std::move(table)};
+  return Plot{.id = "distribution",
+              .title = "Distribution of times: " + result.name,
+              .caption =
+                  "Blue: single launches. Orange: rounds, each the median of launches in a row. Green: the "
+                  "median and its 95 % interval.",
+              .spec = stacked_plots(views),
+              .table = std::move(table)};
 }
 
 // Below: operations that differ in more than a number, one below the other.

@@ -130,9 +130,9 @@ Text run_table(const RunRecord& record, const Page& page) {
   Text head = sections({device_note(run), run_header(run)});
   if (several) head += smaller_part_line(run) + common_text(names.common, page.width);
   const Text measured = record.entries.empty() ? "Nothing was measured.\n"
-                        : several ? sections({advice_line(run), several_operations_table(run),
-                                              where_to_work_section(run), engines_section(run)})
-                                  : single_operation_table(run);
+                        : several              ? sections({advice_line(run), several_operations_table(run),
+                                                           where_to_work_section(run), engines_section(run)})
+                                               : single_operation_table(run);
   return sections({head, measured, reference_clock_section(run), kernels_section(run), counters_section(run),
                    iterations_section(run), sequence_section(run), record_section(run), findings_section(run),
                    run_notes(run)});
@@ -537,7 +537,7 @@ std::string untimed_line(const RunRecord& record) {
   std::int64_t calls = 0;
   for (const UntimedOperator& each : record.untimed) calls += each.count;
   const std::string share = share_text(record.untimed, record.recorded_gpu_time);
-  return fmt::format("Not timed: {} of {}{}; --details lists them.", counted(calls, "call"),
+  return fmt::format("Not timed: {} of {}{}", counted(calls, "call"),
                      counted(std::ssize(record.untimed), "operator"), share.empty() ? "" : ", " + share);
 }
 
@@ -547,8 +547,9 @@ Text record_section(const RunPage& run) {
   const RunRecord& record = run.record;
   const std::string line = untimed_line(record);
   Text text = run.page.details ? untimed_text(record.untimed, record.recorded_gpu_time, run.page.width)
-              : line.empty()   ? Text()
-                               : wrapped(line, run.page.width);
+              : line.empty()
+                  ? Text()
+                  : wrapped(line + (run.page.is_html ? "." : "; --details lists them."), run.page.width);
   for (const std::string& note : record.notes) {
     if (!text.empty()) text += '\n';
     text += wrapped(one_line(note), run.page.width);

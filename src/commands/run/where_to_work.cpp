@@ -36,7 +36,7 @@ std::string could_save_text(const WorkGroup& group) {
 }
 
 Text groups_table(const std::vector<WorkGroup>& groups, std::size_t shown, const std::string& heading,
-                         std::size_t width) {
+                  std::size_t width) {
   TableColumn names{heading, Align::left, {}}, calls{"calls", Align::right, {}, 1},
       shares{"share", Align::right, {}}, reached{"of ceiling", Align::right, {}},
       savings{"could save", Align::right, {}}, ways{"", Align::left, {}};
@@ -75,7 +75,7 @@ Text where_to_work_section(const RunPage& run) {
   const std::size_t width = run.page.width, top = run.page.top.value_or(where->parts.size()),
                     shown = std::min(where->parts.size(), top <= 2 * kParts ? std::min(top, kParts) : top);
   const Text text = groups_table(where->kinds, where->kinds.size(), "by kind", width) + '\n' +
-                     groups_table(where->parts, shown, "by what it could save", width);
+                    groups_table(where->parts, shown, "by what it could save", width);
   std::string words = "could save: at most, of the whole time, if these calls ran at their ceilings.";
   const bool any_at_ceiling =
       std::ranges::any_of(where->kinds, &WorkGroup::is_at_ceiling) ||
@@ -103,8 +103,7 @@ std::optional<Plot> where_to_work_plot(const RunRecord& record) {
   const std::optional<WhereToWork> where = where_to_work(record);
   if (!where) return std::nullopt;
   Json rows = Json::array();
-  std::vector<TableColumn> table =
-      columns_of({"part", ">calls", ">share", ">of ceiling", ">could save"});
+  std::vector<TableColumn> table = columns_of({"part", ">calls", ">share", ">of ceiling", ">could save"});
   for (std::size_t i = 0; i < std::min(where->parts.size(), kMostParts); ++i) {
     const WorkGroup& part = where->parts[i];
     const auto add = [&](int place, std::string_view of, double share) {
@@ -124,7 +123,7 @@ std::optional<Plot> where_to_work_plot(const RunRecord& record) {
                     could_save_text(part)});
   }
   const Json view = filled(R"({
-    "height": "$height", "name": "parts", "data": "$rows", "mark": "bar",
+    "height": "$height", "name": "parts", "data": "$rows", "mark": {"type": "bar"},
     "encoding": {
       "y": "$y", "x": {"field": "share:Q", "title": "share of the time", "axis": {"format": "~%"}},
       "order": "place:Q",

@@ -89,7 +89,8 @@ const char* verdict_word(std::int64_t passed, std::int64_t missed, std::int64_t 
 }  // namespace
 
 Text record_text(const selftest::SelftestRecord& record, const ShownPage& shown) {
-  return shown.details ? selftest_table(record, shown.width) : selftest_summary(record, shown.width, shown.is_html);
+  return shown.details ? selftest_table(record, shown.width)
+                       : selftest_summary(record, shown.width, shown.is_html);
 }
 
 Headline headline_of(const selftest::SelftestRecord& record) {

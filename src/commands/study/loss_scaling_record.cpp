@@ -227,13 +227,14 @@ std::vector<Plot> plots_of(const study::LossScalingRecord& record) {
   const int width = width_beside(scales, kLongestScale);
   Json views = Json::array({lost_view(found, scales, width)});
   if (std::optional<Json> view = losses_view(found, scales, width)) views.push_back(*std::move(view));
-  return {Plot{.id = "scales",
-               .title = "Effect of each loss scale: " + one_line(found.model),
-               .caption =
-                   "Above: the share of all gradients that underflow (zero, but not zero in float32) or overflow "
-                   "(not finite). Below: the loss if it is finite; green: in float32.",
-               .spec = stacked_plots(std::move(views)),
-               .table = std::move(table)}};
+  return {
+      Plot{.id = "scales",
+           .title = "Effect of each loss scale: " + one_line(found.model),
+           .caption =
+               "Above: the share of all gradients that underflow (zero, but not zero in float32) or overflow "
+               "(not finite). Below: the loss if it is finite; green: in float32.",
+           .spec = stacked_plots(std::move(views)),
+           .table = std::move(table)}};
 }
 
 }  // namespace jitterscope::report

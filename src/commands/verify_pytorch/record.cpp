@@ -183,7 +183,7 @@ Text pytorch_table(const PytorchRecord& record, std::size_t width) {
   heading += fmt::format(" ran it in training, and as jitterscope runs it on {} ({}).",
                          one_line(record.device.name), record.device.id);
   Text text = wrapped(heading, width) + '\n' + layers_table(comparison.layers, width) + '\n' +
-                     summary(comparison, width);
+              summary(comparison, width);
   if (!comparison.without_plans.empty()) {
     text += wrapped(fmt::format("PyTorch's engines are not known: {}.", one_line(comparison.without_plans)),
                     width);
