@@ -126,7 +126,7 @@ std::string counters_text(const CounterListing& listing, bool all, std::size_t w
 std::string studies_text(std::size_t width) {
   std::string text = heading("Studies");
   for (const study::StudySummary& study : study::list_studies()) {
-    text += item(std::string(study.id), fmt::format("{} Of {}.", study.question, study.concerns), width);
+    text += item(std::string(study.id), fmt::format("{} For {}.", study.question, study.concerns), width);
   }
   return text + "\n`jitterscope study NAME` runs one, on your own work or on an example.\n";
 }
