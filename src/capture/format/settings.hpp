@@ -1,0 +1,73 @@
+// What the watching program tells the recorder in a process that it watches, by its environment.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace jitterscope::capture {
+
+inline constexpr const char* kFolderVariable = "JITTERSCOPE_CAPTURE";  ///< the capture's folder, absolute
+inline constexpr const char* kSettingsVariable = "JITTERSCOPE_CAPTURE_SETTINGS";
+
+/// How much is recorded. Mixed: light, with a window of full now and then, from which idle time is explained.
+enum class DetailChoice : std::uint8_t { light, mixed, full };
+/// How graphs are recorded: each node, or a launch as a whole.
+enum class GraphChoice : std::uint8_t { node, whole };
+
+struct Settings {
+  DetailChoice detail = DetailChoice::mixed;
+  GraphChoice graphs = GraphChoice::node;
+  std::uint64_t start_after_ms = 0;  ///< from the process's first use of CUDA on
+  std::uint64_t duration_ms = 0;     ///< 0: to the end
+  std::uint64_t first_full_ms = 20'000, full_every_ms = 30'000, full_for_ms = 2'000;  ///< of mixed
+
+  bool operator==(const Settings&) const = default;
+};
+
+// Calls `setting(name, number)` for each.
+template <class Function>
+void describe(Settings& settings, Function&& setting) {
+  const auto choice = [&](const char* name, auto& value) {
+    std::uint64_t number = static_cast<std::uint64_t>(value);
+    setting(name, number);
+    value = static_cast<std::remove_reference_t<decltype(value)>>(number);
+  };
+  choice("detail", settings.detail);
+  choice("graphs", settings.graphs);
+  setting("start_after_ms", settings.start_after_ms);
+  setting("duration_ms", settings.duration_ms);
+  setting("first_full_ms", settings.first_full_ms);
+  setting("full_every_ms", settings.full_every_ms);
+  setting("full_for_ms", settings.full_for_ms);
+}
+
+/// "detail=1,graphs=0,…"
+inline std::string to_text(Settings settings) {
+  std::string text;
+  describe(settings, [&](const char* name, std::uint64_t number) {
+    text += (text.empty() ? "" : ",") + std::string(name) + "=" + std::to_string(number);
+  });
+  return text;
+}
+
+/// Reads what to_text wrote. A setting that the text lacks keeps its default; one that is not known is passed
+/// over.
+inline Settings parse_settings(std::string_view text) {
+  Settings settings;
+  describe(settings, [&](const char* name, std::uint64_t& number) {
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::string_view item = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+      const std::size_t equals = item.find('=');
+      if (item.substr(0, equals) != name || equals == std::string_view::npos) continue;
+      std::from_chars(item.data() + equals + 1, item.data() + item.size(), number);
+    }
+  });
+  return settings;
+}
+
+}  // namespace jitterscope::capture
