@@ -13,7 +13,8 @@ namespace jitterscope::capture {
 inline constexpr const char* kFolderVariable = "JITTERSCOPE_CAPTURE";  ///< the capture's folder, absolute
 inline constexpr const char* kSettingsVariable = "JITTERSCOPE_CAPTURE_SETTINGS";
 
-/// How much is recorded. Mixed: light, with a window of full now and then, from which idle time is explained.
+/// How much is recorded. Mixed: light, with a window of full now and then, from which idle time is explained,
+/// and half a cycle later one of nothing, from which the cost of recording is known.
 enum class DetailChoice : std::uint8_t { light, mixed, full };
 /// How graphs are recorded: each node, or a launch as a whole.
 enum class GraphChoice : std::uint8_t { node, whole };
@@ -23,7 +24,8 @@ struct Settings {
   GraphChoice graphs = GraphChoice::node;
   std::uint64_t start_after_ms = 0;  ///< from the process's first use of CUDA on
   std::uint64_t duration_ms = 0;     ///< 0: to the end
-  std::uint64_t first_full_ms = 20'000, full_every_ms = 30'000, full_for_ms = 2'000;  ///< of mixed
+  std::uint64_t first_full_ms = 20'000, full_every_ms = 30'000, full_for_ms = 2'000,
+                off_for_ms = 2'000;  ///< of mixed
 
   bool operator==(const Settings&) const = default;
 };
@@ -43,6 +45,7 @@ void describe(Settings& settings, Function&& setting) {
   setting("first_full_ms", settings.first_full_ms);
   setting("full_every_ms", settings.full_every_ms);
   setting("full_for_ms", settings.full_for_ms);
+  setting("off_for_ms", settings.off_for_ms);
 }
 
 /// "detail=1,graphs=0,…"

@@ -119,6 +119,14 @@ struct Windows {
 };
 enum class Detail : std::uint8_t { off, light, full };
 
+/// How many launches the program had begun by then, of kernels and graphs. They are counted in windows
+/// without recording, too: the two rates side by side are what recording costs.
+struct LaunchCounts {
+  static constexpr const char* kName = "launch_counts";
+  std::vector<std::int64_t> time;
+  std::vector<std::uint64_t> launches;
+};
+
 /// Everything that is known to be missing.
 struct Losses {
   static constexpr const char* kName = "losses";
@@ -127,7 +135,7 @@ struct Losses {
   std::vector<std::uint64_t> count;  ///< records; 0: not known
   std::vector<std::string> sentence;
 };
-enum class LossKind : std::uint8_t { dropped, no_buffer, no_time, taken_over, forked, disk, not_recorded };
+enum class LossKind : std::uint8_t { dropped, no_buffer, no_time, taken_over, disk, not_recorded };
 
 struct Devices {
   static constexpr const char* kName = "devices";
@@ -249,6 +257,10 @@ JITTERSCOPE_COLUMNS(Texts) {
 JITTERSCOPE_COLUMNS(Windows) {
   column("from", t.from);
   column("detail", t.detail);
+}
+JITTERSCOPE_COLUMNS(LaunchCounts) {
+  column("time", t.time);
+  column("launches", t.launches);
 }
 JITTERSCOPE_COLUMNS(Losses) {
   column("from", t.from);
