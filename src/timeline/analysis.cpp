@@ -1,0 +1,191 @@
+#include "timeline/analysis.hpp"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::timeline {
+namespace {
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && text != nullptr ? std::string(text.get()) : name;
+}
+
+std::string_view memory_text(capture::MemoryKind kind) {
+  switch (kind) {
+    case capture::MemoryKind::pageable: return "pageable memory";
+    case capture::MemoryKind::pinned: return "pinned memory";
+    case capture::MemoryKind::device: return "the GPU";
+    case capture::MemoryKind::array: return "an array";
+    case capture::MemoryKind::managed: return "managed memory";
+    case capture::MemoryKind::none: break;
+  }
+  return "memory";
+}
+
+std::vector<CopySummary> copies_of(const Process& process, const DeviceWork& work) {
+  const Overlap overlap = overlap_of(process, work);
+  std::map<std::uint32_t, CopySummary> summaries;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const WorkKind kind = process.names[work.what[i]].kind;
+    if (kind != WorkKind::copy && kind != WorkKind::set) continue;
+    CopySummary& each = summaries[work.what[i]];
+    each.what = work.what[i];
+    ++each.count;
+    const auto seconds = static_cast<double>(work.end[i] - work.begin[i]) * 1e-9;
+    each.seconds += seconds;
+    if (!work.bytes.empty()) each.bytes += static_cast<double>(work.bytes[i]);
+    if (!overlap.kernels.empty()) each.beside_kernels += seconds * static_cast<double>(overlap.kernels[i]);
+  }
+  std::vector<CopySummary> result;
+  for (auto& [what, each] : summaries) {
+    if (each.seconds > 0.0) each.beside_kernels /= each.seconds;
+    result.push_back(each);
+  }
+  std::sort(result.begin(), result.end(),
+            [](const CopySummary& a, const CopySummary& b) { return a.seconds > b.seconds; });
+  return result;
+}
+
+DeviceAnalysis analyse_device(const Timeline& timeline, std::size_t process_index, std::size_t device_index,
+                              const std::string& range) {
+  const Process& process = timeline.processes[process_index];
+  const DeviceWork& work = process.devices[device_index];
+  DeviceAnalysis result;
+  result.process = process_index;
+  result.device = device_index;
+  result.seconds = static_cast<double>(work.span().length()) * 1e-9;
+  std::set<std::uint32_t> names;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const WorkKind kind = process.names[work.what[i]].kind;
+    ++(kind == WorkKind::copy || kind == WorkKind::set ? result.copies : result.kernels);
+    names.insert(work.what[i]);
+  }
+  for (const std::uint32_t what : names) {
+    if (process.names[what].kind != WorkKind::kernel) continue;
+    ++result.names;
+    if (process.names[what].audit != capture::NameAudit::none) ++result.audited;
+    if (process.names[what].audit == capture::NameAudit::corrected) ++result.corrected;
+  }
+  result.steps = range.empty() ? find_steps(process, work) : steps_of_ranges(process, work, range);
+  result.idle = idle_of(process, work);
+  result.variation = variation_of(timeline, process, work, result.steps);
+  if (result.steps.were_found()) result.slow = slow_steps_of(process, work, result.steps);
+  result.copy_summary = copies_of(process, work);
+  result.cost = recording_cost(process);
+  return result;
+}
+
+}  // namespace
+
+std::string full_name(const WorkName& name) {
+  switch (name.kind) {
+    case WorkKind::kernel: return demangled(name.name);
+    case WorkKind::graph: return name.name;
+    case WorkKind::copy:
+      return fmt::format("copy from {} to {}", memory_text(name.from), memory_text(name.to));
+    case WorkKind::set: return fmt::format("set of {}", memory_text(name.to));
+  }
+  return name.name;
+}
+
+std::string short_name(const WorkName& name) {
+  std::string text = full_name(name);
+  if (name.kind != WorkKind::kernel) return text;
+  // Before the arguments of the function and of its templates; an operator's name may hold brackets of its
+  // own.
+  if (text.starts_with("void ")) text.erase(0, 5);
+  const std::size_t anonymous_length = std::string_view("(anonymous namespace)::").size();
+  for (std::size_t at = 0; (at = text.find("(anonymous namespace)::", at)) != std::string::npos;)
+    text.erase(at, anonymous_length);
+  text = text.substr(0, text.find_first_of("<("));
+  if (const std::size_t space = text.rfind("::"); space != std::string::npos) text.erase(0, space + 2);
+  return text.empty() ? full_name(name) : text;
+}
+
+std::optional<RecordingCost> recording_cost(const Process& process) {
+  const capture::LaunchCounts& counts = process.launch_counts;
+  if (counts.time.size() < 10) return std::nullopt;
+  const auto launches_at = [&](Time time) {
+    const auto next = static_cast<std::size_t>(
+        std::upper_bound(counts.time.begin(), counts.time.end(), time) - counts.time.begin());
+    if (next == 0) return static_cast<double>(counts.launches.front());
+    if (next == counts.time.size()) return static_cast<double>(counts.launches.back());
+    const double part = static_cast<double>(time - counts.time[next - 1]) /
+                        static_cast<double>(counts.time[next] - counts.time[next - 1]);
+    return static_cast<double>(counts.launches[next - 1]) +
+           part *
+               (static_cast<double>(counts.launches[next]) - static_cast<double>(counts.launches[next - 1]));
+  };
+  const auto rate = [&](Time from, Time to) {
+    return (launches_at(to) - launches_at(from)) / static_cast<double>(std::max<Time>(to - from, 1));
+  };
+  constexpr Time kEdge = 200'000'000;  // what was queued before a window began still runs in it
+  std::vector<double> costs, nulls;
+  for (std::size_t i = 1; i + 1 < process.windows.size(); ++i) {
+    const RecordedWindow &before = process.windows[i - 1], &off = process.windows[i],
+                         &after = process.windows[i + 1];
+    const Time length = off.span.length() - 2 * kEdge;
+    if (off.detail != capture::Detail::off || before.detail != capture::Detail::light ||
+        after.detail != capture::Detail::light || length <= 0 || before.span.length() < 3 * length + kEdge ||
+        after.span.length() < length + 2 * kEdge) {
+      continue;
+    }
+    // The stretch before and the one behind are as long: a trend of the program's own falls out.
+    const double without = rate(off.span.begin + kEdge, off.span.end - kEdge);
+    const double earlier = rate(off.span.begin - kEdge - length, off.span.begin - kEdge);
+    const double later = rate(off.span.end + kEdge, off.span.end + kEdge + length);
+    const double middle = rate(off.span.begin - kEdge - 2 * length, off.span.begin - kEdge - length);
+    const double first = rate(off.span.begin - kEdge - 3 * length, off.span.begin - kEdge - 2 * length);
+    if (without > 0.0 && earlier > 0.0 && later > 0.0)
+      costs.push_back(std::log(without) - 0.5 * (std::log(earlier) + std::log(later)));
+    if (middle > 0.0 && first > 0.0 && earlier > 0.0)
+      nulls.push_back(std::log(middle) - 0.5 * (std::log(first) + std::log(earlier)));
+  }
+  if (costs.size() < 2) return std::nullopt;
+  RecordingCost cost;
+  const statistics::MeanInterval mean = statistics::mean_interval(costs);
+  cost.ratio = std::expm1(mean.mean);
+  cost.interval = {std::expm1(mean.interval.low), std::expm1(mean.interval.high)};
+  cost.windows = costs.size();
+  if (nulls.size() >= 2) cost.null_ratio = std::expm1(statistics::mean_interval(nulls).mean);
+  return cost;
+}
+
+Analysis analyse(const Timeline& timeline, const AnalysisChoice& choice) {
+  Analysis analysis;
+  bool has_rank = false;
+  for (std::size_t process = 0; process < timeline.processes.size(); ++process) {
+    if (choice.rank && timeline.processes[process].rank != choice.rank) continue;
+    has_rank = true;
+    for (std::size_t device = 0; device < timeline.processes[process].devices.size(); ++device) {
+      analysis.devices.push_back(analyse_device(timeline, process, device, choice.range));
+    }
+  }
+  if (choice.rank && !has_rank) {
+    std::vector<std::string> ranks;
+    for (const Process& process : timeline.processes) {
+      if (process.rank) ranks.push_back(std::to_string(*process.rank));
+    }
+    throw UsageError(fmt::format("no process had rank {}; the ranks of this capture: {}", *choice.rank,
+                                 ranks.empty() ? "none" : fmt::format("{}", fmt::join(ranks, ", "))));
+  }
+  std::stable_sort(analysis.devices.begin(), analysis.devices.end(),
+                   [](const DeviceAnalysis& a, const DeviceAnalysis& b) {
+                     return a.idle.busy_seconds > b.idle.busy_seconds;
+                   });
+  return analysis;
+}
+
+}  // namespace jitterscope::timeline

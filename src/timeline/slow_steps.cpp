@@ -1,0 +1,240 @@
+#include "timeline/slow_steps.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "statistics/effect.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope::timeline {
+namespace {
+
+constexpr double kLeastLonger = 0.01;
+constexpr double kFewestDeviations = 3.0, kNormal = 1.4826;  // of the median absolute deviation
+constexpr std::size_t kTraits = 13;
+
+// So many deviations that normal noise gives one slow step in a hundred programs of so many steps.
+double deviations(std::size_t steps) {
+  constexpr double kChance = 0.01, kManyDegrees = 1e6;
+  return std::max(kFewestDeviations, statistics::student_critical(
+                                         1.0 - 2.0 * kChance / static_cast<double>(steps), kManyDegrees));
+}
+
+// What a step did, beside its time.
+struct Portrait {
+  double seconds = 0.0, busy = 0.0, idle = 0.0;
+  std::array<double, kIdleCauses> idle_by_cause{};
+  double bytes = 0.0;
+  bool loads = false, is_first = false, after_other_kind = false;
+  bool is_full = false;
+};
+
+double log_choose(double n, double k) {
+  return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+}
+
+// The chance that so many of the slow steps have a trait, or more, if it had nothing to do with being slow.
+double fisher(std::size_t slow_with, std::size_t slow, std::size_t other_with, std::size_t other) {
+  const double with = static_cast<double>(slow_with + other_with), all = static_cast<double>(slow + other);
+  double chance = 0.0;
+  for (std::size_t k = slow_with; k <= std::min(slow, slow_with + other_with); ++k) {
+    const double x = static_cast<double>(k);
+    if (with - x > static_cast<double>(other)) continue;
+    chance += std::exp(log_choose(with, x) + log_choose(all - with, static_cast<double>(slow) - x) -
+                       log_choose(all, static_cast<double>(slow)));
+  }
+  return std::min(chance, 1.0);
+}
+
+class Portraits {
+ public:
+  Portraits(const Process& process, const DeviceWork& work, const Steps& steps)
+      : work_(work), gaps_(gaps_of(work)), causes_(process, work) {
+    const capture::Overheads& overheads = process.overheads;
+    for (std::size_t i = 0; i < overheads.start.size(); ++i) {
+      const auto kind = static_cast<capture::OverheadKind>(overheads.kind[i]);
+      if (kind == capture::OverheadKind::module_load || kind == capture::OverheadKind::lazy_load) {
+        loads_.push_back(overheads.start[i]);
+      }
+    }
+    std::sort(loads_.begin(), loads_.end());
+    for (std::size_t i = 0; i < steps.steps.size(); ++i) {
+      const Step& step = steps.steps[i];
+      if (step.kind != 0 || !(step.is_whole || step.is_full)) continue;
+      indices_.push_back(i);
+      const bool is_first = portraits_.size() < 7;
+      portraits_.push_back(
+          portrait(step, i > 0 && steps.steps[i - 1].kind != 0 && steps.steps[i - 1].end == step.begin));
+      portraits_.back().is_first = is_first;
+    }
+  }
+  const std::vector<std::size_t>& indices() const { return indices_; }
+  const std::vector<Portrait>& all() const { return portraits_; }
+
+ private:
+  Portrait portrait(const Step& step, bool after_other_kind) {
+    Portrait result;
+    result.seconds = static_cast<double>(step.end - step.begin) * 1e-9;
+    result.after_other_kind = after_other_kind;
+    result.is_full = step.is_full;
+    const auto first = std::lower_bound(gaps_.begin(), gaps_.end(), step.begin,
+                                        [](const Gap& gap, Time time) { return gap.span.end <= time; });
+    for (auto gap = first; gap != gaps_.end() && gap->span.begin < step.end; ++gap) {
+      const double seconds =
+          static_cast<double>(std::min(gap->span.end, step.end) - std::max(gap->span.begin, step.begin)) *
+          1e-9;
+      result.idle += seconds;
+      if (step.is_full) result.idle_by_cause[static_cast<std::size_t>(causes_.of(*gap))] += seconds;
+    }
+    result.busy = result.seconds - result.idle;
+    if (!work_.bytes.empty()) {
+      for (std::size_t i = step.first; i < step.last; ++i)
+        result.bytes += static_cast<double>(work_.bytes[i]);
+    }
+    const auto load = std::lower_bound(loads_.begin(), loads_.end(), step.begin);
+    result.loads = load != loads_.end() && *load < step.end;
+    return result;
+  }
+
+  const DeviceWork& work_;
+  std::vector<Gap> gaps_;
+  std::vector<Time> loads_;
+  GapCauses causes_;
+  std::vector<std::size_t> indices_;
+  std::vector<Portrait> portraits_;
+};
+
+// Medians of the steps that are not slow.
+struct Usual {
+  double busy = 0.0, idle = 0.0, bytes = 0.0;
+  std::array<double, kIdleCauses> idle_by_cause{};
+};
+
+double quantile(const std::vector<double>& values, double probability) {
+  return statistics::quantiles(values, std::vector<double>{probability}).front();
+}
+
+std::vector<StepTrait> traits_of(const Portrait& step, const Usual& usual) {
+  std::vector<StepTrait> traits;
+  const double longer = (step.busy - usual.busy) + (step.idle - usual.idle);
+  const bool is_longer = longer > kLeastLonger * (usual.busy + usual.idle);
+  if (is_longer && step.busy - usual.busy >= 0.5 * longer) traits.push_back(StepTrait::longer_work);
+  if (is_longer && step.idle - usual.idle >= 0.5 * longer) {
+    constexpr std::array kByCause = {StepTrait::idle_allocation,      StepTrait::idle_loading,
+                                     StepTrait::idle_synchronization, StepTrait::idle_between_kernels,
+                                     StepTrait::idle_launch,          StepTrait::idle_other_stream,
+                                     StepTrait::idle_host_elsewhere};
+    StepTrait trait = StepTrait::idle;
+    double most = 0.0;
+    for (std::size_t cause = 0; cause < kByCause.size() && step.is_full; ++cause) {
+      const double more = step.idle_by_cause[cause] - usual.idle_by_cause[cause];
+      if (more < 0.5 * (step.idle - usual.idle) || more < most) continue;
+      most = more;
+      trait = kByCause[cause];
+    }
+    traits.push_back(trait);
+  }
+  if (step.loads) traits.push_back(StepTrait::loading);
+  if (step.bytes > usual.bytes) traits.push_back(StepTrait::more_copied);
+  if (step.is_first) traits.push_back(StepTrait::first_steps);
+  if (step.after_other_kind) traits.push_back(StepTrait::after_other_kind);
+  return traits;
+}
+
+}  // namespace
+
+std::string_view to_string(StepTrait trait) {
+  switch (trait) {
+    case StepTrait::longer_work: return "the GPU works longer";
+    case StepTrait::idle: return "";
+    case StepTrait::idle_allocation: return "memory is taken or given back";
+    case StepTrait::idle_loading: return "modules are loaded";
+    case StepTrait::idle_synchronization: return "the program waits for it before it launches";
+    case StepTrait::idle_between_kernels: return "what was launched before begins late";
+    case StepTrait::idle_launch: return "launches come late";
+    case StepTrait::idle_other_stream: return "a stream waits for another";
+    case StepTrait::idle_host_elsewhere: return "the program makes no call to CUDA";
+    case StepTrait::loading: return "a module or a kernel is loaded";
+    case StepTrait::more_copied: return "more is copied";
+    case StepTrait::first_steps: return "they are among the first seven steps";
+    case StepTrait::after_other_kind: return "they follow a step of another kind";
+  }
+  return "";
+}
+
+SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const Steps& steps) {
+  SlowSteps slow;
+  const Portraits portraits(process, work, steps);
+  const std::vector<Portrait>& all = portraits.all();
+  slow.of = all.size();
+  if (all.size() < 20) return slow;  // of fewer, no step can be told from chance
+  // Recording calls makes all steps of its windows longer: each detail has its own median.
+  std::vector<bool> is_slow(all.size());
+  std::vector<double> slow_times, other_times;
+  for (const bool full : {false, true}) {
+    std::vector<double> times, distances;
+    for (const Portrait& each : all) {
+      if (each.is_full == full) times.push_back(each.seconds);
+    }
+    if (times.empty()) continue;
+    const double middle = statistics::median(times);
+    for (const double time : times) distances.push_back(std::abs(time - middle));
+    const double limit = middle + std::max(deviations(times.size()) * kNormal * statistics::median(distances),
+                                           kLeastLonger * middle);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].is_full != full) continue;
+      is_slow[i] = all[i].seconds > limit;
+      (is_slow[i] ? slow_times : other_times).push_back(all[i].seconds / middle);
+    }
+  }
+  std::vector<double> busy, idle, bytes;
+  std::array<std::vector<double>, kIdleCauses> by_cause;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (is_slow[i]) {
+      slow.steps.push_back(portraits.indices()[i]);
+      continue;
+    }
+    busy.push_back(all[i].busy);
+    idle.push_back(all[i].idle);
+    bytes.push_back(all[i].bytes);
+    for (std::size_t cause = 0; cause < kIdleCauses && all[i].is_full; ++cause) {
+      by_cause[cause].push_back(all[i].idle_by_cause[cause]);
+    }
+  }
+  constexpr double kMostSlow = 0.05;
+  if (static_cast<double>(slow.steps.size()) > kMostSlow * static_cast<double>(all.size()))
+    slow.steps.clear();
+  if (slow.steps.empty()) return slow;
+  slow.longer = statistics::median(slow_times) / statistics::median(other_times) - 1.0;
+  Usual usual{statistics::median(busy), statistics::median(idle), quantile(bytes, 0.9), {}};
+  for (std::size_t cause = 0; cause < kIdleCauses; ++cause) {
+    if (!by_cause[cause].empty()) usual.idle_by_cause[cause] = statistics::median(by_cause[cause]);
+  }
+  std::array<TraitOfSlowSteps, kTraits> counts;
+  std::array<std::vector<double>, kTraits> idle_beyond;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const StepTrait trait : traits_of(all[i], usual)) {
+      TraitOfSlowSteps& count = counts[static_cast<std::size_t>(trait)];
+      ++(is_slow[i] ? count.slow : count.other);
+      if (is_slow[i]) idle_beyond[static_cast<std::size_t>(trait)].push_back(all[i].idle - usual.idle);
+    }
+  }
+  std::vector<double> p_values;
+  for (std::size_t i = 0; i < kTraits; ++i) {
+    counts[i].trait = static_cast<StepTrait>(i);
+    counts[i].p_value =
+        fisher(counts[i].slow, slow.steps.size(), counts[i].other, all.size() - slow.steps.size());
+    if (!idle_beyond[i].empty()) counts[i].seconds = statistics::median(idle_beyond[i]);
+    p_values.push_back(counts[i].p_value);
+  }
+  const std::vector<bool> shown = statistics::holm_rejects(p_values);
+  for (std::size_t i = 0; i < kTraits; ++i) {
+    if (shown[i] && 2 * counts[i].slow >= slow.steps.size()) slow.traits.push_back(counts[i]);
+  }
+  std::stable_sort(slow.traits.begin(), slow.traits.end(),
+                   [](const TraitOfSlowSteps& a, const TraitOfSlowSteps& b) { return a.slow > b.slow; });
+  return slow;
+}
+
+}  // namespace jitterscope::timeline

@@ -1,0 +1,55 @@
+// Steps that took longer than the others, and what they had that the others had not.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "timeline/idle.hpp"
+#include "timeline/steps.hpp"
+#include "timeline/timeline.hpp"
+
+namespace jitterscope::timeline {
+
+enum class StepTrait : std::uint8_t {
+  longer_work,  ///< at least half of what it takes longer is time in which the GPU works
+  idle,  ///< at least half of what it takes longer is time in which the GPU idles; the cause was not recorded
+  idle_allocation,  ///< the same, while memory was taken or given back
+  idle_loading,     ///< the same, while modules were loaded
+  idle_synchronization,
+  idle_between_kernels,
+  idle_launch,
+  idle_other_stream,
+  idle_host_elsewhere,  ///< the same, and the program made no call to CUDA
+  loading,              ///< a module or a kernel was loaded in it
+  more_copied,          ///< more bytes were copied or set in it than in nine of ten steps
+  first_steps,          ///< they are among the first seven
+  after_other_kind,     ///< the step before it was of another kind
+};
+/// Of an idle trait: during what, empty if that is not known; of the others, what they have.
+std::string_view to_string(StepTrait trait);
+inline bool is_idle(StepTrait trait) {
+  return trait >= StepTrait::idle && trait <= StepTrait::idle_host_elsewhere;
+}
+
+struct TraitOfSlowSteps {
+  StepTrait trait = StepTrait::idle;
+  std::size_t slow = 0, other = 0;  ///< steps that have it
+  double p_value = 1.0;             ///< Fisher's exact test, one-sided
+  double seconds = 0.0;             ///< for the idle ones: median idle time beyond the usual
+};
+
+struct SlowSteps {
+  std::vector<std::size_t> steps;  ///< indices of Steps::steps, in the order of time
+  std::size_t of = 0;              ///< steps that were looked at
+  double longer = 0.0;             ///< their median time over the others', less 1
+  std::vector<TraitOfSlowSteps>
+      traits;  ///< shown by Holm's test and had by at least half of the slow ones, the most frequent first
+};
+
+/// A step is slow if it takes longer than the median by more than normal noise gives (at
+/// least three robust deviations), and at least 1 % longer. Where more
+/// than 5 % are, none is: the steps have several levels then, or drift, and no exceptions.
+SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const Steps& steps);
+
+}  // namespace jitterscope::timeline

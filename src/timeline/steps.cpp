@@ -1,0 +1,381 @@
+#include "timeline/steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::timeline {
+namespace {
+
+// Fewer are no evidence of a repetition.
+constexpr std::size_t kFewestSteps = 5;
+// A kind of step must occur so often, apart from the most frequent one.
+constexpr std::size_t kFewestOfKind = 3;
+// So much of the work between the first and the last step must lie in steps that repeat.
+constexpr double kInSteps = 0.9;
+// So much of all the GPU's time must lie between the first and the last step.
+constexpr double kCovered = 0.5;
+// A longer repetition is taken for several steps, such as the epochs of a training.
+constexpr std::size_t kMostOfStep = std::size_t{1} << 14;
+// Distances that differ by so much count as equal: a step may have a copy more.
+constexpr double kSameDistance = 0.05;
+constexpr double kRegular = 0.8;
+// So many distances are tried, the longest first, and of each so many beginnings of a step.
+constexpr std::size_t kMostDistances = 8, kMostBeginnings = 3;
+// A shorter step is taken where steps of one kind are so much of the work: two steps that differ in a copy
+// are two.
+constexpr double kAllAlike = 0.99;
+
+// How one item of work recurs.
+struct Recurrence {
+  std::uint32_t what = 0;
+  std::size_t count = 0;
+  std::size_t distance = 0;  ///< median number of work items from one to the next
+  double regular = 0.0;      ///< share of distances that are equal to the median
+  double gap = 0.0;          ///< median idle time before it, ns
+};
+
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value + 0x9E3779B97F4A7C15ULL) * 0xBF58476D1CE4E5B9ULL;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBULL;
+  return value ^ (value >> 31);
+}
+
+std::vector<Recurrence> recurrences(const DeviceWork& work, std::size_t names) {
+  std::vector<std::vector<std::uint32_t>> places(names);
+  for (std::size_t i = 0; i < work.size(); ++i) places[work.what[i]].push_back(static_cast<std::uint32_t>(i));
+  std::vector<Recurrence> found;
+  std::vector<std::size_t> distances;
+  std::vector<double> gaps;
+  for (std::uint32_t what = 0; what < names; ++what) {
+    const std::vector<std::uint32_t>& at = places[what];
+    if (at.size() < kFewestSteps + 1) continue;
+    distances.clear();
+    gaps.clear();
+    for (std::size_t i = 1; i < at.size(); ++i) {
+      distances.push_back(at[i] - at[i - 1]);
+      gaps.push_back(static_cast<double>(work.begin[at[i]] - work.end[at[i] - 1]));
+    }
+    std::vector<std::size_t> sorted = distances;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
+                     sorted.end());
+    Recurrence each;
+    each.what = what;
+    each.count = at.size();
+    each.distance = sorted[sorted.size() / 2];
+    const double tolerance = kSameDistance * static_cast<double>(each.distance);
+    const auto alike = std::count_if(distances.begin(), distances.end(), [&](std::size_t distance) {
+      const double off = static_cast<double>(distance) - static_cast<double>(each.distance);
+      return std::abs(off) <= tolerance;
+    });
+    each.regular = static_cast<double>(alike) / static_cast<double>(distances.size());
+    each.gap = statistics::median(gaps);
+    if (each.regular >= kRegular && each.distance <= kMostOfStep) found.push_back(each);
+  }
+  return found;
+}
+
+// A step's work as a number that does not depend on its order: streams shift against each other.
+class Contents {
+ public:
+  explicit Contents(const DeviceWork& work) : work_(work), sums_(work.size() + 1) {
+    for (std::size_t i = 0; i < work.size(); ++i) sums_[i + 1] = sums_[i] + mixed(work.what[i]);
+  }
+  std::uint64_t of(std::size_t first, std::size_t last) const { return sums_[last] - sums_[first]; }
+  // How alike two steps are: what they share of what either has (Jaccard's index of multisets).
+  double likeness(const Step& a, const Step& b) const {
+    std::unordered_map<std::uint32_t, std::int64_t> counts;
+    for (std::size_t i = a.first; i < a.last; ++i) ++counts[work_.what[i]];
+    std::size_t shared = 0;
+    for (std::size_t i = b.first; i < b.last; ++i) {
+      if (counts[work_.what[i]]-- > 0) ++shared;
+    }
+    const std::size_t both = (a.last - a.first) + (b.last - b.first) - shared;
+    return static_cast<double>(shared) / static_cast<double>(both);
+  }
+
+ private:
+  const DeviceWork& work_;
+  std::vector<std::uint64_t> sums_;
+};
+
+// Cuts the work into steps at each occurrence of what begins one, and groups them by what they hold.
+class Division {
+ public:
+  Division(const DeviceWork& work, const Contents& contents, std::uint32_t begins)
+      : work_(work), contents_(contents) {
+    std::vector<std::size_t> at;
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      if (work.what[i] == begins) at.push_back(i);
+    }
+    for (std::size_t i = 0; i + 1 < at.size(); ++i) {
+      steps_.push_back({at[i], at[i + 1], work.begin[at[i]], work.begin[at[i + 1]]});
+    }
+    group();
+    split();
+    group();
+  }
+
+  // Why this is no division into steps, or empty.
+  std::string problem() const {
+    if (counts_.empty() || counts_.front() < kFewestSteps) return "no work repeats five times";
+    std::size_t items = 0, repeated = 0;
+    for (const Step& step : steps_) {
+      items += step.last - step.first;
+      if (counts_[step.kind] >= kFewestOfKind) repeated += step.last - step.first;
+    }
+    const double share = static_cast<double>(repeated) / static_cast<double>(items);
+    if (share < kInSteps) {
+      return fmt::format("only {:.0f} % of the work between the first and the last repetition repeats",
+                         100 * share);
+    }
+    double in_steps = 0.0, all = 0.0;
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      const auto length = static_cast<double>(work_.end[i] - work_.begin[i]);
+      all += length;
+      if (i >= steps_.front().first && i < steps_.back().last) in_steps += length;
+    }
+    if (in_steps < kCovered * all)
+      return fmt::format("what repeats is {:.0f} % of the GPU's time", 100 * in_steps / all);
+    return "";
+  }
+
+  // Share of the work between the first and the last step that lies in steps of the most frequent kind.
+  double share_of_usual() const {
+    std::size_t items = 0, usual = 0;
+    for (const Step& step : steps_) {
+      items += step.last - step.first;
+      if (step.kind == 0) usual += step.last - step.first;
+    }
+    return static_cast<double>(usual) / static_cast<double>(items);
+  }
+
+  // Work items in a step of the most frequent kind.
+  std::size_t usual_length() const {
+    const auto usual =
+        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
+    return usual->last - usual->first;
+  }
+
+  std::vector<Step> take_steps() {
+    std::erase_if(steps_, [&](const Step& step) { return counts_[step.kind] < kFewestOfKind; });
+    return std::move(steps_);
+  }
+
+ private:
+  // Numbers kinds by how often they occur. Steps that are nearly alike are of one kind: an input may take
+  // another kernel.
+  void group() {
+    constexpr double kNearlyAlike = 0.95;
+    std::map<std::uint64_t, std::pair<std::size_t, std::size_t>> kinds;  // how often, and a first example
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      ++kinds.try_emplace(contents_.of(steps_[i].first, steps_[i].last), 0, i).first->second.first;
+    }
+    std::vector<std::pair<std::uint64_t, std::pair<std::size_t, std::size_t>>> ordered(kinds.begin(),
+                                                                                       kinds.end());
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+    std::unordered_map<std::uint64_t, std::size_t> number;
+    std::vector<std::size_t> examples;
+    counts_.clear();
+    constexpr std::size_t kMostCompared =
+        8;  // with the most frequent kinds alone: else steps × kinds comparisons
+    for (const auto& [contents, kind] : ordered) {
+      const Step& step = steps_[kind.second];
+      std::size_t same = examples.size();
+      for (std::size_t k = 0; k < std::min(examples.size(), kMostCompared) && same == examples.size(); ++k) {
+        const Step& example = steps_[examples[k]];
+        const double shorter =
+            static_cast<double>(std::min(step.last - step.first, example.last - example.first));
+        const double longer =
+            static_cast<double>(std::max(step.last - step.first, example.last - example.first));
+        if (shorter >= kNearlyAlike * longer && contents_.likeness(example, step) >= kNearlyAlike) same = k;
+      }
+      if (same == examples.size()) {
+        examples.push_back(kind.second);
+        counts_.push_back(0);
+      }
+      counts_[same] += kind.first;
+      number.emplace(contents, same);
+    }
+    for (Step& step : steps_) step.kind = number.at(contents_.of(step.first, step.last));
+  }
+
+  // A step of another kind that stands behind one of the most frequent kind, without what begins a step, is
+  // cut off: a prefill between the tokens of a decoding loop.
+  void split() {
+    if (counts_.empty()) return;
+    const auto usual =
+        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
+    const std::size_t length = usual_length();
+    const std::uint64_t contents = contents_.of(usual->first, usual->last);
+    std::vector<Step> result;
+    for (Step step : steps_) {
+      if (step.kind != 0 && step.last - step.first > length &&
+          contents_.of(step.first, step.first + length) == contents) {
+        Step rest = step;
+        rest.first = step.last = step.first + length;
+        rest.begin = step.end = work_.begin[rest.first];
+        result.push_back(step);
+        result.push_back(rest);
+      } else {
+        result.push_back(step);
+      }
+    }
+    steps_ = std::move(result);
+  }
+
+  const DeviceWork& work_;
+  const Contents& contents_;
+  std::vector<Step> steps_;
+  std::vector<std::size_t> counts_;  ///< by kind
+};
+
+// Whether a step lies within one window of this detail. Steps and windows are in the order of time.
+class WindowsOfSteps {
+ public:
+  explicit WindowsOfSteps(const Process& process)
+      : windows_(process.windows), has_calls_(!process.calls.start.empty()) {}
+  void look_at(Step& step) {
+    if (windows_.empty()) {
+      step.is_full = has_calls_;
+      return;
+    }
+    while (next_ < windows_.size() && windows_[next_].span.end < step.end) ++next_;
+    const bool lies_within = next_ < windows_.size() && windows_[next_].span.begin <= step.begin;
+    step.is_whole = lies_within && windows_[next_].detail == capture::Detail::light;
+    step.is_full = lies_within && windows_[next_].detail == capture::Detail::full;
+  }
+
+ private:
+  const std::vector<RecordedWindow>& windows_;
+  bool has_calls_;
+  std::size_t next_ = 0;
+};
+
+void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work) {
+  std::size_t in_steps = 0, kinds = 0;
+  WindowsOfSteps windows(process);
+  for (Step& step : steps.steps) {
+    windows.look_at(step);
+    kinds = std::max(kinds, step.kind + 1);
+    in_steps += step.last - step.first;
+  }
+  // Where calls were recorded all the time there is nothing else to go by.
+  if (std::none_of(steps.steps.begin(), steps.steps.end(), [](const Step& step) { return step.is_whole; })) {
+    for (Step& step : steps.steps) step.is_whole = step.is_full || process.windows.empty();
+  }
+  steps.other_work = work.size() - in_steps;
+  std::vector<std::vector<double>> times(kinds);
+  steps.kinds.resize(kinds);
+  for (const Step& step : steps.steps) {
+    steps.kinds[step.kind].work = step.last - step.first;
+    if (step.is_whole) times[step.kind].push_back(static_cast<double>(step.end - step.begin) * 1e-9);
+  }
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    StepKind& each = steps.kinds[kind];
+    each.count = times[kind].size();
+    if (times[kind].empty()) continue;
+    const MedianOfSeries series = median_of_series(times[kind]);
+    each.seconds = series.median;
+    each.interval = series.interval;
+    each.p99 = statistics::quantiles(times[kind], std::vector<double>{0.99}).front();
+  }
+}
+
+}  // namespace
+
+MedianOfSeries median_of_series(const std::vector<double>& values) {
+  constexpr std::size_t kBlocks = 20, kFewestOfBlock = 5;
+  MedianOfSeries result;
+  result.median = statistics::median(values);
+  const std::size_t blocks = std::min(kBlocks, values.size() / kFewestOfBlock);
+  if (blocks < kFewestSteps) {
+    const auto interval = statistics::order_statistic_interval(values);
+    result.interval = interval.value_or(statistics::Interval{
+        *std::min_element(values.begin(), values.end()), *std::max_element(values.begin(), values.end())});
+    return result;
+  }
+  std::vector<double> medians;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(block * values.size() / blocks);
+    const auto end = values.begin() + static_cast<std::ptrdiff_t>((block + 1) * values.size() / blocks);
+    medians.push_back(statistics::median(std::vector<double>(begin, end)));
+  }
+  const statistics::MeanInterval mean = statistics::mean_interval(medians);
+  const double half = (mean.interval.high - mean.interval.low) / 2;
+  result.interval = {result.median - half, result.median + half};
+  return result;
+}
+
+Steps find_steps(const Process& process, const DeviceWork& work) {
+  Steps result;
+  result.other_work = work.size();
+  std::vector<Recurrence> tried = recurrences(work, process.names.size());
+  // The longest distance first; of those that come equally often, what stands behind the longest gap.
+  std::sort(tried.begin(), tried.end(), [](const Recurrence& a, const Recurrence& b) {
+    return std::tuple(b.distance, b.gap, a.what) < std::tuple(a.distance, a.gap, b.what);
+  });
+  result.reason = "no kernel comes back at equal distances";
+  if (tried.empty()) return result;
+  const Contents contents(work);
+  std::optional<Division> found;
+  std::size_t distances = 0, beginnings = 0, distance = 0;
+  for (const Recurrence& each : tried) {
+    if (each.distance != distance) {
+      beginnings = 0;
+      distance = each.distance;
+      if (++distances > kMostDistances) break;
+    }
+    if (++beginnings > kMostBeginnings) continue;
+    Division division(work, contents, each.what);
+    std::string problem = division.problem();
+    if (!problem.empty()) {
+      if (!found) result.reason = std::move(problem);
+    } else if (!found ||
+               (2 * distance <= found->usual_length() + 1 && division.share_of_usual() >= kAllAlike)) {
+      found.emplace(std::move(division));
+    }
+  }
+  if (!found) return result;
+  result.source = StepSource::repetition;
+  result.steps = found->take_steps();
+  result.reason.clear();
+  describe_kinds(result, process, work);
+  return result;
+}
+
+Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std::string& name) {
+  std::vector<Time> begins;
+  std::set<std::string> names;
+  for (const NamedRange& range : process.ranges) {
+    names.insert(range.name);
+    if (range.name == name) begins.push_back(range.span.begin);
+  }
+  if (begins.size() < 2) {
+    throw UsageError(fmt::format("no range named '{}' comes twice; the program's ranges: {}", name,
+                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  }
+  std::sort(begins.begin(), begins.end());
+  Steps result;
+  result.source = StepSource::ranges;
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
+    const auto first = std::lower_bound(work.begin.begin(), work.begin.end(), begins[i]) - work.begin.begin();
+    const auto last =
+        std::lower_bound(work.begin.begin(), work.begin.end(), begins[i + 1]) - work.begin.begin();
+    result.steps.push_back(
+        {static_cast<std::size_t>(first), static_cast<std::size_t>(last), begins[i], begins[i + 1]});
+  }
+  describe_kinds(result, process, work);
+  return result;
+}
+
+}  // namespace jitterscope::timeline

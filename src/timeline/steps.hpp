@@ -1,0 +1,61 @@
+// What repeats in a program's work on a GPU: the steps of a training, the tokens of a decoding loop. They are
+// found, or it is said that none were.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "statistics/statistics.hpp"
+#include "timeline/timeline.hpp"
+
+namespace jitterscope::timeline {
+
+struct Step {
+  std::size_t first = 0, last = 0;  ///< of the device's work: [first, last)
+  Time begin = 0, end = 0;          ///< from its first work's begin to that of the next step's
+  std::size_t kind = 0;             ///< index of Steps::kinds
+  bool is_whole = true;             ///< within one window of light recording: its time counts
+  bool is_full = false;             ///< within one window in which calls were recorded, too
+};
+
+/// Steps that do the same work: "decode", beside "prefill". The most frequent one is the first.
+struct StepKind {
+  std::size_t count = 0;          ///< whole ones
+  std::size_t work = 0;           ///< kernels and copies in one
+  double seconds = 0.0;           ///< the median of the whole ones
+  statistics::Interval interval;  ///< of the median, 95 %; from blocks of steps that follow each other
+  double p99 = 0.0;               ///< seconds
+};
+
+enum class StepSource : std::uint8_t { none, repetition, ranges };
+
+struct Steps {
+  StepSource source = StepSource::none;
+  std::vector<StepKind> kinds;
+  std::vector<Step> steps;     ///< in the order of time
+  std::size_t other_work = 0;  ///< work before, between and behind them
+  std::string reason;          ///< why none were found
+
+  bool were_found() const { return source != StepSource::none; }
+};
+
+/// Looks for the longest repetition: work that occurs again and again at equal distances begins a step, if at
+/// least five steps hold the same work, nine of ten work items lie in steps that occur at least three times,
+/// and these cover half of the GPU's time. A wrong answer would be worse than none: gaps between kernels
+/// alone are no evidence.
+Steps find_steps(const Process& process, const DeviceWork& work);
+
+/// Steps as the program named them: one begins with each range of that name. Throws UsageError, with the
+/// names that there are, if there is none.
+Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std::string& name);
+
+/// The median of times that follow each other, and its interval from medians of blocks: neighbours are alike.
+struct MedianOfSeries {
+  double median = 0.0;
+  statistics::Interval interval;
+};
+MedianOfSeries median_of_series(const std::vector<double>& values);
+
+}  // namespace jitterscope::timeline

@@ -1,0 +1,270 @@
+#include "timeline/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <unordered_map>
+
+#include "base/files.hpp"
+#include "capture/format/arrow_stream.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::timeline {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+template <class Value>
+void permute(std::vector<Value>& values, const std::vector<std::uint32_t>& order) {
+  if (values.empty()) return;
+  std::vector<Value> sorted(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = values[order[i]];
+  values.swap(sorted);
+}
+
+// Reads the tables of one process's folder.
+class ProcessReader {
+ public:
+  explicit ProcessReader(fs::path folder) : folder_(std::move(folder)) {}
+
+  Process read() {
+    read_description();
+    if (!process_.problem.empty()) return std::move(process_);
+    const auto texts = table<capture::Texts>();
+    for (std::size_t i = 0; i < texts.id.size(); ++i) {
+      if (texts.id[i] > texts.id.size()) continue;
+      process_.texts.resize(std::max<std::size_t>(process_.texts.size(), texts.id[i] + 1));
+      process_.texts[texts.id[i]] = texts.text[i];
+    }
+    read_names();
+    read_kernels();
+    read_copies();
+    read_graphs();
+    for (auto& [device, work] : devices_) {
+      sort_by_begin(work);
+      process_.devices.push_back(std::move(work));
+    }
+    process_.calls = table<capture::Calls>();
+    process_.overheads = table<capture::Overheads>();
+    process_.memory = table<capture::Memory>();
+    process_.launch_counts = table<capture::LaunchCounts>();
+    read_rest();
+    return std::move(process_);
+  }
+
+ private:
+  template <class Table>
+  Table table() {
+    Table rows;
+    const fs::path path = folder_ / (std::string(Table::kName) + ".arrows");
+    if (!fs::exists(path)) return rows;
+    const capture::StreamEnd end = capture::read_table(path.string(), rows);
+    if (!end.is_complete) process_.is_complete = false;
+    if (!end.problem.empty()) {
+      process_.losses.push_back(
+          {{}, capture::LossKind::disk, 0, fmt::format("{}.arrows: {}", Table::kName, end.problem)});
+    }
+    return rows;
+  }
+
+  void read_description() {
+    const json description = json::parse(file_text(folder_ / "process.json").text, nullptr, false);
+    if (!description.is_object()) {
+      process_.label = folder_.filename().string();
+      process_.problem = "its process.json is damaged";
+      return;
+    }
+    std::string command;
+    if (const auto words = description.find("command"); words != description.end() && words->is_array()) {
+      for (const json& word : *words) {
+        if (word.is_string()) command += ' ' + word.get<std::string>();
+      }
+    }
+    process_.label = fmt::format("pid {}{}", description.value("pid", std::int64_t{0}), command);
+    process_.problem = description.value("problem", "");
+    if (const auto rank = description.find("rank"); rank != description.end() && rank->is_number_unsigned()) {
+      process_.rank = rank->get<std::uint32_t>();
+    }
+  }
+
+  void read_names() {
+    const auto launches = table<capture::Launches>();
+    for (std::size_t i = 0; i < launches.id.size(); ++i) {
+      if (launches.id[i] > launches.id.size())
+        continue;  // ids count up from 0: a damaged one would take all memory
+      process_.names.resize(std::max<std::size_t>(process_.names.size(), launches.id[i] + 1));
+      WorkName& name = process_.names[launches.id[i]];
+      name.name = launches.name[i];
+      name.grid[0] = launches.grid_x[i];
+      name.grid[1] = launches.grid_y[i];
+      name.grid[2] = launches.grid_z[i];
+      name.block[0] = launches.block_x[i];
+      name.block[1] = launches.block_y[i];
+      name.block[2] = launches.block_z[i];
+      name.audit = static_cast<capture::NameAudit>(std::min<std::uint8_t>(launches.audit[i], 2));
+    }
+    kernels_ = process_.names.size();
+  }
+
+  void read_kernels() {
+    const auto kernels = table<capture::Kernels>();
+    for (std::size_t i = 0; i < kernels.start.size(); ++i) {
+      if (kernels.launch[i] >= kernels_) {
+        ++unnamed_;
+        continue;
+      }
+      add(kernels.device[i], kernels.start[i], kernels.duration[i], kernels.launch[i], kernels.stream[i],
+          kernels.correlation[i], 0);
+    }
+    if (unnamed_ > 0) {
+      process_.losses.push_back(
+          {{}, capture::LossKind::disk, unnamed_, "kernels whose names were not written any more"});
+    }
+  }
+
+  void read_copies() {
+    const auto copies = table<capture::Copies>();
+    std::map<std::pair<std::uint8_t, std::uint8_t>, std::uint32_t> names;
+    for (std::size_t i = 0; i < copies.start.size(); ++i) {
+      const auto [known, is_new] = names.try_emplace({copies.from[i], copies.to[i]}, process_.names.size());
+      if (is_new) {
+        const auto kind_of = [](std::uint8_t kind) {
+          return static_cast<capture::MemoryKind>(std::min<std::uint8_t>(kind, 5));
+        };
+        WorkName name;
+        name.from = kind_of(copies.from[i]);
+        name.to = kind_of(copies.to[i]);
+        name.kind = name.from == capture::MemoryKind::none ? WorkKind::set : WorkKind::copy;
+        process_.names.push_back(name);
+      }
+      add(copies.device[i], copies.start[i], copies.duration[i], known->second, copies.stream[i],
+          copies.correlation[i], copies.bytes[i]);
+    }
+  }
+
+  void read_graphs() {
+    const auto graphs = table<capture::GraphLaunches>();
+    std::unordered_map<std::uint32_t, std::uint32_t> names;
+    for (std::size_t i = 0; i < graphs.start.size(); ++i) {
+      const auto [known, is_new] = names.try_emplace(graphs.graph[i], process_.names.size());
+      if (is_new) {
+        WorkName name;
+        name.kind = WorkKind::graph;
+        name.name = fmt::format("graph {}", graphs.graph[i]);
+        process_.names.push_back(name);
+      }
+      add(graphs.device[i], graphs.start[i], graphs.duration[i], known->second, graphs.stream[i],
+          graphs.correlation[i], 0);
+    }
+  }
+
+  void add(std::uint32_t device, Time start, Time duration, std::uint32_t what, std::uint32_t stream,
+           std::uint32_t correlation, std::uint64_t bytes) {
+    DeviceWork& work = devices_[device];
+    work.device = device;
+    work.begin.push_back(start);
+    work.end.push_back(start + duration);
+    work.what.push_back(what);
+    work.stream.push_back(stream);
+    work.correlation.push_back(correlation);
+    if (bytes > 0) work.bytes.resize(work.begin.size());
+    if (!work.bytes.empty()) work.bytes.resize(work.begin.size());
+    if (bytes > 0) work.bytes.back() = bytes;
+  }
+
+  void read_rest() {
+    const auto devices = table<capture::Devices>();
+    for (std::size_t i = 0; i < devices.device.size(); ++i) {
+      process_.device_names.push_back({devices.device[i], devices.uuid[i], devices.name[i]});
+    }
+    const auto ranges = table<capture::Ranges>();
+    for (std::size_t i = 0; i < ranges.start.size(); ++i) {
+      if (ranges.text[i] >= process_.texts.size()) continue;
+      process_.ranges.push_back(
+          {process_.texts[ranges.text[i]], {ranges.start[i], ranges.start[i] + ranges.duration[i]}});
+    }
+    const auto losses = table<capture::Losses>();
+    for (std::size_t i = 0; i < losses.from.size(); ++i) {
+      process_.losses.push_back({{losses.from[i], losses.to[i]},
+                                 static_cast<capture::LossKind>(std::min<std::uint8_t>(losses.kind[i], 5)),
+                                 losses.count[i],
+                                 losses.sentence[i]});
+    }
+    read_windows();
+  }
+
+  // A window ends where the next begins; the last one with the last thing that is known.
+  void read_windows() {
+    const auto windows = table<capture::Windows>();
+    Time end = process_.launch_counts.time.empty() ? 0 : process_.launch_counts.time.back();
+    for (const DeviceWork& work : process_.devices) end = std::max(end, work.span().end);
+    for (std::size_t i = 0; i < windows.from.size(); ++i) {
+      const Time until = i + 1 < windows.from.size() ? windows.from[i + 1] : std::max(end, windows.from[i]);
+      process_.windows.push_back(
+          {{windows.from[i], until},
+           static_cast<capture::Detail>(std::min<std::uint8_t>(windows.detail[i], 2))});
+    }
+  }
+
+  fs::path folder_;
+  Process process_;
+  std::map<std::uint32_t, DeviceWork> devices_;
+  std::size_t kernels_ = 0;
+  std::uint64_t unnamed_ = 0;
+};
+
+}  // namespace
+
+Span DeviceWork::span() const {
+  if (begin.empty()) return {};
+  return {begin.front(), *std::max_element(end.begin(), end.end())};
+}
+
+std::size_t Process::work() const {
+  return std::accumulate(devices.begin(), devices.end(), std::size_t{0},
+                         [](std::size_t sum, const DeviceWork& work) { return sum + work.size(); });
+}
+
+void sort_by_begin(DeviceWork& work) {
+  if (std::is_sorted(work.begin.begin(), work.begin.end())) return;
+  std::vector<std::uint32_t> order(work.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return work.begin[a] < work.begin[b]; });
+  permute(work.begin, order);
+  permute(work.end, order);
+  permute(work.what, order);
+  permute(work.stream, order);
+  permute(work.correlation, order);
+  permute(work.bytes, order);
+}
+
+Timeline read_capture(const std::string& folder) {
+  Timeline timeline;
+  timeline.source = folder;
+  std::error_code error;
+  std::vector<fs::path> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (fs::exists(entry.path() / "process.json")) folders.push_back(entry.path());
+  }
+  const fs::path description = fs::path(folder) / "capture.json";
+  if (error || (folders.empty() && !fs::exists(description))) {
+    throw UsageError(fmt::format(
+        "'{}' is no capture: it has no capture.json; `jitterscope capture -- COMMAND` makes one", folder));
+  }
+  std::sort(folders.begin(), folders.end());
+  for (const fs::path& each : folders) timeline.processes.push_back(ProcessReader(each).read());
+  const fs::path sensors = fs::path(folder) / "sensors.arrows";
+  if (fs::exists(sensors)) {
+    const capture::StreamEnd end = capture::read_table(sensors.string(), timeline.sensors);
+    if (!end.problem.empty()) timeline.problems.push_back("sensors.arrows: " + end.problem);
+  }
+  return timeline;
+}
+
+}  // namespace jitterscope::timeline

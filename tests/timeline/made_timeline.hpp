@@ -1,0 +1,42 @@
+// Programs on a GPU that never ran, whose causes are therefore known.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "timeline/timeline.hpp"
+
+namespace jitterscope::timeline::test {
+
+/// What a training or a decoding loop does, and what disturbs it.
+struct MadeProgram {
+  std::uint64_t seed = 1;
+  std::size_t steps = 400;
+  std::size_t kernels = 24;          ///< different ones in a step
+  std::size_t layers = 1;            ///< how often a block of kernels repeats within a step
+  std::size_t head = 0;              ///< kernels that occur once a step, in front of the layers
+  double kernel_us = 100.0;          ///< of the first; others up to three times as long
+  double noise = 0.003;              ///< of each call
+  double gap_us = 1.0;               ///< between kernels
+  double step_gap_us = 5.0;          ///< between steps
+  double clock = 0.0;                ///< all kernels slow down by up to so much, in waves of 10 s
+  bool clock_shows = true;           ///< NVML's throttled time grows with it
+  std::size_t late_input_every = 0;  ///< every so many steps the input comes 9 ms late
+  double copy_slows =
+      -1.0;  ///< >= 0: beside every second step a copy runs, and kernels beside it take so much longer
+  double place_slows = 0.0;          ///< the second of two equal kernels takes so much longer
+  double first_calls_slow = 0.0;     ///< the first seven calls of each kernel take so much longer
+  double trend = 0.0;                ///< from the first step to the last
+  double other_process_slows = 0.0;  ///< in every second stretch of 3 s another process is there
+  std::size_t prefill_every = 0;     ///< a step of another kind in front of every so many steps
+  std::size_t warm_up = 37;          ///< kernels before the first step that follow no order
+  bool records_calls = false;        ///< as --detail full
+};
+
+Timeline make_timeline(const MadeProgram& program);
+
+}  // namespace jitterscope::timeline::test

@@ -1,0 +1,130 @@
+// The first screen of a capture: its sentences hold what was put in.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "commands/capture/show_table.hpp"
+#include "jitterscope/error.hpp"
+#include "timeline/analysis.hpp"
+#include "timeline/made_timeline.hpp"
+
+namespace jitterscope::timeline {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string on_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  for (std::size_t at = 0; (at = text.find("  ", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
+std::string shown(const Timeline& timeline, const CaptureShown& how = {.width = 100}) {
+  return on_one_line(capture_text(timeline, analyse(timeline, {}), how));
+}
+
+TEST(CaptureText, BeginsWithTheStepsAndWhetherAllIsThere) {
+  const std::string text = shown(test::make_timeline({.steps = 300}));
+  EXPECT_THAT(text, AllOf(HasSubstr("**300 steps of "), HasSubstr("on NVIDIA H200 (pid 1 python3 train.py)"),
+                          HasSubstr("none lost"), HasSubstr("Nothing was found that the times follow")));
+}
+
+TEST(CaptureText, SaysWhereSlowStepsLoseTheirTime) {
+  const std::string text =
+      shown(test::make_timeline({.steps = 1000, .late_input_every = 25, .records_calls = true}));
+  EXPECT_THAT(text, HasSubstr("**40 steps** of 1000 are slow"));
+  EXPECT_THAT(
+      text, HasSubstr("in 40 of them the GPU idles 9.00 ms longer while the program makes no call to CUDA"));
+  EXPECT_THAT(text, HasSubstr("host elsewhere"));
+}
+
+TEST(CaptureText, DoesNotInventSteps) {
+  const std::string text = shown(test::make_timeline({.steps = 0, .warm_up = 3000}));
+  EXPECT_THAT(text, AllOf(HasSubstr("**No steps were found**"),
+                          HasSubstr("no kernel comes back at equal distances")));
+}
+
+TEST(CaptureText, NamesWhatWasLost) {
+  Timeline timeline = test::make_timeline({.steps = 100});
+  timeline.processes[0].losses.push_back({{0, 1}, capture::LossKind::dropped, 1234, "CUPTI dropped them"});
+  const std::string text = shown(timeline);
+  EXPECT_THAT(text, AllOf(HasSubstr("**not complete**"), HasSubstr("lost: 1234"),
+                          HasSubstr("1234: CUPTI dropped them"), Not(HasSubstr("none lost"))));
+  timeline.processes[0].is_complete = false;
+  EXPECT_THAT(shown(timeline), HasSubstr("its last second may be missing"));
+}
+
+TEST(CaptureText, OfNothingSaysSo) {
+  Timeline timeline;
+  timeline.source = "a.capture";
+  EXPECT_THAT(shown(timeline), HasSubstr("**Nothing was captured** in 'a.capture'"));
+}
+
+TEST(CaptureKernels, AreChosenByTheirNames) {
+  const Timeline timeline = test::make_timeline({.steps = 300, .place_slows = 0.2});
+  const Analysis analysis = analyse(timeline, {});
+  const std::string text = capture_kernels_text(timeline, analysis, "kernel_0$", {});
+  EXPECT_THAT(text, AllOf(HasSubstr("**kernel_0**"), HasSubstr("132 × 1 × 1 blocks of 256 × 1 × 1 threads"),
+                          HasSubstr("follows place in the step"), Not(HasSubstr("kernel_1"))));
+  EXPECT_THROW(capture_kernels_text(timeline, analysis, "nothing", {}), UsageError);
+  EXPECT_THROW(capture_kernels_text(timeline, analysis, "(", {}), UsageError);
+}
+
+TEST(CaptureStep, TheSlowestIsTheOneThatWaited) {
+  const Timeline timeline = test::make_timeline({.steps = 300, .late_input_every = 100});
+  const Analysis analysis = analyse(timeline, {});
+  EXPECT_THAT(on_one_line(capture_step_text(timeline, analysis, std::nullopt, {.width = 100})),
+              HasSubstr("the longest gap is 9.0"));
+  EXPECT_THAT(capture_step_text(timeline, analysis, 1, {.width = 100}), HasSubstr("**Step 1 of 300**"));
+  EXPECT_THROW(capture_step_text(timeline, analysis, 301, {}), UsageError);
+}
+
+TEST(ShortName, LeavesOutNamespacesArgumentsAndTemplates) {
+  WorkName name;
+  name.name =
+      "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_";
+  EXPECT_EQ(short_name(name), "vectorized_elementwise_kernel");
+  name.name = "sm90_xmma_wgrad_implicit_gemm";
+  EXPECT_EQ(short_name(name), "sm90_xmma_wgrad_implicit_gemm");
+  name.kind = WorkKind::copy;
+  name.from = capture::MemoryKind::pinned;
+  name.to = capture::MemoryKind::device;
+  EXPECT_EQ(short_name(name), "copy from pinned memory to the GPU");
+}
+
+// Launches a second, with and without recording in turn.
+TEST(RecordingCost, IsTheDifferenceOfTheRates) {
+  Process process;
+  Random random(1);
+  constexpr Time kSecond = 1'000'000'000;
+  double launches = 0.0;
+  Time time = 0;
+  const auto window = [&](capture::Detail detail, int tenths) {
+    process.windows.push_back({{time, time + tenths * kSecond / 10}, detail});
+    for (int i = 0; i < tenths; ++i) {
+      launches += (detail == capture::Detail::off ? 1050.0 : 1000.0) * (1.0 + 0.002 * random.normal());
+      time += kSecond / 10;
+      process.launch_counts.time.push_back(time);
+      process.launch_counts.launches.push_back(static_cast<std::uint64_t>(launches));
+    }
+  };
+  for (int i = 0; i < 8; ++i) {
+    window(capture::Detail::light, 130);
+    window(capture::Detail::off, 20);
+  }
+  window(capture::Detail::light, 130);
+  const std::optional<RecordingCost> cost = recording_cost(process);
+  ASSERT_TRUE(cost);
+  EXPECT_NEAR(cost->ratio, 0.05, 0.003);
+  EXPECT_LE(cost->interval.low, 0.05);
+  EXPECT_GE(cost->interval.high, 0.05);
+  ASSERT_TRUE(cost->null_ratio);
+  EXPECT_NEAR(*cost->null_ratio, 0.0, 0.003);
+  process.windows.clear();
+  EXPECT_FALSE(recording_cost(process));
+}
+
+}  // namespace
+}  // namespace jitterscope::timeline

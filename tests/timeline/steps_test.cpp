@@ -1,0 +1,135 @@
+// Steps that are there are found, as many as there are; where there are none, none are.
+#include "timeline/steps.hpp"
+
+#include <gmock/gmock.h>
+
+#include "jitterscope/error.hpp"
+#include "timeline/made_timeline.hpp"
+
+namespace jitterscope::timeline {
+namespace {
+
+using test::MadeProgram;
+
+Steps steps_of(const MadeProgram& program) {
+  const Timeline timeline = test::make_timeline(program);
+  return find_steps(timeline.processes[0], timeline.processes[0].devices[0]);
+}
+
+TEST(Steps, OfATrainingAreFoundBehindItsWarmUp) {
+  const Steps steps = steps_of({.steps = 200});
+  ASSERT_TRUE(steps.were_found()) << steps.reason;
+  ASSERT_EQ(steps.kinds.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(steps.kinds[0].count), 200.0, 1.0);
+  EXPECT_EQ(steps.kinds[0].work, 24u);
+  EXPECT_LE(steps.kinds[0].interval.low, steps.kinds[0].seconds);
+  EXPECT_GE(steps.kinds[0].interval.high, steps.kinds[0].seconds);
+}
+
+TEST(Steps, HoldAllLayersOfANetworkAndNotOneEach) {
+  const Steps steps = steps_of({.steps = 60, .kernels = 12, .layers = 24, .head = 5});
+  ASSERT_EQ(steps.kinds.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(steps.kinds[0].count), 60.0, 1.0);
+  EXPECT_EQ(steps.kinds[0].work, 12u * 24u + 5u);
+}
+
+TEST(Steps, ThatDifferInACopyAreOfOneKind) {
+  const Steps steps = steps_of({.steps = 200, .copy_slows = 0.0});
+  ASSERT_EQ(steps.kinds.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(steps.kinds[0].count), 200.0, 1.0);
+}
+
+TEST(Steps, OfTwoKindsAreToldApart) {
+  const Steps steps = steps_of({.steps = 640, .prefill_every = 64});
+  ASSERT_EQ(steps.kinds.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(steps.kinds[0].count), 640.0, 1.0);
+  EXPECT_EQ(steps.kinds[0].work, 24u);
+  EXPECT_NEAR(static_cast<double>(steps.kinds[1].count), 10.0, 1.0);
+  EXPECT_EQ(steps.kinds[1].work, 40u);
+}
+
+TEST(Steps, OfAPlainLoopAreItsCalls) {
+  const Steps steps = steps_of({.steps = 500, .kernels = 1, .warm_up = 0});
+  ASSERT_EQ(steps.kinds.size(), 1u);
+  EXPECT_EQ(steps.kinds[0].work, 1u);
+}
+
+// Work without an order, whatever its gaps are.
+TEST(Steps, AreNotInventedWhereNothingRepeats) {
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+    const Steps steps = steps_of({.seed = seed, .steps = 0, .warm_up = 5000});
+    EXPECT_FALSE(steps.were_found());
+    EXPECT_FALSE(steps.reason.empty());
+    EXPECT_EQ(steps.other_work, 5001u);
+  }
+}
+
+TEST(Steps, AreNotInventedFromFour) { EXPECT_FALSE(steps_of({.steps = 4, .warm_up = 0}).were_found()); }
+
+TEST(Steps, AreNotInventedWhereTheyAreTheSmallerPart) {
+  EXPECT_FALSE(steps_of({.steps = 10, .warm_up = 5000}).were_found());
+}
+
+TEST(Steps, OfNothing) {
+  Process process;
+  EXPECT_FALSE(find_steps(process, {}).were_found());
+}
+
+// A step in which something was not recorded counts no time.
+TEST(Steps, AreWholeWithinOneWindowOnly) {
+  Timeline timeline = test::make_timeline({.steps = 300});
+  Process& process = timeline.processes[0];
+  const Span all = process.devices[0].span();
+  const Time middle = all.begin + all.length() / 2, tenth = all.length() / 10;
+  process.windows = {{{all.begin, middle}, capture::Detail::light},
+                     {{middle, middle + tenth}, capture::Detail::off},
+                     {{middle + tenth, all.end}, capture::Detail::light}};
+  const Steps steps = find_steps(process, process.devices[0]);
+  ASSERT_TRUE(steps.were_found());
+  for (const Step& step : steps.steps) {
+    const bool touches = step.end > middle && step.begin < middle + tenth;
+    EXPECT_EQ(step.is_whole, !touches);
+  }
+  EXPECT_LT(steps.kinds[0].count, steps.steps.size());
+}
+
+TEST(Steps, OfRangesBeginWithTheRange) {
+  Timeline timeline = test::make_timeline({.steps = 100});
+  Process& process = timeline.processes[0];
+  const DeviceWork& work = process.devices[0];
+  for (std::size_t i = 0; i < 10; ++i) {
+    process.ranges.push_back({"iteration", {work.begin[50 + 100 * i], work.begin[60 + 100 * i]}});
+  }
+  const Steps steps = steps_of_ranges(process, work, "iteration");
+  ASSERT_EQ(steps.steps.size(), 9u);
+  EXPECT_EQ(steps.steps[0].first, 50u);
+  EXPECT_EQ(steps.steps[0].last, 150u);
+  try {
+    steps_of_ranges(process, work, "epoch");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("iteration"));
+  }
+}
+
+// Blocks of steps tell how neighbours drift together: order statistics of all would be far too narrow.
+TEST(MedianOfSeries, HoldsForSeriesWhoseNeighboursAreAlike) {
+  std::size_t held = 0;
+  constexpr std::size_t kTries = 300;
+  Random random(5);
+  for (std::size_t attempt = 0; attempt < kTries; ++attempt) {
+    std::vector<double> values;
+    double drift = 0.0;
+    for (std::size_t i = 0; i < 2000; ++i) {
+      drift = 0.9 * drift + random.normal();
+      values.push_back(100.0 + drift);
+    }
+    const MedianOfSeries series = median_of_series(values);
+    if (series.interval.low <= 100.0 && 100.0 <= series.interval.high) ++held;
+  }
+  EXPECT_GE(held, kTries * 90 / 100);
+  EXPECT_LT(held, kTries);
+}
+
+}  // namespace
+}  // namespace jitterscope::timeline

@@ -1,0 +1,163 @@
+// What kernels follow is named where it was put in, and nothing is named where nothing was.
+#include "timeline/variation.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "timeline/made_timeline.hpp"
+#include "timeline/slow_steps.hpp"
+
+namespace jitterscope::timeline {
+namespace {
+
+using test::MadeProgram;
+
+struct Analysed {
+  Timeline timeline;
+  Steps steps;
+  Variation variation;
+  SlowSteps slow;
+};
+
+Analysed analysed(const MadeProgram& program) {
+  Analysed result{test::make_timeline(program), {}, {}, {}};
+  const Process& process = result.timeline.processes[0];
+  result.steps = find_steps(process, process.devices[0]);
+  result.variation = variation_of(result.timeline, process, process.devices[0], result.steps);
+  result.slow = slow_steps_of(process, process.devices[0], result.steps);
+  return result;
+}
+
+// Kernels whose first cause is this one.
+std::size_t followers(const Variation& variation, Follows what) {
+  return static_cast<std::size_t>(
+      std::count_if(variation.kernels.begin(), variation.kernels.end(), [&](const KernelVariation& kernel) {
+        return !kernel.follows.empty() && kernel.follows.front().what == what;
+      }));
+}
+
+MadeProgram long_program(std::uint64_t seed) { return {.seed = seed, .steps = 9000, .kernel_us = 50.0}; }
+
+TEST(Variation, OfASteadyProgramFollowsNothing) {
+  std::size_t wrong = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const Analysed result = analysed({.seed = seed, .steps = 500});
+    const bool any = std::any_of(result.variation.kernels.begin(), result.variation.kernels.end(),
+                                 [](const KernelVariation& kernel) { return !kernel.follows.empty(); });
+    if (any || !result.slow.steps.empty() || !result.variation.common.by_step.empty()) ++wrong;
+  }
+  EXPECT_LE(wrong, 2u);
+}
+
+TEST(Variation, FollowsTheClockWhereSensorsMoveWithIt) {
+  MadeProgram program = long_program(3);
+  program.clock = 0.15;
+  const Analysed result = analysed(program);
+  EXPECT_EQ(followers(result.variation, Follows::clock), 24u);
+  EXPECT_TRUE(result.variation.common.moves_with_sensors);
+  EXPECT_NEAR(result.variation.common.effect, 0.15, 0.01);
+  EXPECT_GT(result.variation.common.step_share, 0.95);
+}
+
+TEST(Variation, FollowsACommonFactorWhereNoSensorDoes) {
+  MadeProgram program = long_program(4);
+  program.clock = 0.15;
+  program.clock_shows = false;
+  const Analysed result = analysed(program);
+  EXPECT_EQ(followers(result.variation, Follows::common_factor), 24u);
+  EXPECT_EQ(followers(result.variation, Follows::clock), 0u);
+}
+
+// One kernel has no other to be common with: NVML alone tells.
+TEST(Variation, OfOneKernelFollowsTheClockThatNvmlSaw) {
+  MadeProgram program = long_program(5);
+  program.steps = 200'000;
+  program.kernels = 1;
+  program.clock = 0.15;
+  const Analysed shown = analysed(program);
+  EXPECT_EQ(followers(shown.variation, Follows::clock), 1u);
+  program.clock_shows = false;
+  EXPECT_EQ(followers(analysed(program).variation, Follows::clock), 0u);
+}
+
+TEST(Variation, FollowsCopiesBesideIt) {
+  MadeProgram program = long_program(6);
+  program.steps = 1000;
+  program.copy_slows = 0.05;
+  const Analysed result = analysed(program);
+  EXPECT_GE(followers(result.variation, Follows::copies), 11u);
+  for (const KernelVariation& kernel : result.variation.kernels) {
+    for (const FollowedCause& cause : kernel.follows) {
+      if (cause.what == Follows::copies) {
+        EXPECT_NEAR(cause.effect, 0.05, 0.01);
+      }
+    }
+  }
+}
+
+TEST(Variation, FollowsThePlaceInTheStep) {
+  MadeProgram program = long_program(7);
+  program.steps = 1000;
+  program.place_slows = 0.2;
+  const Analysed result = analysed(program);
+  ASSERT_EQ(followers(result.variation, Follows::place), 1u);
+  const KernelVariation& kernel = result.variation.kernels.front();
+  EXPECT_NEAR(kernel.follows.front().effect, 0.2, 0.01);
+  EXPECT_NEAR(kernel.calls_per_step, 2.0, 0.01);
+  EXPECT_NEAR(kernel.rest, 0.003, 0.001);
+}
+
+TEST(Variation, FollowsAnotherProcess) {
+  MadeProgram program = long_program(8);
+  program.other_process_slows = 0.1;
+  const Analysed result = analysed(program);
+  EXPECT_EQ(followers(result.variation, Follows::other_process), 24u);
+}
+
+TEST(Variation, WithoutStepsIsBySeconds) {
+  const Analysed result = analysed({.steps = 0, .kernel_us = 500.0, .warm_up = 20'000});
+  EXPECT_TRUE(result.variation.by_seconds);
+  EXPECT_EQ(result.variation.kernels.size(), 24u);
+  for (const KernelVariation& kernel : result.variation.kernels) EXPECT_TRUE(kernel.follows.empty());
+}
+
+TEST(Variation, OfTooFewStepsHasTimesAndNoCauses) {
+  const Analysed result = analysed({.steps = 6, .warm_up = 0});
+  EXPECT_EQ(result.variation.kernels.size(), 24u);
+  EXPECT_GT(result.variation.kernels.front().median, 0.0);
+  for (const KernelVariation& kernel : result.variation.kernels) EXPECT_TRUE(kernel.follows.empty());
+}
+
+TEST(SlowSteps, IdleWhereTheInputIsLate) {
+  const SlowSteps slow = analysed({.steps = 1000, .late_input_every = 25}).slow;
+  EXPECT_EQ(slow.steps.size(), 40u);
+  ASSERT_FALSE(slow.traits.empty());
+  EXPECT_EQ(slow.traits[0].trait, StepTrait::idle);
+  EXPECT_EQ(slow.traits[0].slow, 40u);
+  EXPECT_EQ(slow.traits[0].other, 0u);
+  EXPECT_NEAR(slow.traits[0].seconds, 0.009, 0.0005);
+}
+
+TEST(SlowSteps, WaitForAProgramThatIsElsewhereWhereCallsTellIt) {
+  const SlowSteps slow = analysed({.steps = 1000, .late_input_every = 25, .records_calls = true}).slow;
+  ASSERT_FALSE(slow.traits.empty());
+  EXPECT_EQ(slow.traits[0].trait, StepTrait::idle_host_elsewhere);
+}
+
+TEST(SlowSteps, AreTheFirstOnesWhereFirstCallsAreSlow) {
+  const SlowSteps slow = analysed({.steps = 1000, .first_calls_slow = 0.5, .warm_up = 0}).slow;
+  EXPECT_EQ(slow.steps.size(), 7u);
+  EXPECT_TRUE(std::any_of(slow.traits.begin(), slow.traits.end(), [](const TraitOfSlowSteps& trait) {
+    return trait.trait == StepTrait::first_steps;
+  }));
+}
+
+TEST(SlowSteps, AreNoneWhereHalfOfAllAre) {
+  MadeProgram program = long_program(9);
+  program.other_process_slows = 0.1;
+  EXPECT_TRUE(analysed(program).slow.steps.empty());
+}
+
+}  // namespace
+}  // namespace jitterscope::timeline
