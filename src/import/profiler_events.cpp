@@ -9,73 +9,13 @@
 #include <unordered_map>
 
 #include "import/json.hpp"
+#include "import/trace_event.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-
-enum class Category { other, called_operator, launch, gpu_work, annotation };
-
-// PyTorch before 1.12 wrote other words.
-Category category_of(std::string_view text) {
-  constexpr std::pair<std::string_view, Category> kCategories[] = {
-      {"cpu_op", Category::called_operator}, {"Operator", Category::called_operator},
-      {"cuda_runtime", Category::launch},    {"cuda_driver", Category::launch},
-      {"Runtime", Category::launch},         {"kernel", Category::gpu_work},
-      {"Kernel", Category::gpu_work},        {"gpu_memcpy", Category::gpu_work},
-      {"Memcpy", Category::gpu_work},        {"gpu_memset", Category::gpu_work},
-      {"Memset", Category::gpu_work},        {"user_annotation", Category::annotation}};
-  for (const auto& [word, category] : kCategories) {
-    if (word == text) return category;
-  }
-  return Category::other;
-}
-
-// Returns a JSON number or word without quotes, in which some programs that rewrite traces put numbers, and
-// without the blanks behind it.
-std::string_view bare(std::string_view token) {
-  if (token.starts_with('"')) return token.substr(1, token.find('"', 1) - 1);
-  return token.substr(0, token.find_first_of(" \t\r\n"));
-}
-
-// Reads 1.7169e+15, as programs that hold times as doubles write them.
-std::optional<RecordTime> parse_power(std::string_view token) {
-  constexpr double kLargest = 4.5e15;  // µs: 142 years
-  double number = 0.0;
-  const char* const end = token.data() + token.size();
-  const auto [stop, error] = std::from_chars(token.data(), end, number);
-  if (error != std::errc() || stop != end || !(number >= 0.0 && number <= kLargest)) return std::nullopt;
-  return static_cast<RecordTime>(std::llround(number * 1000.0));
-}
-
-// Reads microseconds with decimals exactly: 1716900000123456.789 has more digits than a double.
-std::optional<RecordTime> parse_time(std::string_view token) {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 52;  // µs: 142 years
-  token = bare(token);
-  std::int64_t whole = 0;
-  const char* const end = token.data() + token.size();
-  const auto [stop, error] = std::from_chars(token.data(), end, whole);
-  if (error != std::errc() || whole < 0 || whole > kLargest) return std::nullopt;
-  RecordTime result = whole * 1000;
-  if (stop == end) return result;
-  if (token.find_first_of("eE") != std::string_view::npos) return parse_power(token);
-  if (*stop != '.') return std::nullopt;
-  std::int64_t unit = 100;
-  for (const char* digit = stop + 1; digit < end && *digit >= '0' && *digit <= '9'; ++digit) {
-    result += (*digit - '0') * unit;
-    unit /= 10;
-  }
-  return result;
-}
-
-struct Event {
-  Category category = Category::other;
-  bool complete = false;  ///< "ph": "X", which has a begin and a duration
-  std::string_view name, arguments, process, thread;
-  std::optional<RecordTime> begin, duration;
-};
 
 class Reader {
  public:
@@ -129,75 +69,48 @@ class Reader {
       ondemand::object object;
       ondemand::array list;
       if (event.get_object().get(object) == simdjson::SUCCESS) {
-        add(read_event(object));
+        const TraceEvent read = read_trace_event(object);
+        holds_traces_ |= read.holds_traces;
+        add(read);
       } else if (event.get_array().get(list) == simdjson::SUCCESS) {
         read_events(list);  // lists joined by hand
       }
     }
   }
 
-  Event read_event(ondemand::object& object) {
-    Event event;
-    for (ondemand::field field : object) {
-      const ondemand::raw_json_string key = field.key();
-      ondemand::value value = field.value();
-      std::string_view text;
-      if (key == "ph") {
-        event.complete = value.get_string().get(text) == simdjson::SUCCESS && text == "X";
-      } else if (key == "cat") {
-        if (value.get_string().get(text) == simdjson::SUCCESS) event.category = category_of(text);
-      } else if (key == "name") {
-        const simdjson::error_code error = value.get_string().get(text);
-        if (error == simdjson::SUCCESS) event.name = text;
-        if (error == simdjson::STRING_ERROR) throw simdjson::simdjson_error(error);  // mending may repair it
-      } else if (key == "pid") {
-        event.process = bare(value.raw_json_token());
-      } else if (key == "tid") {
-        event.thread = bare(value.raw_json_token());
-      } else if (key == "ts") {
-        event.begin = parse_time(value.raw_json_token());
-      } else if (key == "dur") {
-        event.duration = parse_time(value.raw_json_token());
-      } else if (key == "args") {
-        ondemand::object arguments;
-        if (value.get_object().get(arguments) == simdjson::SUCCESS) event.arguments = arguments.raw_json();
-      } else if (key == "traceEvents") {
-        holds_traces_ = true;
-      }
-    }
-    return event;
-  }
-
-  void add(const Event& event) {
+  void add(const TraceEvent& event) {
     if (!event.complete || !event.begin) return;
     const RecordTime begin = *event.begin, duration = event.duration.value_or(0);
     switch (event.category) {
-      case Category::called_operator:
+      case TraceCategory::called_operator:
         events_.operators.push_back({event.name, event.arguments, thread_of(event), begin, begin + duration});
         events_.processes.emplace(event.process);
         break;
-      case Category::launch:
+      case TraceCategory::launch:
         if (const std::int64_t number = work_arguments(event).correlation; number >= 0) {
           const auto [known, is_new] = launches_.try_emplace(
               number, Launch{thread_of(event), begin, event.name.find("Graph") != std::string_view::npos});
           known->second.is_repeated |= !is_new;
         }
         break;
-      case Category::gpu_work: {
+      case TraceCategory::kernel:
+      case TraceCategory::copy:
+      case TraceCategory::set: {
         const WorkArguments arguments = work_arguments(event);
         events_.work.push_back({event.name, Nanoseconds(static_cast<double>(duration)), begin,
                                 arguments.correlation, arguments.device, kNoParent, begin});
         if (arguments.device >= 0) events_.devices.insert(arguments.device);
         break;
       }
-      case Category::annotation:
+      case TraceCategory::annotation:
         if (event.name.starts_with("ProfilerStep#")) events_.steps.insert(event.name);
         break;
-      case Category::other: break;
+      case TraceCategory::overhead:
+      case TraceCategory::other: break;
     }
   }
 
-  std::uint32_t thread_of(const Event& event) {
+  std::uint32_t thread_of(const TraceEvent& event) {
     key_.assign(event.process).append("/").append(event.thread);
     return threads_.try_emplace(key_, static_cast<std::uint32_t>(threads_.size())).first->second;
   }
@@ -205,7 +118,7 @@ class Reader {
   struct WorkArguments {
     std::int64_t correlation = -1, device = -1;
   };
-  WorkArguments work_arguments(const Event& event) {
+  WorkArguments work_arguments(const TraceEvent& event) {
     WorkArguments result;
     simdjson::dom::object arguments;
     simdjson::dom::element number;

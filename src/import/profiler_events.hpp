@@ -9,12 +9,10 @@
 
 #include "import/json.hpp"
 #include "import/operator_selection.hpp"
+#include "import/trace_event.hpp"
 #include "jitterscope/units.hpp"
 
 namespace jitterscope {
-
-/// Nanoseconds since the record's zero. Integer: a double cannot hold nanoseconds since 1970 exactly.
-using RecordTime = std::int64_t;
 
 struct CalledOperator {
   std::string_view name;

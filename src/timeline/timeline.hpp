@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -101,5 +102,8 @@ void sort_by_begin(DeviceWork& work);
 
 /// Reads a capture's folder as far as it is whole. Throws UsageError if it is none.
 Timeline read_capture(const std::string& folder);
+/// Reads a trace of torch.profiler (export_chrome_trace), gzip or not and of any size, as far as it is whole.
+/// Throws UsageError if it is none.
+Timeline read_profiler_trace(const std::filesystem::path& file);
 
 }  // namespace jitterscope::timeline

@@ -119,6 +119,11 @@ std::string cost_text(const DeviceAnalysis& device) {
   return text.empty() ? "" : text + ".";
 }
 
+bool converts_layout(const timeline::WorkName& name) {
+  return name.name.find("nchwToNhwc") != std::string::npos ||
+         name.name.find("nhwcToNchw") != std::string::npos;
+}
+
 std::string trait_text(const timeline::TraitOfSlowSteps& trait) {
   if (!timeline::is_idle(trait.trait)) return std::string(timeline::to_string(trait.trait));
   const std::string_view during = timeline::to_string(trait.trait);
@@ -182,6 +187,16 @@ std::vector<std::string> findings_of(const Process& process, const DeviceAnalysi
         fmt::format("**The GPU idles {}** of the time{}.", percent_text(device.idle.idle_share()),
                     device.idle.has_causes() ? "" : "; why, a capture with --detail mixed or full tells"));
   }
+  double conversions = 0.0;
+  for (const KernelVariation& kernel : device.variation.kernels) {
+    if (converts_layout(process.names[kernel.what])) conversions += kernel.share;
+  }
+  if (conversions >= 0.02) {
+    findings.push_back(fmt::format(
+        "**Conversions between NCHW and NHWC** take {} of the GPU's time: the model and its inputs in "
+        "channels_last need none.",
+        percent_text(conversions)));
+  }
   for (const timeline::CopySummary& copy : device.copy_summary) {
     if (copy.seconds < 0.02 * (device.idle.busy_seconds + device.idle.idle_seconds)) continue;
     findings.push_back(
@@ -214,20 +229,21 @@ std::string idle_text(const DeviceAnalysis& device) {
                      counted(static_cast<std::int64_t>(idle.windows), "window"));
 }
 
-std::string shape_text(const timeline::WorkName& name) {
-  if (name.kind != WorkKind::kernel) return "";
-  return fmt::format("[{}]", name.blocks());
+// At most so long: the beginning says the algorithm, the end the variant. --kernel shows names whole.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t kMost = 44, kEnd = 12;
+  return name.size() <= kMost ? name
+                              : name.substr(0, kMost - kEnd - 1) + "…" + name.substr(name.size() - kEnd);
 }
 
-// Short names, made longer where two kernels would look the same.
+// Short names; those that would look the same are numbered.
 std::vector<std::string> names_of(const Process& process, const std::vector<KernelVariation>& kernels,
                                   std::size_t count) {
   std::vector<std::string> names;
   std::map<std::string, std::size_t> seen;
   for (std::size_t i = 0; i < count; ++i) {
     const timeline::WorkName& name = process.names[kernels[i].what];
-    std::string text =
-        timeline::short_name(name) + (name.kind == WorkKind::kernel ? " " + shape_text(name) : "");
+    std::string text = kernel_label(name);
     ++seen[text];
     names.push_back(std::move(text));
   }
@@ -297,6 +313,11 @@ const DeviceAnalysis& first_device(const Timeline& timeline, const Analysis& ana
 }
 
 }  // namespace
+
+std::string kernel_label(const timeline::WorkName& name) {
+  return shortened(timeline::short_name(name)) +
+         (name.kind == WorkKind::kernel ? fmt::format(" [{}]", name.blocks()) : "");
+}
 
 std::string follows_text(const timeline::FollowedCause& cause) {
   return fmt::format("{} {} ({})", timeline::to_string(cause.what), percent_text(cause.share),
@@ -451,8 +472,7 @@ std::string capture_step_text(const Timeline& timeline, const Analysis& analysis
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [what, each] = rows[i];
     const timeline::WorkName& kernel = process.names[what];
-    name.cells.push_back(timeline::short_name(kernel) +
-                         (kernel.kind == WorkKind::kernel ? " " + shape_text(kernel) : ""));
+    name.cells.push_back(kernel_label(kernel));
     calls.cells.push_back(std::to_string(each.calls));
     now.cells.push_back(seconds_text(each.seconds));
     usual.cells.push_back(seconds_text(each.usual));

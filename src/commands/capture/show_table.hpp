@@ -31,6 +31,9 @@ std::string capture_kernels_text(const timeline::Timeline& timeline, const timel
 std::string capture_step_text(const timeline::Timeline& timeline, const timeline::Analysis& analysis,
                               std::optional<std::size_t> number, const CaptureShown& shown);
 
+/// A kernel's name and how many blocks it has, as tables show it: "vectorized_add [1024]".
+std::string kernel_label(const timeline::WorkName& name);
+
 /// "follows" in a few words: "clock 88 % (+14 %)".
 std::string follows_text(const timeline::FollowedCause& cause);
 

@@ -1,0 +1,219 @@
+#include "import/trace_event.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// PyTorch before 1.12 wrote other words.
+TraceCategory category_of(std::string_view text) {
+  constexpr std::pair<std::string_view, TraceCategory> kCategories[] = {
+      {"cpu_op", TraceCategory::called_operator},
+      {"Operator", TraceCategory::called_operator},
+      {"cuda_runtime", TraceCategory::launch},
+      {"cuda_driver", TraceCategory::launch},
+      {"Runtime", TraceCategory::launch},
+      {"kernel", TraceCategory::kernel},
+      {"Kernel", TraceCategory::kernel},
+      {"gpu_memcpy", TraceCategory::copy},
+      {"Memcpy", TraceCategory::copy},
+      {"gpu_memset", TraceCategory::set},
+      {"Memset", TraceCategory::set},
+      {"user_annotation", TraceCategory::annotation},
+      {"overhead", TraceCategory::overhead}};
+  for (const auto& [word, category] : kCategories) {
+    if (word == text) return category;
+  }
+  return TraceCategory::other;
+}
+
+// Returns a JSON number or word without quotes, in which some programs that rewrite traces put numbers, and
+// without the blanks behind it.
+std::string_view bare(std::string_view token) {
+  if (token.starts_with('"')) return token.substr(1, token.find('"', 1) - 1);
+  return token.substr(0, token.find_first_of(" \t\r\n"));
+}
+
+// Reads 1.7169e+15, as programs that hold times as doubles write them.
+std::optional<RecordTime> parse_power(std::string_view token) {
+  constexpr double kLargest = 4.5e15;  // µs: 142 years
+  double number = 0.0;
+  const char* const end = token.data() + token.size();
+  const auto [stop, error] = std::from_chars(token.data(), end, number);
+  if (error != std::errc() || stop != end || !(number >= 0.0 && number <= kLargest)) return std::nullopt;
+  return static_cast<RecordTime>(std::llround(number * 1000.0));
+}
+
+// Reads microseconds with decimals exactly: 1716900000123456.789 has more digits than a double.
+std::optional<RecordTime> parse_time(std::string_view token) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 52;  // µs: 142 years
+  token = bare(token);
+  std::int64_t whole = 0;
+  const char* const end = token.data() + token.size();
+  const auto [stop, error] = std::from_chars(token.data(), end, whole);
+  if (error != std::errc() || whole < 0 || whole > kLargest) return std::nullopt;
+  RecordTime result = whole * 1000;
+  if (stop == end) return result;
+  if (token.find_first_of("eE") != std::string_view::npos) return parse_power(token);
+  if (*stop != '.') return std::nullopt;
+  std::int64_t unit = 100;
+  for (const char* digit = stop + 1; digit < end && *digit >= '0' && *digit <= '9'; ++digit) {
+    result += (*digit - '0') * unit;
+    unit /= 10;
+  }
+  return result;
+}
+
+}  // namespace
+
+TraceEvent read_trace_event(ondemand::object& object) {
+  TraceEvent event;
+  for (ondemand::field field : object) {
+    const ondemand::raw_json_string key = field.key();
+    ondemand::value value = field.value();
+    std::string_view text;
+    if (key == "ph") {
+      event.complete = value.get_string().get(text) == simdjson::SUCCESS && text == "X";
+    } else if (key == "cat") {
+      if (value.get_string().get(text) == simdjson::SUCCESS) event.category = category_of(text);
+    } else if (key == "name") {
+      const simdjson::error_code error = value.get_string().get(text);
+      if (error == simdjson::SUCCESS) event.name = text;
+      if (error == simdjson::STRING_ERROR) throw simdjson::simdjson_error(error);  // mending may repair it
+    } else if (key == "pid") {
+      event.process = bare(value.raw_json_token());
+    } else if (key == "tid") {
+      event.thread = bare(value.raw_json_token());
+    } else if (key == "ts") {
+      event.begin = parse_time(value.raw_json_token());
+    } else if (key == "dur") {
+      event.duration = parse_time(value.raw_json_token());
+    } else if (key == "args") {
+      ondemand::object arguments;
+      if (value.get_object().get(arguments) == simdjson::SUCCESS) event.arguments = arguments.raw_json();
+    } else if (key == "traceEvents") {
+      event.holds_traces = true;
+    }
+  }
+  return event;
+}
+
+struct TracePieces::File {
+  gzFile file = nullptr;
+};
+
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{16} << 20;
+constexpr std::string_view kEvents = "\"traceEvents\"";
+// So much may stand before the events; Kineto writes some kilobytes of devices there.
+constexpr std::size_t kMostHead = std::size_t{64} << 20;
+
+}  // namespace
+
+TracePieces::TracePieces(const std::filesystem::path& file) : file_(std::make_unique<File>()) {
+  file_->file = ::gzopen(file.c_str(), "rb");  // reads what is not packed as it is
+  if (file_->file == nullptr)
+    throw UsageError(fmt::format("'{}' cannot be read: {}", file.string(), std::strerror(errno)));
+  ::gzbuffer(file_->file, 1 << 20);
+}
+
+TracePieces::~TracePieces() {
+  if (file_->file != nullptr) ::gzclose(file_->file);
+}
+
+bool TracePieces::read_more() {
+  const std::size_t before = text_.size();
+  text_.resize(before + kPiece);
+  const int count = ::gzread(file_->file, text_.data() + before, static_cast<unsigned>(kPiece));
+  text_.resize(before + static_cast<std::size_t>(std::max(count, 0)));
+  if (count < 0) {
+    int error = 0;
+    problem_ = fmt::format("the file is damaged: {}", ::gzerror(file_->file, &error));
+  }
+  return count > 0;
+}
+
+// Moves to behind the bracket that opens the events. A trace may be the bare array of its events.
+bool TracePieces::find_events() {
+  while (true) {
+    const std::size_t first = text_.find_first_not_of(" \t\r\n");
+    if (first != std::string::npos && text_[first] == '[') {
+      text_.erase(0, first + 1);
+      return true;
+    }
+    const std::size_t name = text_.find(kEvents);
+    const std::size_t bracket = name == std::string::npos ? name : text_.find('[', name);
+    if (bracket != std::string::npos) {
+      head_ = text_.substr(0, name);
+      text_.erase(0, bracket + 1);
+      return true;
+    }
+    if (text_.size() > kMostHead || !read_more()) {
+      problem_ = "it has no \"traceEvents\"";
+      return false;
+    }
+  }
+}
+
+std::optional<simdjson::padded_string> TracePieces::next() {
+  if (over_) return std::nullopt;
+  if (!found_ && !(found_ = find_events())) {
+    over_ = true;
+    return std::nullopt;
+  }
+  // The end of the last whole event that was read; strings may hold brackets.
+  std::size_t end = 0;
+  int depth = 0;
+  bool in_string = false, closed = false;
+  for (std::size_t i = 0; !closed; ++i) {
+    if (i >= text_.size() && end > 0 && text_.size() >= kPiece) break;
+    while (i >= text_.size() && !over_) {
+      if (read_more()) continue;
+      if (problem_.empty()) problem_ = "the file ends within its events";
+      over_ = true;
+    }
+    if (over_) break;
+    const char c = text_[i];
+    if (in_string) {
+      if (c == '\\') {
+        ++i;  // what it escapes
+      } else if (c == '"') {
+        in_string = false;
+      }
+      continue;
+    }
+    if (c == '"') in_string = true;
+    if (c == '{' || c == '[') ++depth;
+    if (c != '}' && c != ']') continue;
+    if (--depth < 0) {
+      closed = true;
+    } else if (depth == 0) {
+      end = i + 1;
+    }
+  }
+  if (closed) over_ = true;
+  std::string piece = "[" + text_.substr(0, end) + "]";
+  std::size_t rest = end;
+  while (rest < text_.size() &&
+         (text_[rest] == ',' || std::isspace(static_cast<unsigned char>(text_[rest])) != 0))
+    ++rest;
+  text_.erase(0, rest);
+  if (end == 0) return std::nullopt;
+  return simdjson::padded_string(piece);
+}
+
+}  // namespace jitterscope
