@@ -13,6 +13,8 @@ find_package(zstd REQUIRED)
 find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
 find_program(FLATC flatc REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
 find_path(ONNX_SCHEMA_FOLDER onnx.proto PATH_SUFFIXES onnx REQUIRED)
 # Its headers alone: Debian's CMake package links a shared library that a consumer would then need as well.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
@@ -20,4 +22,4 @@ find_package(OpenMP QUIET COMPONENTS CXX)  # optional; found here so that a cons
 # BUILD_INTERFACE: a consumer of the installed static library links what must be linked, no more.
 set(JITTERSCOPE_LIBRARIES
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:Boost::headers>
-  $<BUILD_INTERFACE:Eigen3::Eigen> fmt::fmt DNNL::dnnl simdjson::simdjson ZLIB::ZLIB protobuf::libprotobuf-lite zstd::libzstd_static Threads::Threads ${CMAKE_DL_LIBS})
+  $<BUILD_INTERFACE:Eigen3::Eigen> fmt::fmt DNNL::dnnl simdjson::simdjson ZLIB::ZLIB protobuf::libprotobuf-lite zstd::libzstd_static SQLite::SQLite3 Threads::Threads ${CMAKE_DL_LIBS})

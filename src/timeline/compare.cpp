@@ -208,6 +208,7 @@ CaptureComparison compare_captures(const std::vector<AnalysedCapture>& first,
   }
   std::stable_sort(
       comparison.changes.begin(), comparison.changes.end(), [](const WorkChange& x, const WorkChange& y) {
+        if (x.is_shown != y.is_shown) return x.is_shown;
         return std::abs(x.second_in_step - x.first_in_step) > std::abs(y.second_in_step - y.first_in_step);
       });
   return comparison;

@@ -42,7 +42,7 @@ struct CaptureComparison {
   std::optional<statistics::Effect> step_effect;
   double first_busy = 0.0, second_busy = 0.0;  ///< seconds a step, or in all
   double first_idle = 0.0, second_idle = 0.0;  ///< shares of the time
-  std::vector<WorkChange> changes;             ///< by how much they move a step, the largest first
+  std::vector<WorkChange> changes;             ///< those that are shown first, by how much they move a step
   std::vector<OneSided> only_first, only_second;
   std::size_t first_captures = 1, second_captures = 1;
   /// One process a side: what differs from process to process is not in the intervals.

@@ -144,7 +144,7 @@ class TraceReader {
 
   struct Arguments {
     std::int64_t correlation = 0, device = 0, stream = 0, bytes = 0;
-    std::uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+    std::uint32_t grid[3] = {}, block[3] = {};
   };
   Arguments arguments_of(const TraceEvent& event) {
     Arguments result;
