@@ -70,6 +70,10 @@ struct DataFiles {
   std::optional<std::filesystem::path> find(std::string_view name) const;
 };
 
+/// Returns where a library that comes with the program is looked for, first match first: only the file
+/// $variable if that is set, else beside the executable, then in ../lib/jitterscope.
+std::vector<std::filesystem::path> own_library_files(const char* variable, const char* name);
+
 // A temporary folder that its destructor removes with its content.
 
 class TemporaryFolder {

@@ -1,6 +1,7 @@
 #include "cli/command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -90,12 +91,18 @@ std::string too_much(const CLI::App& command, const std::string& typed) {
                      example_of(command));
 }
 
-std::string unexpected(const CLI::App& app) {
+std::string unexpected(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = command_of(app);
   const std::vector<std::string> rest = app.remaining(true);
   if (command == nullptr || rest.empty()) return {};
   const auto option =
       std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with('-'); });
+  const CLI::Option* program = command->get_option_no_throw("command");
+  if (option != rest.end() && program != nullptr && program->count() > 0) {
+    // A program's own option, unless it precedes the program.
+    const auto first = std::ranges::find_first_of(arguments, std::array{*option, program->results().front()});
+    if (*first != *option) return without_dashes_before(program->results());
+  }
   return option == rest.end() ? too_much(*command, rest.front()) : unknown_option(app, *command, *option);
 }
 
@@ -187,6 +194,20 @@ bool has_wrong_command(const CLI::App& app, const std::vector<std::string>& argu
   return command_of(app) == nullptr && !words.empty() && !words.front().starts_with('-');
 }
 
+std::string without_dashes_before(const std::vector<std::string>& program) {
+  return fmt::format("write the program to capture behind --, as in jitterscope capture -- {}{}",
+                     printable(program.front(), 200), program.size() > 1 ? " …" : "");
+}
+
+std::vector<std::string> take_program(std::vector<std::string>& words) {
+  const std::vector<std::string> from_command = behind_settings(words);
+  const auto dashes = std::ranges::find(words, "--");
+  if (from_command.empty() || from_command.front() != "capture" || dashes == words.end()) return {};
+  std::vector<std::string> program(std::next(dashes), words.end());
+  words.erase(dashes, words.end());
+  return program;
+}
+
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command :
@@ -213,7 +234,7 @@ std::string explained(const CLI::App& app, const CLI::ParseError& error,
   if (command == nullptr && (is_extra || is_missing || is_help)) return without_command(app, arguments);
   if (is_missing) return missing_target(*command);
   if (is_extra) {
-    if (const std::string sentence = unexpected(app); !sentence.empty()) return sentence;
+    if (const std::string sentence = unexpected(app, arguments); !sentence.empty()) return sentence;
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_number_of_values(app, text);
   // CLI11 says "Could not convert: --seed = x" if a number was expected.

@@ -15,6 +15,13 @@ namespace jitterscope::cli {
 std::string explained(const CLI::App& app, const CLI::ParseError& error,
                       const std::vector<std::string>& arguments);
 
+/// Returns the sentence for a program that stands behind `capture` without --.
+std::string without_dashes_before(const std::vector<std::string>& program);
+
+/// Takes the program with its arguments, which stand behind the -- of `capture`, out of the words. They are
+/// another's: none of them is a flag or a name of this one.
+std::vector<std::string> take_program(std::vector<std::string>& words);
+
 /// True if an unknown word stands in the command's place: --help then would show help for something else.
 bool has_wrong_command(const CLI::App& app, const std::vector<std::string>& arguments);
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::time_t kOneRequestSeconds = 1;
 volatile std::sig_atomic_t signals_seen = 0;
 volatile std::time_t first_signal = 0;
+std::vector<int> ignored_before;
 
 std::time_t now() {
   timespec time{};
@@ -29,10 +30,17 @@ void remember(int number) {
 }  // namespace
 
 void listen_for_interruption() {
+  ignored_before.clear();
   struct sigaction action {};
   action.sa_handler = remember;  // no SA_RESTART: a signal ends a sleep, so Ctrl-C is answered at once
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    sigaction(number, &action, &before);
+    if (before.sa_handler == SIG_IGN) ignored_before.push_back(number);
+  }
 }
+
+std::vector<int> signals_ignored_before() { return ignored_before; }
 
 bool is_interrupted() { return signals_seen > 0; }
 

@@ -14,9 +14,10 @@ namespace jitterscope::cli {
 
 /// Data that main and a subcommand exchange.
 struct Invocation {
-  std::string command_line;  ///< as typed, for the record
-  std::string executable;    ///< path of this program, for the processes that it starts
-  std::string settings;      ///< sentence on values from the settings file; empty if there are none
+  std::string command_line;          ///< as typed, for the record
+  std::vector<std::string> program;  ///< of `capture`: the words behind --
+  std::string executable;            ///< path of this program, for the processes that it starts
+  std::string settings;              ///< sentence on values from the settings file; empty if there are none
   std::vector<const CLI::Option*> options_of_settings;  ///< options whose values come from the settings file
   ExitCode exit_code = ExitCode::done;
 };
@@ -45,6 +46,7 @@ void add_run_command(CLI::App& app, Invocation& invocation);
 void add_compare_command(CLI::App& app, Invocation& invocation);
 void add_gate_command(CLI::App& app, Invocation& invocation);
 void add_history_command(CLI::App& app);
+void add_capture_command(CLI::App& app, Invocation& invocation);
 void add_worker_command(CLI::App& app, Invocation& invocation);
 void add_methods_command(CLI::App& app, Invocation& invocation);
 void add_doctor_command(CLI::App& app, Invocation& invocation);
@@ -65,5 +67,8 @@ void add_reference_command(CLI::App& app, Invocation& invocation);
 /// keeps its results. A signal more than 1 s later ends the process at once (a guardian restores the clocks).
 void listen_for_interruption();
 bool is_interrupted();
+/// Those of these signals that this process was begun to ignore, as by `nohup` or in the background of a
+/// script.
+std::vector<int> signals_ignored_before();
 
 }  // namespace jitterscope::cli

@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   add_compare_command(app, invocation);
   add_gate_command(app, invocation);
   add_history_command(app);
+  add_capture_command(app, invocation);
   add_explain_command(app, invocation);
   add_study_command(app, invocation);
   add_advise_command(app, invocation);
@@ -68,12 +69,13 @@ int run(int argc, char** argv) {
   add_settings(app, invocation);
   if (const auto status = run_completion(app, argc, argv)) return *status;
   listen_for_interruption();
+  std::vector<std::string> arguments = {argv + 1, argv + argc};
+  invocation.program = take_program(arguments);
   try {
-    std::vector<std::string> words = with_counter_names({argv + 1, argv + argc});
+    std::vector<std::string> words = with_counter_names(arguments);
     std::ranges::reverse(words);  // CLI11 expects the reverse order
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> arguments = {argv + 1, argv + argc};
     const bool is_help = error.get_exit_code() == 0;  // --help, --version
     if (is_help && !has_wrong_command(app, arguments)) {
       std::ostringstream text;

@@ -186,7 +186,8 @@ void add_settings(CLI::App& app, Invocation& invocation) {
   app.parse_complete_callback([&app, &invocation, option] {
     const SettingsFile file = find_settings(*option);
     // Processes that this one starts get all they need from their command lines.
-    ::setenv(kVariable, "", 1);
+    // A program that is captured has the environment that it would have had.
+    if (!app.got_subcommand("capture")) ::setenv(kVariable, "", 1);
     if (file.path.empty()) return;
     if (!file.asked_for) fmt::print(stderr, "jitterscope: settings of {}\n", file.path);
     const std::string applied = Settings(app, file.path, invocation).apply();

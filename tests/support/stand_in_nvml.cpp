@@ -71,6 +71,23 @@ int nvmlSystemGetProcessName(unsigned pid, char* text, unsigned size) {
   std::snprintf(text, size, "/usr/bin/train");
   return kSuccess;
 }
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = std::getenv(stand_in::kNoGpu) == nullptr ? 1 : 0;
+  return kSuccess;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* device) {
+  if (index != 0) return kInvalidArgument;
+  *device = kDevice;
+  return kSuccess;
+}
+int nvmlDeviceGetUUID(Handle, char* text, unsigned size) {
+  std::snprintf(text, size, "%s", stand_in::kUuid);
+  return kSuccess;
+}
+int nvmlDeviceGetName(Handle, char* text, unsigned size) {
+  std::snprintf(text, size, "NVIDIA H200");
+  return kSuccess;
+}
 int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* device) {
   if (std::strcmp(uuid, stand_in::kUuid) != 0) return 6;  // not found
   *device = kDevice;

@@ -12,6 +12,9 @@ inline constexpr const char* kNoPermission = "STAND_IN_NVML_NO_PERMISSION";
 /// Comma-separated names of functions that answer "function not found".
 inline constexpr const char* kMissing = "STAND_IN_NVML_MISSING";
 
+/// Set: there is no GPU.
+inline constexpr const char* kNoGpu = "STAND_IN_NVML_NO_GPU";
+
 /// Set: the hardware holds the clock, by its power brake.
 inline constexpr const char* kBraked = "STAND_IN_NVML_BRAKED";
 

@@ -27,6 +27,8 @@ constexpr std::size_t kAlignment = 8;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
 constexpr std::size_t kMostMetadata = std::size_t{1} << 24;
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 30;
+// zstd makes no less than 4 bytes of 128 KiB, so that a short body cannot stand for gigabytes.
+constexpr std::size_t kMostTimesLonger = std::size_t{1} << 15;
 constexpr const char* kHashKey = "xxh3";
 
 struct TypeOfColumn {
@@ -48,11 +50,18 @@ std::size_t width_of(ColumnType type) {
 
 std::size_t padded(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
-std::string hash_text(const char* bytes, std::size_t size) {
+std::string hash_text(const void* bytes, std::size_t size, std::uint64_t seed = 0) {
   std::array<char, 17> text;
   std::snprintf(text.data(), text.size(), "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(bytes, size)));
+                static_cast<unsigned long long>(XXH3_64bits_withSeed(bytes, size, seed)));
   return text.data();
+}
+
+// The hash of all that makes a batch's values: its body, and where in it the columns lie.
+std::string hash_of_batch(std::int64_t rows, const void* buffers, std::size_t bytes_of_buffers,
+                          const char* body, std::size_t size) {
+  return hash_text(body, size,
+                   XXH3_64bits_withSeed(buffers, bytes_of_buffers, static_cast<std::uint64_t>(rows)));
 }
 
 std::string framed(const fb::FlatBufferBuilder& builder) {
@@ -85,11 +94,31 @@ fb::Offset<arrow::Field> field_of(fb::FlatBufferBuilder& builder, const ColumnVi
   return arrow::CreateField(builder, name, false, kind, type, 0, children);
 }
 
+fb::Offset<fb::Vector<fb::Offset<arrow::KeyValue>>> hash_metadata(fb::FlatBufferBuilder& builder,
+                                                                  const std::string& hash) {
+  const std::vector<fb::Offset<arrow::KeyValue>> metadata{
+      arrow::CreateKeyValue(builder, builder.CreateString(kHashKey), builder.CreateString(hash))};
+  return builder.CreateVector(metadata);
+}
+
+// A column whose name or type is damaged would read as one that the file lacks.
+template <class Columns>
+std::string hash_of_columns(const Columns& columns) {
+  std::string text;
+  for (const auto& column : columns) {
+    text += column.name;
+    text += '\0';
+    text += static_cast<char>(column.type);
+  }
+  return hash_text(text.data(), text.size());
+}
+
 std::string schema_message(std::span<const ColumnView> columns) {
   fb::FlatBufferBuilder builder;
   std::vector<fb::Offset<arrow::Field>> fields;
   for (const ColumnView& column : columns) fields.push_back(field_of(builder, column));
-  const auto schema = arrow::CreateSchema(builder, arrow::Endianness_little, builder.CreateVector(fields));
+  const auto schema = arrow::CreateSchema(builder, arrow::Endianness_little, builder.CreateVector(fields),
+                                          hash_metadata(builder, hash_of_columns(columns)));
   builder.Finish(arrow::CreateMessage(builder, arrow::MetadataVersion_V5, arrow::MessageHeader_Schema,
                                       schema.Union(), 0));
   return framed(builder);
@@ -159,11 +188,11 @@ std::string batch_message(std::span<const ColumnView> columns, Compressor& compr
   const auto batch =
       arrow::CreateRecordBatch(builder, static_cast<std::int64_t>(rows), builder.CreateVectorOfStructs(nodes),
                                builder.CreateVectorOfStructs(buffers), compression);
-  const std::vector<fb::Offset<arrow::KeyValue>> metadata{arrow::CreateKeyValue(
-      builder, builder.CreateString(kHashKey), builder.CreateString(hash_text(body.data(), body.size())))};
+  const std::string hash = hash_of_batch(static_cast<std::int64_t>(rows), buffers.data(),
+                                         buffers.size() * sizeof(arrow::Buffer), body.data(), body.size());
   builder.Finish(arrow::CreateMessage(builder, arrow::MetadataVersion_V5, arrow::MessageHeader_RecordBatch,
                                       batch.Union(), static_cast<std::int64_t>(body.size()),
-                                      builder.CreateVector(metadata)));
+                                      hash_metadata(builder, hash)));
   return framed(builder) + body;
 }
 
@@ -240,7 +269,7 @@ StreamReader::StreamReader(const std::string& path) : file_(std::make_unique<Ope
   if (file_->file == nullptr) {
     stop(std::strerror(errno));
   } else if (read_message() == Found::message && !read_schema()) {
-    stop("it does not begin with the schema of an Arrow stream whose columns are whole numbers or texts");
+    stop("it does not begin with the schema of a table in the format of Arrow, or that is damaged");
   }
 }
 
@@ -279,6 +308,21 @@ StreamReader::Found StreamReader::read_message() {
   return file_->read(body_.data(), body_.size()) ? Found::message : Found::nothing;
 }
 
+namespace {
+
+// Only what carries a hash is checked by it: other writers of Arrow leave it out.
+using KeyValues = fb::Vector<fb::Offset<arrow::KeyValue>>;
+bool has_hash(const KeyValues* metadata, const std::string& hash) {
+  if (metadata == nullptr) return true;
+  for (const arrow::KeyValue* entry : *metadata) {
+    if (entry->key() == nullptr || entry->value() == nullptr || entry->key()->str() != kHashKey) continue;
+    if (entry->value()->str() != hash) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool StreamReader::read_schema() {
   const arrow::Schema* schema = arrow::GetMessage(metadata_.data())->header_as_Schema();
   if (schema == nullptr || schema->fields() == nullptr) return false;
@@ -301,16 +345,16 @@ bool StreamReader::read_schema() {
     }
     columns_.push_back(std::move(column));
   }
-  return true;
+  return has_hash(schema->custom_metadata(), hash_of_columns(columns_));
 }
 
 namespace {
 
 // Takes one buffer out of a body; nullopt if it is damaged. `size` is what it must have, or nullopt where any
-// will do.
+// will do. `budget` is how many bytes the batch may yet have.
 template <class Value>
 bool read_buffer(const std::vector<char>& body, const arrow::Buffer& buffer, std::optional<std::size_t> size,
-                 std::vector<Value>& values) {
+                 std::size_t& budget, std::vector<Value>& values) {
   const std::int64_t offset = buffer.offset(), length = buffer.length();
   const auto body_size = static_cast<std::int64_t>(body.size());
   if (offset < 0 || length < 0 || offset > body_size || length > body_size - offset) return false;
@@ -325,6 +369,8 @@ bool read_buffer(const std::vector<char>& body, const arrow::Buffer& buffer, std
   if (whole < -1) return false;
   const std::size_t full = whole == -1 ? count : static_cast<std::size_t>(whole);
   if (full != size.value_or(full) || full > kMostTextBytes || full % sizeof(Value) != 0) return false;
+  if (full > budget) return false;
+  budget -= full;
   values.resize(full / sizeof(Value));
   if (full == 0) return true;
   if (whole == -1) {
@@ -340,16 +386,6 @@ bool are_offsets(const std::vector<std::int32_t>& offsets, std::size_t bytes) {
   return std::is_sorted(offsets.begin(), offsets.end());
 }
 
-// Only batches that carry the hash are checked by it: other writers of Arrow leave it out.
-bool has_right_hash(const arrow::Message& message, const std::vector<char>& body) {
-  if (message.custom_metadata() == nullptr) return true;
-  for (const arrow::KeyValue* entry : *message.custom_metadata()) {
-    if (entry->key() == nullptr || entry->value() == nullptr || entry->key()->str() != kHashKey) continue;
-    if (entry->value()->str() != hash_text(body.data(), body.size())) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool StreamReader::read_batch() {
@@ -359,9 +395,14 @@ bool StreamReader::read_batch() {
     return false;
   if (batch->compression() == nullptr || batch->compression()->codec() != arrow::CompressionType_zstd)
     return false;
-  if (!has_right_hash(*message, body_)) return false;
+  const auto& buffers_of_batch = *batch->buffers();
+  const std::string hash =
+      hash_of_batch(batch->length(), buffers_of_batch.Data(), buffers_of_batch.size() * sizeof(arrow::Buffer),
+                    body_.data(), body_.size());
+  if (!has_hash(message->custom_metadata(), hash)) return false;
   rows_ = static_cast<std::size_t>(batch->length());
   buffers_.resize(columns_.size());
+  std::size_t budget = body_.size() * kMostTimesLonger;
   fb::uoffset_t next = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const bool is_text = columns_[i].type == ColumnType::text;
@@ -369,14 +410,15 @@ bool StreamReader::read_batch() {
     const arrow::Buffer& validity = *batch->buffers()->Get(next++);
     if (validity.length() != 0) return false;  // a table of ours has no nulls
     Buffers& buffers = buffers_[i];
-    if (is_text && (!read_buffer(body_, *batch->buffers()->Get(next++), (rows_ + 1) * sizeof(std::int32_t),
-                                 buffers.offsets) ||
-                    !read_buffer(body_, *batch->buffers()->Get(next++), std::nullopt, buffers.values) ||
-                    !are_offsets(buffers.offsets, buffers.values.size()))) {
+    if (is_text &&
+        (!read_buffer(body_, *batch->buffers()->Get(next++), (rows_ + 1) * sizeof(std::int32_t), budget,
+                      buffers.offsets) ||
+         !read_buffer(body_, *batch->buffers()->Get(next++), std::nullopt, budget, buffers.values) ||
+         !are_offsets(buffers.offsets, buffers.values.size()))) {
       return false;
     }
     if (!is_text && !read_buffer(body_, *batch->buffers()->Get(next++), rows_ * width_of(columns_[i].type),
-                                 buffers.values)) {
+                                 budget, buffers.values)) {
       return false;
     }
   }

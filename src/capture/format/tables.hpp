@@ -150,7 +150,7 @@ struct Sensors {
   std::vector<std::int64_t> time;
   std::vector<std::uint8_t> gpu;  ///< of capture.json's list
   std::vector<std::uint32_t> clock_mhz, memory_clock_mhz, power_mw, temperature;
-  std::vector<std::uint64_t> energy_mj;
+  std::vector<std::uint64_t> energy_mj;  ///< since the driver began; read every 100 ms, 0 in between
   std::vector<std::uint64_t> throttled_power, throttled_thermal,
       throttled_brake;  ///< ns since the driver began
   std::vector<std::uint64_t> reasons;

@@ -68,9 +68,10 @@ std::optional<double> number_in(const FieldValue& field) {
   }
 }
 
-std::string text_of(int (*function)(char*, unsigned)) {
+template <class Function, class... Arguments>
+std::string text_of(Function* function, Arguments... arguments) {
   std::array<char, 96> text{};
-  if (call(function, text.data(), static_cast<unsigned>(text.size())) != kSuccess) return {};
+  if (call(function, arguments..., text.data(), static_cast<unsigned>(text.size())) != kSuccess) return {};
   return text.data();
 }
 
@@ -128,6 +129,24 @@ std::optional<NvmlDevice> NvmlDevice::find(const std::string& uuid, std::string*
   return std::nullopt;
 }
 
+std::vector<NvmlDevice> NvmlDevice::all(std::string* problem) {
+  std::vector<NvmlDevice> devices;
+  const auto library = Nvml::open(problem);
+  if (!library) return devices;
+  const auto count = read<unsigned>(library->functions().nvmlDeviceGetCount_v2);
+  for (unsigned index = 0; index < count.value_or(0); ++index) {
+    Handle handle = nullptr;
+    // One that has fallen off the bus is no reason to do without the others.
+    if (call(library->functions().nvmlDeviceGetHandleByIndex_v2, index, &handle) == kSuccess)
+      devices.push_back(NvmlDevice(library, handle));
+  }
+  if (devices.empty() && problem != nullptr) *problem = library->path() + " knows no GPU";
+  return devices;
+}
+
+std::string NvmlDevice::uuid() const { return text_of(functions().nvmlDeviceGetUUID, handle_); }
+std::string NvmlDevice::name() const { return text_of(functions().nvmlDeviceGetName, handle_); }
+
 SensorReading NvmlDevice::read_sensors(Nanoseconds now) {
   SensorReading reading;
   reading.sm_clock = clock(kSmClock);
@@ -177,11 +196,15 @@ NvmlDevice::FieldNumbers<count> NvmlDevice::read_fields(const std::array<Field, 
   return numbers;
 }
 
-std::vector<std::string> NvmlDevice::clock_reasons() const {
-  auto reasons = read<unsigned long long>(functions().nvmlDeviceGetCurrentClocksEventReasons, handle_);
+std::optional<unsigned long long> NvmlDevice::clock_reason_bits() const {
+  const auto reasons = read<unsigned long long>(functions().nvmlDeviceGetCurrentClocksEventReasons, handle_);
+  if (reasons) return reasons;
   // The function's name before driver 535.
-  if (!reasons)
-    reasons = read<unsigned long long>(functions().nvmlDeviceGetCurrentClocksThrottleReasons, handle_);
+  return read<unsigned long long>(functions().nvmlDeviceGetCurrentClocksThrottleReasons, handle_);
+}
+
+std::vector<std::string> NvmlDevice::clock_reasons() const {
+  const auto reasons = clock_reason_bits();
   std::vector<std::string> names;
   for (const auto& [bit, name] : kClockReasons) {
     if ((reasons.value_or(0) & bit) != 0) names.emplace_back(name);

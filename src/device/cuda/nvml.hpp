@@ -43,6 +43,9 @@ class NvmlDevice {
  public:
   /// Finds it by UUID: CUDA_VISIBLE_DEVICES renumbers indices. nullopt if NVML or the GPU is not there.
   static std::optional<NvmlDevice> find(const std::string& uuid, std::string* problem);
+  /// Returns all GPUs of the machine, in NVML's order. Empty if NVML cannot be used, or knows none; `problem`
+  /// then says why.
+  static std::vector<NvmlDevice> all(std::string* problem);
 
   const Nvml& library() const { return *nvml_; }
   /// Takes about 10 µs. Sensors that take milliseconds (energy, slowdowns by hardware) are read only if the
@@ -51,7 +54,11 @@ class NvmlDevice {
   SensorReading read_sensors(Nanoseconds now);
   /// Reasons that hold the clock down now; empty if NVML does not tell.
   std::vector<std::string> clock_reasons() const;
+  /// The same as NVML has them, a bit each.
+  std::optional<unsigned long long> clock_reason_bits() const;
 
+  std::string uuid() const;
+  std::string name() const;
   std::optional<Hertz> clock(nvml::Clock clock) const;
   std::optional<Hertz> maximum_clock(nvml::Clock clock) const;
   std::optional<Hertz> default_sm_clock() const;

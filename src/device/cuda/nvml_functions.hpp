@@ -70,7 +70,11 @@ static_assert(sizeof(ProcessInfo) == 24);
   X(nvmlSystemGetDriverVersion, (char*, unsigned))                                  \
   X(nvmlSystemGetNVMLVersion, (char*, unsigned))                                    \
   X(nvmlSystemGetProcessName, (unsigned, char*, unsigned))                          \
+  X(nvmlDeviceGetCount_v2, (unsigned*))                                             \
+  X(nvmlDeviceGetHandleByIndex_v2, (unsigned, Handle*))                             \
   X(nvmlDeviceGetHandleByUUID, (const char*, Handle*))                              \
+  X(nvmlDeviceGetUUID, (Handle, char*, unsigned))                                   \
+  X(nvmlDeviceGetName, (Handle, char*, unsigned))                                   \
   X(nvmlDeviceGetClockInfo, (Handle, int, unsigned*))                               \
   X(nvmlDeviceGetMaxClockInfo, (Handle, int, unsigned*))                            \
   X(nvmlDeviceGetClock, (Handle, int, int, unsigned*))                              \

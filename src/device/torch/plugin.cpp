@@ -85,18 +85,9 @@ Opened open_plugin(const fs::path& file) {
   return opened;
 }
 
-fs::path executable_folder() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path();
-}
-
 }  // namespace
 
-std::vector<fs::path> plugin_files() {
-  if (const char* file = std::getenv("JITTERSCOPE_TORCH_PLUGIN")) return {fs::path(file)};
-  const fs::path folder = executable_folder();
-  return {folder / kFileName, folder.parent_path() / "lib" / "jitterscope" / kFileName};
-}
+std::vector<fs::path> plugin_files() { return own_library_files("JITTERSCOPE_TORCH_PLUGIN", kFileName); }
 
 const JitterscopeTorchPlugin& plugin() {
   // Never closed, as PyTorch keeps threads. A missing plug-in may be built while the process lives.

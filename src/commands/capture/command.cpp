@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/attached_process.hpp"
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "capture/watch.hpp"
+#include "cli/command_line.hpp"
+#include "cli/invocation.hpp"
+#include "cli/measure_flags.hpp"
+#include "measure/machine.hpp"
+#include "output/text.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+using capture::Watched;
+
+// Of `env`, `timeout` and `nohup`: they failed themselves, and the program has not.
+constexpr int kOwnFailure = 125;
+
+struct CaptureFlags {
+  std::vector<std::string> words;  ///< that stand where the program is expected, without --
+  std::string folder, detail = "mixed", graphs = "node";
+  double start_after_s = 0.0, duration_s = 0.0;
+  bool require = false;
+};
+
+constexpr const char* kCaptureExamples = R"(Examples:
+  jitterscope capture -- python3 train.py
+  jitterscope capture -o monday.capture --detail light -- torchrun --nproc-per-node 8 train.py
+  jitterscope capture --start-after 20s --duration 60s -- ./serve --port 8000
+
+The program runs as without jitterscope: its streams, signals and terminal are its own.
+
+Exit codes: the program's own, 128 + N where signal N ended it, 126 it cannot be started, 127 it is not there; 125 jitterscope failed before the program began, or --require asks for more than was captured; 2 usage.)";
+
+template <class Choice>
+Choice choice_of(const std::string& word) {
+  Choice choice{};
+  for (const Choice each : capture::enumerators(choice)) {
+    if (to_string(each) == word) choice = each;
+  }
+  return choice;
+}
+
+void say(const std::string& sentence) {
+  std::fputs(fmt::format("jitterscope: {}\n", harmless_lines(sentence)).c_str(), stderr);
+}
+
+std::string name_of(const std::vector<std::string>& command) {
+  return std::filesystem::path(command.front()).filename().string();
+}
+
+std::string processes_text(std::size_t count) {
+  return count == 1 ? "1 process" : fmt::format("{} processes", count);
+}
+
+std::string how_it_ended(int exit_code) {
+  const int signal = exit_code - 128;
+  if (signal > 0 && signal < NSIG)
+    return fmt::format("was ended by signal {} ({})", signal, ::strsignal(signal));
+  return fmt::format("ended with {}", exit_code);
+}
+
+Bytes size_of(const std::filesystem::path& folder) {
+  std::uintmax_t size = 0;
+  std::error_code problem;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, problem)) {
+    std::error_code ignored;
+    if (entry.is_regular_file(ignored)) size += entry.file_size(ignored);
+  }
+  return Bytes(static_cast<std::int64_t>(size));
+}
+
+std::string what_was_captured(const Watched& watched, const std::string& name) {
+  const auto nanoseconds = static_cast<double>(*watched.info.end - watched.info.begin);
+  return fmt::format("{} of {} captured in {}, {}; see: jitterscope capture show {}",
+                     processes_text(watched.processes.size()), name, duration_text(Nanoseconds(nanoseconds)),
+                     bytes_text(size_of(watched.folder)), watched.folder.string());
+}
+
+std::string why_nothing(const Watched& watched, const std::string& name) {
+  const std::string reason = capture::why_out_of_reach(program_file(watched.info.command.front()));
+  if (!reason.empty())
+    return fmt::format("{} {}, so that no recorder can be put into it: nothing was captured", name, reason);
+  return fmt::format("{} {} and never initialised CUDA: nothing was captured", name,
+                     how_it_ended(watched.exit_code));
+}
+
+// Returns what is wrong with the capture in one sentence; empty: nothing.
+std::string what_is_wrong(const Watched& watched) {
+  const auto refused = std::ranges::find_if(
+      watched.processes, [](const capture::ProcessInfo& each) { return !each.problem.empty(); });
+  if (refused != watched.processes.end())
+    return fmt::format("process {} was not recorded: {}", refused->pid, refused->problem);
+  if (!watched.has_work) return "CUDA was initialised, but no kernel and no copy was recorded";
+  if (!watched.problem.empty()) return watched.problem;
+  return joined(watched.info.missing_samples);
+}
+
+int capture_program(const CaptureFlags& flags, const Invocation& invocation) {
+  const std::string name = name_of(invocation.program);
+  capture::WatchRequest request;
+  request.command = invocation.program;
+  request.folder = flags.folder;
+  request.settings.detail = choice_of<capture::DetailChoice>(flags.detail);
+  request.settings.graphs = choice_of<capture::GraphChoice>(flags.graphs);
+  request.settings.start_after_ms = static_cast<std::uint64_t>(flags.start_after_s * 1e3);
+  request.settings.duration_ms = static_cast<std::uint64_t>(flags.duration_s * 1e3);
+  request.environment = read_environment(invocation.command_line);
+  request.ignored_signals = signals_ignored_before();
+  request.left_behind = [&](std::size_t processes) {
+    say(fmt::format("{} has ended and left {}, waited for now (Ctrl-C twice ends the waiting)", name,
+                    processes_text(processes)));
+  };
+  const Watched watched = capture::watch(request);
+  // Whoever closed our stream is not to change the program's exit code.
+  std::signal(SIGPIPE, SIG_IGN);
+  if (!watched.start_problem.empty()) {
+    say(fmt::format("{} cannot be started: {}", invocation.program.front(), watched.start_problem));
+    return watched.exit_code;
+  }
+  if (watched.folder.empty()) {
+    say(why_nothing(watched, name));
+    return watched.exit_code;
+  }
+  say(what_was_captured(watched, name));
+  const std::string wrong = what_is_wrong(watched);
+  if (!wrong.empty()) say(wrong);
+  const bool is_refused = std::ranges::any_of(
+      watched.processes, [](const capture::ProcessInfo& each) { return !each.problem.empty(); });
+  return flags.require && (is_refused || !watched.has_work) ? kOwnFailure : watched.exit_code;
+}
+
+void run_capture(const CaptureFlags& flags, Invocation& invocation) {
+  if (!flags.words.empty()) throw UsageError(without_dashes_before(flags.words));
+  if (invocation.program.empty())
+    throw UsageError("capture needs a program to run: jitterscope capture -- COMMAND…");
+  try {
+    invocation.exit_code = static_cast<ExitCode>(capture_program(flags, invocation));
+  } catch (const Error& error) {
+    say(error.what());
+    invocation.exit_code = static_cast<ExitCode>(kOwnFailure);
+  }
+}
+
+}  // namespace
+
+void add_capture_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<CaptureFlags>();
+  CLI::App* command = app.add_subcommand(
+      "capture", "run a program, unmodified, and record what its work on GPUs does and when");
+  command->add_option("command", flags->words, "the program to run, with its arguments, behind --");
+  command->add_option("-o,--folder", flags->folder, "new folder for the capture (default: COMMAND.capture)");
+  command
+      ->add_option(
+          "--detail", flags->detail,
+          "what is recorded: light (kernels, copies, ranges), full (calls of CUDA and allocations, too), or "
+          "mixed (light, with windows of full, from which idle time is explained)")
+      ->check(CLI::IsMember({"light", "mixed", "full"}))
+      ->capture_default_str();
+  command
+      ->add_option("--graphs", flags->graphs,
+                   "how CUDA graphs are recorded: each node, or a launch as a whole")
+      ->check(CLI::IsMember({"node", "whole"}))
+      ->capture_default_str();
+  command
+      ->add_option("--start-after", flags->start_after_s,
+                   "record from this long after a process's first use of CUDA on, as 20s")
+      ->type_name("TIME")
+      ->transform(duration_in("--start-after", seconds(1)));
+  command->add_option("--duration", flags->duration_s, "record for this long, as 60s (default: to the end)")
+      ->type_name("TIME")
+      ->transform(duration_in("--duration", seconds(1)));
+  command->add_flag("--require", flags->require,
+                    "exit code 125 if CUDA was used and not captured, as when another profiler holds it");
+  command->footer(kCaptureExamples);
+  command->callback([flags, &invocation] { run_capture(*flags, invocation); });
+}
+
+}  // namespace jitterscope::cli
