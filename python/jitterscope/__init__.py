@@ -7,8 +7,8 @@
 
 js.measure times a callable; js.benchmark marks one with parameters; js.compare says which of several is faster, in
 fresh processes; js.explain says which causes move its time; js.advise tries what would make a model faster; js.Kernel
-is a CUDA kernel by its source; js.run, js.study and js.gate do what the command line does. All times are in seconds,
-all clocks in hertz.
+is a CUDA kernel by its source; js.run, js.study and js.gate do what the command line does; js.capture records another
+program. All times are in seconds, all clocks in hertz.
 """
 
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ._advise import advise
 from ._allocation_pattern import allocation_pattern
 from ._benchmark import Benchmark, benchmark
+from ._capture import Capture, capture
 from ._command import Comparison, compare, gate, run, study
 from ._device import Stream, stream
 from ._errors import Error, FailedError, MissingError, UsageError
@@ -29,10 +30,10 @@ from ._network import Total
 from ._result import Finding, KernelTime, Plot, Record, Time
 from ._times import Times
 
-__all__ = ["Benchmark", "Comparison", "Error", "FailedError", "Finding", "Kernel", "KernelTime", "LossScaling", "Measurement",
-           "MissingError", "Plot", "Record", "Stream", "Time", "Times", "Total", "UsageError", "advise",
-           "allocation_pattern", "benchmark", "compare", "describe", "devices", "explain", "gate", "loss_scaling", "measure",
-           "run", "stream", "study", "version"]
+__all__ = ["Benchmark", "Capture", "Comparison", "Error", "FailedError", "Finding", "Kernel", "KernelTime", "LossScaling",
+           "Measurement", "MissingError", "Plot", "Record", "Stream", "Time", "Times", "Total", "UsageError", "advise",
+           "allocation_pattern", "benchmark", "capture", "compare", "describe", "devices", "explain", "gate",
+           "loss_scaling", "measure", "run", "stream", "study", "version"]
 
 if TYPE_CHECKING:
     __version__: str

@@ -44,7 +44,8 @@ std::string usage_line(const CommandDescription& command, const std::string& abo
   if (!command.commands.empty()) return "jitterscope " + command.name + " COMMAND [FLAGS]";
   std::string line = "jitterscope " + above + command.name + " [FLAGS]";
   for (const OptionDescription& option : command.options) {
-    if (option.is_argument) line += " " + argument_text(option);
+    // The words of a program are told from ours by dashes.
+    if (option.is_argument) line += " " + (option.name == "command" ? "-- COMMAND…" : argument_text(option));
   }
   return line;
 }

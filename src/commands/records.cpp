@@ -34,6 +34,7 @@ constexpr RecordType kTypes[] = {
     {"verify-pytorch", read_as<PytorchRecord>},
     {"selftest", read_as<selftest::SelftestRecord>},
     {"doctor", read_as<DoctorReport>},
+    {"capture", read_as<CaptureRecord>},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands/advise/record.hpp"
+#include "commands/capture/record.hpp"
 #include "commands/compare/record.hpp"
 #include "commands/doctor/record.hpp"
 #include "commands/engines/record.hpp"
@@ -22,7 +23,7 @@ namespace jitterscope {
 
 using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
                                study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
-                               selftest::SelftestRecord, DoctorReport>;
+                               selftest::SelftestRecord, DoctorReport, CaptureRecord>;
 
 /// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
 /// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with

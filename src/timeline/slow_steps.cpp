@@ -146,6 +146,25 @@ std::vector<StepTrait> traits_of(const Portrait& step, const Usual& usual) {
 
 std::string_view to_string(StepTrait trait) {
   switch (trait) {
+    case StepTrait::longer_work: return "longer work";
+    case StepTrait::idle: return "idle";
+    case StepTrait::idle_allocation: return "idle by allocation";
+    case StepTrait::idle_loading: return "idle by loading";
+    case StepTrait::idle_synchronization: return "idle by synchronization";
+    case StepTrait::idle_between_kernels: return "idle between kernels";
+    case StepTrait::idle_launch: return "idle by launch";
+    case StepTrait::idle_other_stream: return "idle by other stream";
+    case StepTrait::idle_host_elsewhere: return "idle by host elsewhere";
+    case StepTrait::loading: return "loading";
+    case StepTrait::more_copied: return "more copied";
+    case StepTrait::first_steps: return "first steps";
+    case StepTrait::after_other_kind: return "after other kind";
+  }
+  return "";
+}
+
+std::string_view phrase_of(StepTrait trait) {
+  switch (trait) {
     case StepTrait::longer_work: return "the GPU works longer";
     case StepTrait::idle: return "";
     case StepTrait::idle_allocation: return "memory is taken or given back";

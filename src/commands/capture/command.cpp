@@ -16,6 +16,7 @@
 #include "cli/command_line.hpp"
 #include "cli/invocation.hpp"
 #include "cli/measure_flags.hpp"
+#include "commands/capture/cost.hpp"
 #include "measure/machine.hpp"
 #include "output/text.hpp"
 
@@ -31,6 +32,7 @@ struct CaptureFlags {
   std::vector<std::string> words;  ///< that stand where the program is expected, without --
   std::string folder, detail = "mixed", graphs = "node";
   double start_after_s = 0.0, duration_s = 0.0;
+  int cost = 0;
   bool require = false;
 };
 
@@ -38,6 +40,7 @@ constexpr const char* kCaptureExamples = R"(Examples:
   jitterscope capture -- python3 train.py
   jitterscope capture -o monday.capture --detail light -- torchrun --nproc-per-node 8 train.py
   jitterscope capture --start-after 20s --duration 60s -- ./serve --port 8000
+  jitterscope capture --cost 10 -- ./train --steps 100
 
 The program runs as without jitterscope: its streams, signals and terminal are its own.
 
@@ -107,8 +110,7 @@ std::string what_is_wrong(const Watched& watched) {
   return joined(watched.info.missing_samples);
 }
 
-int capture_program(const CaptureFlags& flags, const Invocation& invocation) {
-  const std::string name = name_of(invocation.program);
+capture::WatchRequest request_of(const CaptureFlags& flags, const Invocation& invocation) {
   capture::WatchRequest request;
   request.command = invocation.program;
   request.folder = flags.folder;
@@ -118,15 +120,19 @@ int capture_program(const CaptureFlags& flags, const Invocation& invocation) {
   request.settings.duration_ms = static_cast<std::uint64_t>(flags.duration_s * 1e3);
   request.environment = read_environment(invocation.command_line);
   request.ignored_signals = signals_ignored_before();
-  request.left_behind = [&](std::size_t processes) {
+  request.left_behind = [name = name_of(invocation.program)](std::size_t processes) {
     say(fmt::format("{} has ended and left {}, waited for now (Ctrl-C twice ends the waiting)", name,
                     processes_text(processes)));
   };
-  const Watched watched = capture::watch(request);
-  // Whoever closed our stream is not to change the program's exit code.
-  std::signal(SIGPIPE, SIG_IGN);
+  return request;
+}
+
+// Says what came of it, and returns the exit code.
+int tell(const Watched& watched, bool is_required) {
+  const std::string& program = watched.info.command.front();
+  const std::string name = name_of(watched.info.command);
   if (!watched.start_problem.empty()) {
-    say(fmt::format("{} cannot be started: {}", invocation.program.front(), watched.start_problem));
+    say(fmt::format("{} cannot be started: {}", program, watched.start_problem));
     return watched.exit_code;
   }
   if (watched.folder.empty()) {
@@ -138,7 +144,32 @@ int capture_program(const CaptureFlags& flags, const Invocation& invocation) {
   if (!wrong.empty()) say(wrong);
   const bool is_refused = std::ranges::any_of(
       watched.processes, [](const capture::ProcessInfo& each) { return !each.problem.empty(); });
-  return flags.require && (is_refused || !watched.has_work) ? kOwnFailure : watched.exit_code;
+  return is_required && (is_refused || !watched.has_work) ? kOwnFailure : watched.exit_code;
+}
+
+int capture_program(const CaptureFlags& flags, const Invocation& invocation) {
+  const capture::WatchRequest request = request_of(flags, invocation);
+  // Whoever closed our stream is not to change the program's exit code.
+  const auto without_pipe_signals = [] { std::signal(SIGPIPE, SIG_IGN); };
+  if (flags.cost == 0) {
+    const Watched watched = capture::watch(request);
+    without_pipe_signals();
+    return tell(watched, flags.require);
+  }
+  if (flags.cost < capture::kFewestRuns) {
+    throw UsageError(
+        fmt::format("--cost {}: runs are compared, and fewer than {} with and without recording say nothing",
+                    flags.cost, capture::kFewestRuns));
+  }
+  const capture::MeasuredCost measured = capture::measure_cost(request, flags.cost);
+  without_pipe_signals();
+  const int exit_code = tell(measured.first, flags.require);
+  if (measured.cost) {
+    say(cost_sentence(*measured.cost));
+  } else if (!measured.first.folder.empty()) {
+    say(fmt::format("a run {}, so that there is no cost to tell", how_it_ended(measured.exit_code)));
+  }
+  return exit_code != 0 ? exit_code : measured.exit_code;
 }
 
 void run_capture(const CaptureFlags& flags, Invocation& invocation) {
@@ -183,8 +214,17 @@ void add_capture_command(CLI::App& app, Invocation& invocation) {
       ->transform(duration_in("--duration", seconds(1)));
   command->add_flag("--require", flags->require,
                     "exit code 125 if CUDA was used and not captured, as when another profiler holds it");
+  command
+      ->add_option(
+          "--cost", flags->cost,
+          "run the program N times with and N times without recording, in turn, and print what recording "
+          "costs it")
+      ->type_name("N");
   command->footer(kCaptureExamples);
-  command->callback([flags, &invocation] { run_capture(*flags, invocation); });
+  add_capture_readers(*command);
+  command->callback([flags, command, &invocation] {
+    if (command->get_subcommands().empty()) run_capture(*flags, invocation);
+  });
 }
 
 }  // namespace jitterscope::cli

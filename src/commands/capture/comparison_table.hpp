@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "commands/capture/show_table.hpp"
+#include "output/text.hpp"
 #include "timeline/compare.hpp"
 
 namespace jitterscope {
 
 /// The step's time on both sides, what it is made of, kernels that changed, and those that one side alone
 /// ran. Markdown.
-std::string capture_comparison_text(const timeline::CaptureComparison& comparison, const CaptureShown& shown);
+std::string capture_comparison_text(const timeline::CaptureComparison& comparison, const ShownPage& shown);
 
 }  // namespace jitterscope

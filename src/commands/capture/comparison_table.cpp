@@ -1,4 +1,4 @@
-#include "commands/capture/compare_table.hpp"
+#include "commands/capture/comparison_table.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/quantity_text.hpp"
-#include "output/text.hpp"
+#include "commands/capture/record.hpp"
 
 namespace jitterscope {
 namespace {
@@ -33,7 +33,7 @@ std::string head(const CaptureComparison& comparison) {
                      time_of_seconds(comparison.second_busy), time_of_seconds(comparison.first_busy));
 }
 
-std::string only_text(const std::vector<OneSided>& only, const char* side, const CaptureShown& shown) {
+std::string only_text(const std::vector<OneSided>& only, const char* side, const ShownPage& shown) {
   if (only.empty()) return "";
   double all = 0.0;
   for (const OneSided& each : only) all += each.seconds;
@@ -54,7 +54,7 @@ std::string only_text(const std::vector<OneSided>& only, const char* side, const
 
 }  // namespace
 
-std::string capture_comparison_text(const CaptureComparison& comparison, const CaptureShown& shown) {
+std::string capture_comparison_text(const CaptureComparison& comparison, const ShownPage& shown) {
   std::string text = wrapped(head(comparison), shown.width);
   const char* unit = comparison.has_steps ? "a step" : "in all";
   text += wrapped(
@@ -69,7 +69,7 @@ std::string capture_comparison_text(const CaptureComparison& comparison, const C
                   shown.width) +
           "\n";
   std::size_t count =
-      shown.details ? comparison.changes.size() : std::min(shown.top, comparison.changes.size());
+      shown.details ? comparison.changes.size() : std::min<std::size_t>(shown.top.value_or(8), comparison.changes.size());
   TableColumn name{"kernel [blocks]", Align::left, {}}, first{"first", Align::right, {}},
       second{"second", Align::right, {}};
   TableColumn change{"change (95 %)", Align::right, {}},

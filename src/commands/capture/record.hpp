@@ -1,0 +1,152 @@
+// Writes, reads and prints the record of `capture show`: what was found in a capture.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/run_record.hpp"
+#include "output/text.hpp"
+#include "record/json_text.hpp"
+#include "report/drawing.hpp"
+#include "timeline/analysis.hpp"
+#include "timeline/timeline.hpp"
+
+namespace jitterscope {
+
+struct CaptureCause {
+  timeline::Follows what = timeline::Follows::clock;
+  double share = 0.0, effect = 0.0;
+};
+
+/// A kernel with its shape, or copies between two kinds of memory.
+struct CaptureWork {
+  std::string label;      ///< as tables show it: "vectorized_add [1024]"
+  std::string full_name;  ///< demangled
+  std::vector<std::uint32_t> grid, block;
+  std::int64_t calls = 0;
+  double calls_per_step = 0.0, share = 0.0;
+  Nanoseconds total, median, p5, p95;
+  std::vector<CaptureCause> follows;
+  double rest = 0.0;
+  bool converts_layout = false;
+};
+
+struct CaptureStepKind {
+  std::int64_t count = 0, launches = 0;
+  Nanoseconds median, low, high, p99;
+};
+
+struct CaptureTrait {
+  timeline::StepTrait trait = timeline::StepTrait::idle;
+  std::int64_t slow = 0, other = 0;
+  Nanoseconds longer;  ///< idle time beyond the usual
+};
+
+struct CaptureIdle {
+  timeline::IdleCause cause = timeline::IdleCause::unknown;
+  double share = 0.0;  ///< of all time
+};
+
+struct CaptureCopies {
+  std::string name;
+  std::int64_t count = 0;
+  double bytes = 0.0, beside_kernels = 0.0;
+  Nanoseconds total;
+};
+
+struct CaptureLoss {
+  std::int64_t count = 0;  ///< 0: not known
+  std::string sentence;
+};
+
+// What plots are made of.
+
+struct CaptureStepTime {
+  Nanoseconds at, time;
+  bool slow = false;
+};
+struct CaptureSensor {
+  Nanoseconds at;
+  Hertz clock;
+  double held = 0.0;  ///< share of the time that a cap held the clock
+  Watts power;
+};
+/// Work of one step, from its begin on.
+struct CaptureSlice {
+  std::int64_t stream = 0;
+  Nanoseconds begin, end;
+  std::string label;
+};
+struct CapturePicture {
+  std::string title;  ///< "step 17, the slowest"
+  std::vector<CaptureSlice> slices;
+};
+
+/// One GPU of one process.
+struct CaptureDevice {
+  std::string process, gpu;
+  Nanoseconds length;
+  bool is_complete = true;
+  std::int64_t kernels = 0, copies = 0, lost = 0;
+  std::int64_t names = 0, audited = 0, corrected = 0;
+  std::vector<CaptureStepKind> steps;
+  std::string no_steps;  ///< why none were found
+  double busy = 0.0;     ///< share of the time
+  std::vector<CaptureIdle> idle;
+  std::int64_t idle_windows = 0;
+  struct Common {
+    bool is_clock = false;
+    double share = 0.0, effect = 0.0;
+    std::int64_t kernels = 0;
+  };
+  std::optional<Common> common;  ///< a factor that all kernels have in common, but for that of another process
+  struct Slow {
+    std::int64_t steps = 0, of = 0;
+    double longer = 0.0;
+    std::vector<CaptureTrait> traits;
+  };
+  std::optional<Slow> slow;
+  struct Cost {
+    double ratio = 0.0, low = 0.0, high = 0.0;
+    std::int64_t windows = 0;
+    std::optional<double> null_ratio;
+  };
+  std::optional<Cost> cost;
+  std::vector<CaptureWork> work;  ///< by their time, the longest first
+  std::vector<CaptureCopies> copied;
+  std::vector<CaptureStepTime> step_times;  ///< 2,000 at most, the slow ones among them
+  std::vector<CaptureSensor> sensors;       ///< 1,000 at most
+  std::vector<CapturePicture> pictures;     ///< of the median and the slowest step
+};
+
+struct CaptureRecord {
+  Environment environment;
+  DeviceDescription device;  ///< of the GPU that worked longest
+  std::string source;
+  std::vector<CaptureDevice> devices;  ///< the one that worked longest first
+  std::vector<CaptureLoss> losses;     ///< what was lost or not recorded
+  bool interrupted = false;
+};
+
+CaptureRecord make_capture_record(const timeline::Timeline& timeline, const timeline::Analysis& analysis);
+
+std::string write_record(const CaptureRecord& record);
+/// Returns the first screen: steps, whether all is there, what the recording cost, findings, idle time, kernels.
+std::string record_text(const CaptureRecord& record, const ShownPage& shown);
+/// Reads the record from a document whose envelope names the command. Throws UsageError.
+void read_fields(const Json& document, const std::string& name, CaptureRecord& record);
+
+/// A kernel's name and how many blocks it has, as tables show it: "vectorized_add [1024]".
+std::string kernel_label(const timeline::WorkName& name);
+/// "follows" in a few words: "clock 88 % (+14 %)".
+std::string follows_text(const CaptureCause& cause);
+
+}  // namespace jitterscope
+
+namespace jitterscope::report {
+
+std::vector<Plot> plots_of(const CaptureRecord& record);
+
+}  // namespace jitterscope::report

@@ -1,0 +1,157 @@
+// What is read of captures, and of traces of other tools: `capture show`, `capture compare`, `capture export`.
+#include "commands/capture/show_command.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "cli/output_flags.hpp"
+#include "commands/capture/comparison_table.hpp"
+#include "commands/capture/details.hpp"
+#include "commands/capture/record.hpp"
+#include "jitterscope/error.hpp"
+#include "output/output_file.hpp"
+#include "timeline/analysis.hpp"
+#include "timeline/compare.hpp"
+#include "timeline/exports.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+constexpr const char* kShowExamples = R"(Examples:
+  jitterscope capture show python3.capture
+  jitterscope capture show python3.capture --kernel 'wgrad|dgrad'
+  jitterscope capture show python3.capture --step slowest
+  jitterscope capture show trace.json.gz --html trace.html
+  jitterscope capture show report.sqlite --json -
+
+Reads a capture's folder, a trace of torch.profiler, or what `nsys export --type sqlite` made.)";
+
+constexpr const char* kCompareExamples = R"(Examples:
+  jitterscope capture compare monday.capture tuesday.capture
+  jitterscope capture compare a1.capture,a2.capture,a3.capture b1.capture,b2.capture,b3.capture
+  jitterscope capture compare train.capture loop.capture --details
+
+With several captures on both sides, what differs from process to process is in the intervals.)";
+
+constexpr const char* kExportExamples = R"(Examples:
+  jitterscope capture export python3.capture --perfetto trace.perfetto    (for https://ui.perfetto.dev)
+  jitterscope capture export python3.capture --sqlite capture.sqlite      (tables as Nsight Systems names them)
+  jitterscope capture export python3.capture --chrome trace.json --csv kernels.csv
+
+The folder's own files are Arrow streams: pyarrow.ipc.open_stream(FILE).read_all() reads each.)";
+
+struct ShowFlags {
+  std::string path, kernel, step, range, json;
+  std::optional<std::uint32_t> rank;
+  ReportFlags report;
+  PageFlags page;
+};
+
+std::optional<std::size_t> step_number(const std::string& step) {
+  if (step == "slowest") return std::nullopt;
+  const std::optional<std::int64_t> number = read_count(step);
+  if (!number || *number < 1) {
+    throw UsageError(fmt::format("--step: '{}' is neither a step's number, from 1 on, nor `slowest`", step));
+  }
+  return static_cast<std::size_t>(*number);
+}
+
+void run_show(const ShowFlags& flags) {
+  RecordFiles files(flags.json, flags.report);
+  const timeline::Timeline timeline = timeline::read_timeline(flags.path);
+  const timeline::Analysis analysis = timeline::analyse(timeline, {flags.rank, flags.range});
+  if (!flags.kernel.empty()) {
+    print_result(capture_kernels_text(timeline, analysis, flags.kernel, flags.page.shown()));
+  } else if (!flags.step.empty()) {
+    print_result(capture_step_text(timeline, analysis, step_number(flags.step), flags.page.shown()));
+  } else {
+    files.write(make_capture_record(timeline, analysis), flags.page);
+  }
+}
+
+std::vector<timeline::AnalysedCapture> read_side(const std::string& paths, const std::string& range) {
+  std::vector<timeline::AnalysedCapture> captures;
+  for (std::size_t begin = 0; begin <= paths.size();) {
+    const std::size_t end = std::min(paths.find(',', begin), paths.size());
+    if (end == begin) throw UsageError(fmt::format("'{}': a capture's name is missing beside a comma", paths));
+    timeline::AnalysedCapture each;
+    each.timeline = timeline::read_timeline(paths.substr(begin, end - begin));
+    each.analysis = timeline::analyse(each.timeline, {std::nullopt, range});
+    captures.push_back(std::move(each));
+    begin = end + 1;
+  }
+  return captures;
+}
+
+struct CompareFlags {
+  std::string first, second, range;
+  PageFlags page;
+};
+
+struct ExportFlags {
+  std::string path, perfetto, sqlite, chrome, csv;
+};
+
+void run_export(const ExportFlags& flags) {
+  using Export = void (*)(const timeline::Timeline&, const std::filesystem::path&);
+  const std::pair<const std::string*, Export> wanted[] = {{&flags.perfetto, timeline::export_perfetto},
+                                                          {&flags.sqlite, timeline::export_sqlite},
+                                                          {&flags.chrome, timeline::export_chrome},
+                                                          {&flags.csv, timeline::export_csv}};
+  const auto is_asked = [](const auto& each) { return !each.first->empty(); };
+  if (std::none_of(std::begin(wanted), std::end(wanted), is_asked)) {
+    throw UsageError("capture export needs a file to write: --perfetto, --sqlite, --chrome or --csv FILE");
+  }
+  const timeline::Timeline timeline = timeline::read_timeline(flags.path);
+  for (const auto& [file, write] : wanted) {
+    if (!file->empty()) write(timeline, *file);
+  }
+}
+
+}  // namespace
+
+void add_capture_readers(CLI::App& capture) {
+  auto show_flags = std::make_shared<ShowFlags>();
+  CLI::App* show = capture.add_subcommand("show", "say what a program did on its GPUs, and what its times follow");
+  show->add_option("capture", show_flags->path, "a capture's folder, a trace of torch.profiler, or Nsight Systems' SQLite export")->required();
+  show->add_option("--kernel", show_flags->kernel, "only kernels whose names match this regular expression, with all that is known of them");
+  show->add_option("--step", show_flags->step, "one step: its number, or `slowest`");
+  show->add_option("--rank", show_flags->rank, "only the process that had this rank");
+  show->add_option("--ranges", show_flags->range, "steps begin with the program's own ranges (NVTX) of this name");
+  show->add_option("--json", show_flags->json, "write everything found to FILE, or - for standard output");
+  show_flags->report.add_to(*show);
+  show_flags->page.add_to(*show);
+  show->footer(kShowExamples);
+  show->callback([show_flags] { run_show(*show_flags); });
+
+  auto compare_flags = std::make_shared<CompareFlags>();
+  CLI::App* compare = capture.add_subcommand("compare", "say what differs between two captures, step by step and kernel by kernel");
+  compare->add_option("first", compare_flags->first, "a capture or trace; several of the same program, joined by commas")->required();
+  compare->add_option("second", compare_flags->second, "the same, of what is compared with it")->required();
+  compare->add_option("--ranges", compare_flags->range, "steps begin with the program's own ranges (NVTX) of this name");
+  compare_flags->page.add_to(*compare);
+  compare->footer(kCompareExamples);
+  compare->callback([compare_flags] {
+    print_result(capture_comparison_text(timeline::compare_captures(read_side(compare_flags->first, compare_flags->range),
+                                                                    read_side(compare_flags->second, compare_flags->range)),
+                                         compare_flags->page.shown()));
+  });
+
+  auto export_flags = std::make_shared<ExportFlags>();
+  CLI::App* exporter = capture.add_subcommand("export", "write a capture as a file for other tools");
+  exporter->add_option("capture", export_flags->path, "a capture's folder, a trace of torch.profiler, or Nsight Systems' SQLite export")->required();
+  exporter->add_option("--perfetto", export_flags->perfetto, "file for https://ui.perfetto.dev");
+  exporter->add_option("--sqlite", export_flags->sqlite, "database with the table names of Nsight Systems");
+  exporter->add_option("--chrome", export_flags->chrome, "trace events, as torch.profiler writes them");
+  exporter->add_option("--csv", export_flags->csv, "one row for each kernel and copy");
+  exporter->footer(kExportExamples);
+  exporter->callback([export_flags] { run_export(*export_flags); });
+}
+
+}  // namespace jitterscope::cli

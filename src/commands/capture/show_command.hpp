@@ -1,0 +1,11 @@
+// The subcommands of `capture` that read what was captured.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace jitterscope::cli {
+
+/// Adds show, compare and export.
+void add_capture_readers(CLI::App& capture);
+
+}  // namespace jitterscope::cli
