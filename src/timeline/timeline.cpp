@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_map>
 
-#include "base/files.hpp"
+#include "capture/capture_info.hpp"
 #include "capture/format/arrow_stream.hpp"
 #include "jitterscope/error.hpp"
 
@@ -17,7 +16,6 @@ namespace jitterscope::timeline {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 template <class Value>
 void permute(std::vector<Value>& values, const std::vector<std::uint32_t>& order) {
@@ -73,22 +71,15 @@ class ProcessReader {
   }
 
   void read_description() {
-    const json description = json::parse(file_text(folder_ / "process.json").text, nullptr, false);
-    if (!description.is_object()) {
+    try {
+      const capture::ProcessInfo info = capture::read_process_info(folder_);
+      process_.label = fmt::format("pid {}", info.pid);
+      for (const std::string& word : info.command) process_.label += ' ' + word;
+      if (info.rank) process_.rank = static_cast<std::uint32_t>(*info.rank);
+      process_.problem = info.problem;
+    } catch (const UsageError& error) {
       process_.label = folder_.filename().string();
-      process_.problem = "its process.json is damaged";
-      return;
-    }
-    std::string command;
-    if (const auto words = description.find("command"); words != description.end() && words->is_array()) {
-      for (const json& word : *words) {
-        if (word.is_string()) command += ' ' + word.get<std::string>();
-      }
-    }
-    process_.label = fmt::format("pid {}{}", description.value("pid", std::int64_t{0}), command);
-    process_.problem = description.value("problem", "");
-    if (const auto rank = description.find("rank"); rank != description.end() && rank->is_number_unsigned()) {
-      process_.rank = rank->get<std::uint32_t>();
+      process_.problem = error.what();
     }
   }
 
@@ -252,10 +243,18 @@ Timeline read_capture(const std::string& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (fs::exists(entry.path() / "process.json")) folders.push_back(entry.path());
   }
-  const fs::path description = fs::path(folder) / "capture.json";
-  if (error || (folders.empty() && !fs::exists(description))) {
+  if (!folders.empty() || fs::exists(fs::path(folder) / "capture.json")) {
+    try {
+      timeline.info = capture::read_capture_info(folder);
+    } catch (const UsageError& problem) {
+      timeline.problems.emplace_back(problem.what());
+    }
+  } else {
     throw UsageError(fmt::format(
         "'{}' is no capture: it has no capture.json; `jitterscope capture -- COMMAND` makes one", folder));
+  }
+  if (timeline.info) {
+    for (const capture::CapturedGpu& gpu : timeline.info->gpus) timeline.gpus.push_back(gpu.uuid);
   }
   std::sort(folders.begin(), folders.end());
   for (const fs::path& each : folders) timeline.processes.push_back(ProcessReader(each).read());

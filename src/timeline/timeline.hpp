@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/capture_info.hpp"
 #include "capture/format/tables.hpp"
 
 namespace jitterscope::timeline {
@@ -71,7 +72,7 @@ struct ProcessDevice {
 struct Process {
   std::string label;  ///< "pid 4711 python3 train.py"
   std::optional<std::uint32_t> rank;
-  std::string problem;      ///< why nothing was recorded, or why its files end early
+  std::string problem;      ///< why nothing was recorded
   bool is_complete = true;  ///< it ended by itself, and its files were finished
   std::vector<WorkName> names;
   std::vector<DeviceWork> devices;
@@ -89,8 +90,8 @@ struct Process {
 };
 
 struct Timeline {
-  std::string source;   ///< as the user named it
-  std::string command;  ///< of a capture
+  std::string source;                        ///< as the user named it
+  std::optional<capture::CaptureInfo> info;  ///< of a capture
   std::vector<Process> processes;
   capture::Sensors sensors;
   std::vector<std::string> gpus;      ///< UUIDs, as Sensors::gpu counts them

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
-#include "commands/capture/show_table.hpp"
+#include "commands/capture/details.hpp"
+#include "commands/capture/record.hpp"
+#include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "timeline/analysis.hpp"
 #include "timeline/made_timeline.hpp"
@@ -21,8 +23,8 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
-std::string shown(const Timeline& timeline, const CaptureShown& how = {.width = 100}) {
-  return on_one_line(capture_text(timeline, analyse(timeline, {}), how));
+std::string shown(const Timeline& timeline, const ShownPage& how = {.width = 100}) {
+  return on_one_line(record_text(make_capture_record(timeline, analyse(timeline, {})), how));
 }
 
 TEST(CaptureText, BeginsWithTheStepsAndWhetherAllIsThere) {
@@ -62,6 +64,18 @@ TEST(CaptureText, OfNothingSaysSo) {
   EXPECT_THAT(shown(timeline), HasSubstr("**Nothing was captured** in 'a.capture'"));
 }
 
+TEST(CaptureRecord, IsReadAsItWasWritten) {
+  const Timeline timeline =
+      test::make_timeline({.steps = 1000, .late_input_every = 25, .copy_slows = 0.05, .records_calls = true});
+  const CaptureRecord record = make_capture_record(timeline, analyse(timeline, {}));
+  const std::string text = write_record(record);
+  const AnyRecord read = read_record(text, "capture.json");
+  ASSERT_TRUE(std::holds_alternative<CaptureRecord>(read));
+  EXPECT_EQ(write_record(std::get<CaptureRecord>(read)), text);
+  EXPECT_EQ(record_text(read, {.width = 100}).lines(), record_text(record, {.width = 100}).lines());
+  EXPECT_EQ(plots_of(read).size(), 3u);
+}
+
 TEST(CaptureKernels, AreChosenByTheirNames) {
   const Timeline timeline = test::make_timeline({.steps = 300, .place_slows = 0.2});
   const Analysis analysis = analyse(timeline, {});
@@ -75,9 +89,10 @@ TEST(CaptureKernels, AreChosenByTheirNames) {
 TEST(CaptureStep, TheSlowestIsTheOneThatWaited) {
   const Timeline timeline = test::make_timeline({.steps = 300, .late_input_every = 100});
   const Analysis analysis = analyse(timeline, {});
-  EXPECT_THAT(on_one_line(capture_step_text(timeline, analysis, std::nullopt, {.width = 100})),
+  EXPECT_THAT(on_one_line(std::string(capture_step_text(timeline, analysis, std::nullopt, {.width = 100}))),
               HasSubstr("the longest gap is 9.0"));
-  EXPECT_THAT(capture_step_text(timeline, analysis, 1, {.width = 100}), HasSubstr("**Step 1 of 300**"));
+  EXPECT_THAT(std::string(capture_step_text(timeline, analysis, 1, {.width = 100})),
+              HasSubstr("**Step 1 of 300**"));
   EXPECT_THROW(capture_step_text(timeline, analysis, 301, {}), UsageError);
 }
 

@@ -17,6 +17,7 @@
 #include "cli/invocation.hpp"
 #include "cli/measure_flags.hpp"
 #include "commands/capture/cost.hpp"
+#include "commands/capture/show_command.hpp"
 #include "measure/machine.hpp"
 #include "output/text.hpp"
 

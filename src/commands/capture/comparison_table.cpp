@@ -33,29 +33,30 @@ std::string head(const CaptureComparison& comparison) {
                      time_of_seconds(comparison.second_busy), time_of_seconds(comparison.first_busy));
 }
 
-std::string only_text(const std::vector<OneSided>& only, const char* side, const ShownPage& shown) {
-  if (only.empty()) return "";
+Text only_text(const std::vector<OneSided>& only, const char* side, const ShownPage& shown) {
+  if (only.empty()) return {};
   double all = 0.0;
   for (const OneSided& each : only) all += each.seconds;
-  std::string text =
+  Text text =
       wrapped(fmt::format("Only in the {}: {}, {} in all.", side,
                           counted(static_cast<std::int64_t>(only.size()), "kernel"), time_of_seconds(all)),
               shown.width);
   const std::size_t count = shown.details ? only.size() : std::min<std::size_t>(3, only.size());
   for (std::size_t i = 0; i < count; ++i) {
     text +=
-        wrapped(fmt::format("- {}: {} in {}", kernel_label(only[i].name), time_of_seconds(only[i].seconds),
-                            counted(static_cast<std::int64_t>(only[i].calls), "call")),
-                shown.width, 2);
+        list_item(fmt::format("{}: {} in {}", kernel_label(only[i].name), time_of_seconds(only[i].seconds),
+                              counted(static_cast<std::int64_t>(only[i].calls), "call")),
+                  shown.width);
   }
-  if (count < only.size()) text += fmt::format("- {} more: --details\n", only.size() - count);
+  if (count < only.size())
+    text += list_item(fmt::format("{} more: --details", only.size() - count), shown.width);
   return text;
 }
 
 }  // namespace
 
-std::string capture_comparison_text(const CaptureComparison& comparison, const ShownPage& shown) {
-  std::string text = wrapped(head(comparison), shown.width);
+Text capture_comparison_text(const CaptureComparison& comparison, const ShownPage& shown) {
+  Text text = wrapped(head(comparison), shown.width);
   const char* unit = comparison.has_steps ? "a step" : "in all";
   text += wrapped(
       fmt::format("Of it the GPU works {} {}, was {}; it idles {} of the time, was {}.",
@@ -68,8 +69,8 @@ std::string capture_comparison_text(const CaptureComparison& comparison, const S
                               counted(static_cast<std::int64_t>(comparison.changes.size()), "kernel")),
                   shown.width) +
           "\n";
-  std::size_t count =
-      shown.details ? comparison.changes.size() : std::min<std::size_t>(shown.top.value_or(8), comparison.changes.size());
+  std::size_t count = shown.details ? comparison.changes.size()
+                                    : std::min<std::size_t>(shown.top.value_or(8), comparison.changes.size());
   TableColumn name{"kernel [blocks]", Align::left, {}}, first{"first", Align::right, {}},
       second{"second", Align::right, {}};
   TableColumn change{"change (95 %)", Align::right, {}},

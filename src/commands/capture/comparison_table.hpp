@@ -10,6 +10,6 @@ namespace jitterscope {
 
 /// The step's time on both sides, what it is made of, kernels that changed, and those that one side alone
 /// ran. Markdown.
-std::string capture_comparison_text(const timeline::CaptureComparison& comparison, const ShownPage& shown);
+Text capture_comparison_text(const timeline::CaptureComparison& comparison, const ShownPage& shown);
 
 }  // namespace jitterscope

@@ -31,8 +31,8 @@ const DeviceAnalysis& first_device(const Timeline& timeline, const Analysis& ana
 
 }  // namespace
 
-std::string capture_kernels_text(const Timeline& timeline, const Analysis& analysis,
-                                 const std::string& pattern, const ShownPage& shown) {
+Text capture_kernels_text(const Timeline& timeline, const Analysis& analysis, const std::string& pattern,
+                          const ShownPage& shown) {
   const DeviceAnalysis& device = first_device(timeline, analysis);
   const Process& process = timeline.processes[device.process];
   std::regex expression;
@@ -41,33 +41,38 @@ std::string capture_kernels_text(const Timeline& timeline, const Analysis& analy
   } catch (const std::regex_error&) {
     throw UsageError(fmt::format("--kernel: '{}' is no regular expression", pattern));
   }
-  std::string text;
+  Text text;
   for (const KernelVariation& kernel : device.variation.kernels) {
     const timeline::WorkName& name = process.names[kernel.what];
     const std::string full = timeline::full_name(name);
     if (!std::regex_search(full, expression)) continue;
-    text += wrapped(fmt::format("**{}**", one_line(full)), shown.width, 2);
+    std::vector<std::string> lines;
     if (name.kind == WorkKind::kernel) {
-      text += fmt::format("- {} × {} × {} blocks of {} × {} × {} threads\n", name.grid[0], name.grid[1],
-                          name.grid[2], name.block[0], name.block[1], name.block[2]);
+      lines.push_back(fmt::format("{} × {} × {} blocks of {} × {} × {} threads", name.grid[0], name.grid[1],
+                                  name.grid[2], name.block[0], name.block[1], name.block[2]));
     }
-    text +=
-        fmt::format("- {} calls{}, {} in all ({} of the GPU's time)\n", kernel.calls,
+    lines.push_back(
+        fmt::format("{} calls{}, {} in all ({} of the GPU's time)", kernel.calls,
                     kernel.calls_per_step > 0.0 ? fmt::format(", {:.3g} a step", kernel.calls_per_step) : "",
-                    seconds_text(kernel.seconds), percent_text(kernel.share));
-    text += fmt::format("- median {}, 5th to 95th percentile {}\n", seconds_text(kernel.median),
-                        time_range_text(Nanoseconds(kernel.p5 * 1e9), Nanoseconds(kernel.p95 * 1e9)));
-    for (const timeline::FollowedCause& cause : kernel.follows)
-      text += fmt::format("- follows {}\n", follows_text({cause.what, cause.share, cause.effect}));
-    if (kernel.follows.empty()) text += "- nothing was seen that it follows\n";
-    text += fmt::format("- what is left varies by {}\n\n", percent_text(kernel.rest));
+                    seconds_text(kernel.seconds), percent_text(kernel.share)));
+    lines.push_back(
+        fmt::format("median {}, 5th to 95th percentile {}", seconds_text(kernel.median),
+                    time_range_text(Nanoseconds(kernel.p5 * 1e9), Nanoseconds(kernel.p95 * 1e9))));
+    for (const timeline::FollowedCause& cause : kernel.follows) {
+      lines.push_back("follows " + follows_text({cause.what, cause.share, cause.effect}));
+    }
+    if (kernel.follows.empty()) lines.emplace_back("nothing was seen that it follows");
+    lines.push_back(fmt::format("what is left varies by {}", percent_text(kernel.rest)));
+    if (!text.empty()) text += "\n";
+    text += wrapped(fmt::format("**{}**", one_line(full)), shown.width, 2);
+    for (const std::string& line : lines) text += list_item(line, shown.width);
   }
   if (text.empty()) throw UsageError(fmt::format("--kernel: no kernel's name matches '{}'", pattern));
   return text;
 }
 
-std::string capture_step_text(const Timeline& timeline, const Analysis& analysis,
-                              std::optional<std::size_t> number, const ShownPage& shown) {
+Text capture_step_text(const Timeline& timeline, const Analysis& analysis, std::optional<std::size_t> number,
+                       const ShownPage& shown) {
   const DeviceAnalysis& device = first_device(timeline, analysis);
   const Process& process = timeline.processes[device.process];
   const timeline::DeviceWork& work = process.devices[device.device];
@@ -92,7 +97,7 @@ std::string capture_step_text(const Timeline& timeline, const Analysis& analysis
   const auto seconds_of = [](timeline::Span span) { return static_cast<double>(span.length()) * 1e-9; };
   const StepKind& kind = device.steps.kinds[step.kind];
   const double length = seconds_of({step.begin, step.end});
-  std::string text = wrapped(
+  Text text = wrapped(
       fmt::format("**Step {} of {}**: {} ({} to the median of its kind, {}), {} after the first.", index + 1,
                   steps.size(), seconds_text(length), change_text(length / kind.seconds - 1.0),
                   seconds_text(kind.seconds), seconds_text(seconds_of({steps.front().begin, step.begin}))),

@@ -17,17 +17,20 @@ namespace jitterscope {
 namespace timeline {
 constexpr auto enumerators(Follows) {
   using enum Follows;
-  return std::array{clock, common_factor, first_calls, place, other_kernels, copies, preceding, other_process, trend};
+  return std::array{clock,  common_factor, first_calls,   place, other_kernels,
+                    copies, preceding,     other_process, trend};
 }
 constexpr auto enumerators(IdleCause) {
   using enum IdleCause;
-  return std::array{allocation, loading, synchronization, between_kernels, launch, other_stream, host_elsewhere, unknown};
+  return std::array{allocation, loading,      synchronization, between_kernels,
+                    launch,     other_stream, host_elsewhere,  unknown};
 }
 constexpr auto enumerators(StepTrait) {
   using enum StepTrait;
-  return std::array{longer_work,         idle,         idle_allocation,   idle_loading,        idle_synchronization,
-                    idle_between_kernels, idle_launch, idle_other_stream, idle_host_elsewhere, loading,
-                    more_copied,         first_steps,  after_other_kind};
+  return std::array{
+      longer_work,          idle,        idle_allocation,   idle_loading,        idle_synchronization,
+      idle_between_kernels, idle_launch, idle_other_stream, idle_host_elsewhere, loading,
+      more_copied,          first_steps, after_other_kind};
 }
 }  // namespace timeline
 
@@ -192,6 +195,8 @@ void read_fields(const Json& document, const std::string& name, CaptureRecord& r
 
 namespace {
 
+constexpr std::size_t kSentenceIndent = 3;  // width of "1. ": Markdown then keeps the lines in the item
+
 using timeline::Analysis;
 using timeline::DeviceAnalysis;
 using timeline::DeviceWork;
@@ -203,16 +208,20 @@ using timeline::Timeline;
 using timeline::WorkKind;
 
 Nanoseconds nanoseconds_of(double seconds) { return Nanoseconds(seconds * 1e9); }
-Nanoseconds nanoseconds_between(timeline::Time from, timeline::Time to) { return Nanoseconds(static_cast<double>(to - from)); }
+Nanoseconds nanoseconds_between(timeline::Time from, timeline::Time to) {
+  return Nanoseconds(static_cast<double>(to - from));
+}
 
 bool converts_layout(const timeline::WorkName& name) {
-  return name.name.find("nchwToNhwc") != std::string::npos || name.name.find("nhwcToNchw") != std::string::npos;
+  return name.name.find("nchwToNhwc") != std::string::npos ||
+         name.name.find("nhwcToNchw") != std::string::npos;
 }
 
 // At most so long: the beginning says the algorithm, the end the variant. --kernel shows names whole.
 std::string shortened(const std::string& name) {
   constexpr std::size_t kMost = 44, kEnd = 12;
-  return name.size() <= kMost ? name : name.substr(0, kMost - kEnd - 1) + "…" + name.substr(name.size() - kEnd);
+  return name.size() <= kMost ? name
+                              : name.substr(0, kMost - kEnd - 1) + "…" + name.substr(name.size() - kEnd);
 }
 
 CaptureWork work_record(const timeline::WorkName& name, const KernelVariation& kernel) {
@@ -230,7 +239,8 @@ CaptureWork work_record(const timeline::WorkName& name, const KernelVariation& k
   work.median = nanoseconds_of(kernel.median);
   work.p5 = nanoseconds_of(kernel.p5);
   work.p95 = nanoseconds_of(kernel.p95);
-  for (const timeline::FollowedCause& cause : kernel.follows) work.follows.push_back({cause.what, cause.share, cause.effect});
+  for (const timeline::FollowedCause& cause : kernel.follows)
+    work.follows.push_back({cause.what, cause.share, cause.effect});
   work.rest = kernel.rest;
   work.converts_layout = converts_layout(name);
   return work;
@@ -262,19 +272,23 @@ void add_step_times(CaptureDevice& device, const DeviceAnalysis& analysis) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     while (slow < analysis.slow.steps.size() && analysis.slow.steps[slow] < i) ++slow;
     const bool is_slow = slow < analysis.slow.steps.size() && analysis.slow.steps[slow] == i;
-    if (steps[i].kind != 0 || !steps[i].is_whole || (i % every != 0 && !is_slow) || device.step_times.size() >= 2 * kMost) continue;
+    if (steps[i].kind != 0 || !steps[i].is_whole || (i % every != 0 && !is_slow) ||
+        device.step_times.size() >= 2 * kMost)
+      continue;
     device.step_times.push_back({nanoseconds_between(steps.front().begin, steps[i].begin),
                                  nanoseconds_between(steps[i].begin, steps[i].end), is_slow});
   }
 }
 
 // Means of NVML's readings over stretches, of the GPU that the device is.
-void add_sensors(CaptureDevice& device, const Timeline& timeline, const Process& process, const DeviceWork& work) {
+void add_sensors(CaptureDevice& device, const Timeline& timeline, const Process& process,
+                 const DeviceWork& work) {
   constexpr std::size_t kMost = 1000;
   std::optional<std::size_t> gpu;
   for (const timeline::ProcessDevice& each : process.device_names) {
     const auto found = std::find(timeline.gpus.begin(), timeline.gpus.end(), each.uuid);
-    if (each.device == work.device && found != timeline.gpus.end()) gpu = static_cast<std::size_t>(found - timeline.gpus.begin());
+    if (each.device == work.device && found != timeline.gpus.end())
+      gpu = static_cast<std::size_t>(found - timeline.gpus.begin());
   }
   const capture::Sensors& sensors = timeline.sensors;
   std::vector<std::size_t> rows;
@@ -284,7 +298,8 @@ void add_sensors(CaptureDevice& device, const Timeline& timeline, const Process&
   if (rows.size() < 2 || work.size() == 0) return;
   const std::size_t stretch = (rows.size() + kMost - 1) / kMost;
   const auto held = [&](std::size_t row) {
-    return static_cast<double>(sensors.throttled_power[row]) + static_cast<double>(sensors.throttled_thermal[row]) +
+    return static_cast<double>(sensors.throttled_power[row]) +
+           static_cast<double>(sensors.throttled_thermal[row]) +
            static_cast<double>(sensors.throttled_brake[row]);
   };
   for (std::size_t first = 0; first + 1 < rows.size(); first += stretch) {
@@ -296,12 +311,14 @@ void add_sensors(CaptureDevice& device, const Timeline& timeline, const Process&
     }
     const double count = static_cast<double>(last - first);
     const auto length = static_cast<double>(sensors.time[rows[last]] - sensors.time[rows[first]]);
-    device.sensors.push_back({nanoseconds_between(work.begin.front(), sensors.time[rows[first]]), Hertz(clock / count),
-                              length > 0 ? (held(rows[last]) - held(rows[first])) / length : 0.0, Watts(power / count)});
+    device.sensors.push_back(
+        {nanoseconds_between(work.begin.front(), sensors.time[rows[first]]), Hertz(clock / count),
+         length > 0 ? (held(rows[last]) - held(rows[first])) / length : 0.0, Watts(power / count)});
   }
 }
 
-void add_pictures(CaptureDevice& device, const Process& process, const DeviceWork& work, const DeviceAnalysis& analysis) {
+void add_pictures(CaptureDevice& device, const Process& process, const DeviceWork& work,
+                  const DeviceAnalysis& analysis) {
   constexpr std::size_t kMostSlices = 3000;
   std::vector<std::size_t> whole;
   const std::vector<Step>& steps = analysis.steps.steps;
@@ -318,7 +335,8 @@ void add_pictures(CaptureDevice& device, const Process& process, const DeviceWor
     const Step& step = steps[index];
     for (std::size_t i = step.first; i < step.last && picture.slices.size() < kMostSlices; ++i) {
       picture.slices.push_back({work.stream[i], nanoseconds_between(step.begin, work.begin[i]),
-                                nanoseconds_between(step.begin, work.end[i]), kernel_label(process.names[work.what[i]])});
+                                nanoseconds_between(step.begin, work.end[i]),
+                                kernel_label(process.names[work.what[i]])});
     }
     device.pictures.push_back(std::move(picture));
   };
@@ -341,27 +359,33 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
   device.audited = static_cast<std::int64_t>(analysis.audited);
   device.corrected = static_cast<std::int64_t>(analysis.corrected);
   for (const StepKind& kind : analysis.steps.kinds) {
-    device.steps.push_back({static_cast<std::int64_t>(kind.count), static_cast<std::int64_t>(kind.work), nanoseconds_of(kind.seconds),
-                            nanoseconds_of(kind.interval.low), nanoseconds_of(kind.interval.high), nanoseconds_of(kind.p99)});
+    device.steps.push_back({static_cast<std::int64_t>(kind.count), static_cast<std::int64_t>(kind.work),
+                            nanoseconds_of(kind.seconds), nanoseconds_of(kind.interval.low),
+                            nanoseconds_of(kind.interval.high), nanoseconds_of(kind.p99)});
   }
   device.no_steps = analysis.steps.reason;
   const double idle = analysis.idle.idle_share();
   device.busy = 1.0 - idle;
   for (std::size_t i = 0; i < timeline::kIdleCauses; ++i) {
-    if (analysis.idle.shares[i] > 0.0) device.idle.push_back({static_cast<timeline::IdleCause>(i), analysis.idle.shares[i] * idle});
+    if (analysis.idle.shares[i] > 0.0)
+      device.idle.push_back({static_cast<timeline::IdleCause>(i), analysis.idle.shares[i] * idle});
   }
-  std::stable_sort(device.idle.begin(), device.idle.end(), [](const CaptureIdle& a, const CaptureIdle& b) { return a.share > b.share; });
+  std::stable_sort(device.idle.begin(), device.idle.end(),
+                   [](const CaptureIdle& a, const CaptureIdle& b) { return a.share > b.share; });
   device.idle_windows = static_cast<std::int64_t>(analysis.idle.windows);
   const timeline::CommonFactor& common = analysis.variation.common;
   if (common.kernels > 0 && !common.by_step.empty() && !common.is_of_other_process) {
-    device.common = {common.moves_with_sensors, common.step_share, common.effect, static_cast<std::int64_t>(common.kernels)};
+    device.common = {common.moves_with_sensors, common.step_share, common.effect,
+                     static_cast<std::int64_t>(common.kernels)};
   }
   if (!analysis.slow.steps.empty()) {
-    device.slow = {static_cast<std::int64_t>(analysis.slow.steps.size()), static_cast<std::int64_t>(analysis.slow.of),
-                   analysis.slow.longer, {}};
+    device.slow = {static_cast<std::int64_t>(analysis.slow.steps.size()),
+                   static_cast<std::int64_t>(analysis.slow.of),
+                   analysis.slow.longer,
+                   {}};
     for (const timeline::TraitOfSlowSteps& trait : analysis.slow.traits) {
-      device.slow->traits.push_back({trait.trait, static_cast<std::int64_t>(trait.slow), static_cast<std::int64_t>(trait.other),
-                                     nanoseconds_of(trait.seconds)});
+      device.slow->traits.push_back({trait.trait, static_cast<std::int64_t>(trait.slow),
+                                     static_cast<std::int64_t>(trait.other), nanoseconds_of(trait.seconds)});
     }
   }
   if (analysis.cost) {
@@ -373,8 +397,9 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
   }
   number_labels(device.work);
   for (const timeline::CopySummary& copy : analysis.copy_summary) {
-    device.copied.push_back({timeline::full_name(process.names[copy.what]), static_cast<std::int64_t>(copy.count), copy.bytes,
-                             copy.beside_kernels, nanoseconds_of(copy.seconds)});
+    device.copied.push_back({timeline::full_name(process.names[copy.what]),
+                             static_cast<std::int64_t>(copy.count), copy.bytes, copy.beside_kernels,
+                             nanoseconds_of(copy.seconds)});
   }
   add_step_times(device, analysis);
   add_sensors(device, timeline, process, work);
@@ -393,7 +418,8 @@ std::string step_time_text(const CaptureStepKind& kind) {
 
 // "1.98 M", "12345": a number that is read at a glance.
 std::string number_text(std::int64_t number) {
-  return number >= 1'000'000 ? fmt::format("{:.3g} M", static_cast<double>(number) * 1e-6) : std::to_string(number);
+  return number >= 1'000'000 ? fmt::format("{:.3g} M", static_cast<double>(number) * 1e-6)
+                             : std::to_string(number);
 }
 
 std::string completeness_text(const CaptureDevice& device, bool has_losses) {
@@ -401,49 +427,62 @@ std::string completeness_text(const CaptureDevice& device, bool has_losses) {
   if (device.copies > 0) text += fmt::format(", {} copies", number_text(device.copies));
   if (!device.is_complete) return "the process was ended; its last second may be missing: " + text;
   if (!has_losses) return "complete: " + text + ", none lost";
-  return fmt::format("**not complete**: {}; lost: {}", text, device.lost > 0 ? number_text(device.lost) : "see below");
+  return fmt::format("**not complete**: {}; lost: {}", text,
+                     device.lost > 0 ? number_text(device.lost) : "see below");
 }
 
-std::vector<std::string> headlines(const CaptureDevice& device, bool has_losses) {
-  const std::string place = fmt::format("in {} on {} ({}); {}", duration_text(device.length), device.gpu, one_line(device.process),
-                                        completeness_text(device, has_losses));
-  if (device.steps.empty()) return {fmt::format("**No steps were found** {}. Steps: {}.", place, device.no_steps)};
-  if (device.steps.size() == 1) {
-    return {fmt::format("**{} steps of {}** {}.", device.steps[0].count, step_time_text(device.steps[0]), place)};
+std::string headline(const CaptureDevice& device, bool has_losses) {
+  const std::string place = fmt::format("in {} on {} ({}); {}", duration_text(device.length), device.gpu,
+                                        one_line(device.process), completeness_text(device, has_losses));
+  if (device.steps.empty())
+    return fmt::format("**No steps were found** {}. Steps: {}.", place, device.no_steps);
+  if (device.steps.size() > 1) return fmt::format("**{} kinds of steps** {}.", device.steps.size(), place);
+  return fmt::format("**{} steps of {}** {}.", device.steps[0].count, step_time_text(device.steps[0]), place);
+}
+
+Text headlines(const CaptureDevice& device, bool has_losses, std::size_t width) {
+  constexpr std::size_t kTop = 4;
+  Text text = wrapped(headline(device, has_losses), width);
+  if (device.steps.size() < 2) return text;
+  text += "\n";
+  for (std::size_t i = 0; i < std::min(kTop, device.steps.size()); ++i) {
+    const CaptureStepKind& kind = device.steps[i];
+    text += list_item(fmt::format("{} × {} ({} launches), p99 {}", kind.count, step_time_text(kind),
+                                  kind.launches, time_text(kind.p99)),
+                      width);
   }
-  std::vector<std::string> lines{fmt::format("**{} kinds of steps** {}.", device.steps.size(), place), ""};
-  for (const CaptureStepKind& kind : device.steps) {
-    if (lines.size() > 5) {
-      lines.push_back(fmt::format("- {} more", device.steps.size() - 4));
-      break;
-    }
-    lines.push_back(fmt::format("- {} × {} ({} launches), p99 {}", kind.count, step_time_text(kind), kind.launches, time_text(kind.p99)));
-  }
-  return lines;
+  if (device.steps.size() > kTop)
+    text += list_item(fmt::format("{} more", device.steps.size() - kTop), width);
+  return text;
 }
 
 std::string cost_text(const CaptureDevice& device) {
   std::string text;
   if (device.cost) {
-    text = fmt::format("Cost of the recording that goes away with it: {} ({} to {}; {} windows with and without{}).",
-                       change_text(device.cost->ratio), change_text(device.cost->low), change_text(device.cost->high),
-                       device.cost->windows,
-                       device.cost->null_ratio ? fmt::format("; with and with: {}", change_text(*device.cost->null_ratio)) : "");
+    text = fmt::format(
+        "Cost of the recording that goes away with it: {} ({} to {}; {} windows with and without{}).",
+        change_text(device.cost->ratio), change_text(device.cost->low), change_text(device.cost->high),
+        device.cost->windows,
+        device.cost->null_ratio ? fmt::format("; with and with: {}", change_text(*device.cost->null_ratio))
+                                : "");
   }
   if (device.audited == 0) return text;
   if (!text.empty()) text += ' ';
-  return text + (device.corrected > 0 ? fmt::format("Names audited: {} of {} corrected.", device.corrected, device.audited)
-                                      : fmt::format("Names audited: {} of {}, all right.", device.audited, device.names));
+  return text + (device.corrected > 0
+                     ? fmt::format("Names audited: {} of {} corrected.", device.corrected, device.audited)
+                     : fmt::format("Names audited: {} of {}, all right.", device.audited, device.names));
 }
 
 std::string trait_text(const CaptureTrait& trait) {
   const std::string_view phrase = timeline::phrase_of(trait.trait);
   if (!timeline::is_idle(trait.trait)) return std::string(phrase);
-  return fmt::format("the GPU idles {} longer{}{}", time_text(trait.longer), phrase.empty() ? "" : " while ", phrase);
+  return fmt::format("the GPU idles {} longer{}{}", time_text(trait.longer), phrase.empty() ? "" : " while ",
+                     phrase);
 }
 
 std::string slow_text(const CaptureDevice::Slow& slow) {
-  std::string text = fmt::format("**{}** of {} are slow (in the median {})", counted(slow.steps, "step"), slow.of, time_change_text(slow.longer));
+  std::string text = fmt::format("**{}** of {} are slow (in the median {})", counted(slow.steps, "step"),
+                                 slow.of, time_change_text(slow.longer));
   if (slow.traits.empty()) text += "; nothing was seen that they have and others have not";
   for (std::size_t i = 0; i < slow.traits.size() && i < 2; ++i) {
     const CaptureTrait& trait = slow.traits[i];
@@ -465,27 +504,30 @@ void add_followed(const CaptureDevice& device, std::vector<std::string>& finding
   }
   for (auto& [cause, values] : effects) {
     // The place in the step is a kernel's own; a common factor was said before.
-    if (cause == timeline::Follows::common_factor || cause == timeline::Follows::place || share[cause] < 0.01) continue;
+    if (cause == timeline::Follows::common_factor || cause == timeline::Follows::place || share[cause] < 0.01)
+      continue;
     if (cause == timeline::Follows::clock && device.common) continue;
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     const bool are_same = change_text(*least) == change_text(*most);
-    findings.push_back(fmt::format("{} with {} of the GPU's time {} **{}**: {}.",
-                                   counted(static_cast<std::int64_t>(values.size()), "kernel"), percent_text(share[cause]),
-                                   values.size() == 1 ? "follows" : "follow", timeline::to_string(cause),
-                                   are_same ? time_change_text(*most)
-                                            : fmt::format("{} to {}", change_text(*least), change_text(*most))));
+    findings.push_back(
+        fmt::format("{} with {} of the GPU's time {} **{}**: {}.",
+                    counted(static_cast<std::int64_t>(values.size()), "kernel"), percent_text(share[cause]),
+                    values.size() == 1 ? "follows" : "follow", timeline::to_string(cause),
+                    are_same ? time_change_text(*most)
+                             : fmt::format("{} to {}", change_text(*least), change_text(*most))));
   }
 }
 
 std::vector<std::string> findings_of(const CaptureDevice& device) {
   std::vector<std::string> findings;
   if (device.common) {
-    findings.push_back(fmt::format("{} {} of what the GPU's time in a step varies by: {} slow down together, by up to {}{}.",
-                                   device.common->is_clock ? "**The clock** moves" : "**A factor common to all kernels** moves",
-                                   percent_text(device.common->share), counted(device.common->kernels, "kernel"),
-                                   change_text(device.common->effect),
-                                   device.common->is_clock ? ", as NVML's clock falls or the time held by a cap grows"
-                                                           : "; nothing that was recorded moves with it"));
+    findings.push_back(fmt::format(
+        "{} {} of what the GPU's time in a step varies by: {} slow down together, by up to {}{}.",
+        device.common->is_clock ? "**The clock** moves" : "**A factor common to all kernels** moves",
+        percent_text(device.common->share), counted(device.common->kernels, "kernel"),
+        change_text(device.common->effect),
+        device.common->is_clock ? ", as NVML's clock falls or the time held by a cap grows"
+                                : "; nothing that was recorded moves with it"));
   }
   // That the GPU works longer in some steps is what a common factor says already.
   const bool is_said = device.common && device.slow && device.slow->traits.size() == 1 &&
@@ -494,47 +536,58 @@ std::vector<std::string> findings_of(const CaptureDevice& device) {
   add_followed(device, findings);
   constexpr double kMuchIdle = 0.2, kMuchConverted = 0.02, kMuchCopied = 0.02;
   if (1.0 - device.busy >= kMuchIdle) {
-    findings.push_back(fmt::format("**The GPU idles {}** of the time{}.", percent_text(1.0 - device.busy),
-                                   device.idle.empty() ? "; a capture with --detail mixed or full tells why" : ""));
+    findings.push_back(
+        fmt::format("**The GPU idles {}** of the time{}.", percent_text(1.0 - device.busy),
+                    device.idle.empty() ? "; a capture with --detail mixed or full tells why" : ""));
   }
   double conversions = 0.0;
   for (const CaptureWork& work : device.work) conversions += work.converts_layout ? work.share : 0.0;
   if (conversions >= kMuchConverted) {
-    findings.push_back(fmt::format("**Conversions between NCHW and NHWC** take {} of the GPU's time: a model and inputs in channels_last "
-                                   "need none.", percent_text(conversions)));
+    findings.push_back(fmt::format(
+        "**Conversions between NCHW and NHWC** take {} of the GPU's time: a model and inputs in channels_last "
+        "need none.",
+        percent_text(conversions)));
   }
   for (const CaptureCopies& copies : device.copied) {
     if (copies.total.value() < kMuchCopied * device.length.value()) continue;
-    findings.push_back(fmt::format("**{}**: {}, {} in all{}, {} of their time beside kernels.", copies.name, number_text(copies.count),
-                                   time_text(copies.total),
-                                   copies.bytes > 0.0 ? ", " + rate_text(copies.bytes / (copies.total.value() * 1e-9), "B/s") : "",
-                                   percent_text(copies.beside_kernels)));
+    findings.push_back(fmt::format(
+        "**{}**: {}, {} in all{}, {} of their time beside kernels.", copies.name, number_text(copies.count),
+        time_text(copies.total),
+        copies.bytes > 0.0 ? ", " + rate_text(copies.bytes / (copies.total.value() * 1e-9), "B/s") : "",
+        percent_text(copies.beside_kernels)));
   }
   return findings;
 }
 
 std::string idle_text(const CaptureDevice& device) {
-  std::string text = fmt::format("GPU: {} busy, {} idle", percent_text(device.busy), percent_text(1.0 - device.busy));
+  std::string text =
+      fmt::format("GPU: {} busy, {} idle", percent_text(device.busy), percent_text(1.0 - device.busy));
   std::string list;
   for (const CaptureIdle& idle : device.idle) {
     if (idle.share < 0.01 * (1.0 - device.busy)) continue;
-    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", timeline::to_string(idle.cause), percent_text(idle.share));
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", timeline::to_string(idle.cause),
+                        percent_text(idle.share));
   }
-  if (list.empty() || (device.idle.size() == 1 && device.idle[0].cause == timeline::IdleCause::unknown)) return text + ".";
+  if (list.empty() || (device.idle.size() == 1 && device.idle[0].cause == timeline::IdleCause::unknown))
+    return text + ".";
   return fmt::format("{} ({}; from {}).", text, list, counted(device.idle_windows, "window"));
 }
 
-std::string kernel_table(const CaptureDevice& device, const ShownPage& shown) {
+Text kernel_table(const CaptureDevice& device, const ShownPage& shown) {
   constexpr std::size_t kTop = 8;
-  const std::size_t count = shown.details ? device.work.size() : std::min(shown.top.value_or(kTop), device.work.size());
+  const std::size_t count =
+      shown.details ? device.work.size() : std::min(shown.top.value_or(kTop), device.work.size());
   const bool has_steps = !device.steps.empty();
-  TableColumn name{"kernel [blocks]", Align::left, {}}, calls{has_steps ? "calls/step" : "calls", Align::right, {}, 3};
+  TableColumn name{"kernel [blocks]", Align::left, {}},
+      calls{has_steps ? "calls/step" : "calls", Align::right, {}, 3};
   TableColumn share{"share", Align::right, {}}, median{"median", Align::right, {}};
-  TableColumn range{"p5–p95", Align::right, {}, 2}, follows{"follows", Align::left, {}}, rest{"rest", Align::right, {}, 4};
+  TableColumn range{"p5–p95", Align::right, {}, 2}, follows{"follows", Align::left, {}},
+      rest{"rest", Align::right, {}, 4};
   for (std::size_t i = 0; i < count; ++i) {
     const CaptureWork& work = device.work[i];
     name.cells.push_back(work.label);
-    calls.cells.push_back(has_steps ? fmt::format("{:.3g}", work.calls_per_step) : std::to_string(work.calls));
+    calls.cells.push_back(has_steps ? fmt::format("{:.3g}", work.calls_per_step)
+                                    : std::to_string(work.calls));
     share.cells.push_back(percent_text(work.share));
     median.cells.push_back(time_text(work.median));
     range.cells.push_back(time_range_text(work.p5, work.p95));
@@ -545,39 +598,46 @@ std::string kernel_table(const CaptureDevice& device, const ShownPage& shown) {
     follows.cells.push_back(text);
     rest.cells.push_back(percent_text(work.rest));
   }
-  std::string table = fitted_table({name, calls, share, median, range, follows, rest}, shown.width);
+  Text table = fitted_table({name, calls, share, median, range, follows, rest}, shown.width);
   if (count < device.work.size()) {
     table += fmt::format("{} more: --details; one of them: --kernel REGEX\n", device.work.size() - count);
   }
   return table;
 }
 
-std::string losses_text(const CaptureRecord& record, const ShownPage& shown) {
+Text losses_text(const CaptureRecord& record, const ShownPage& shown) {
   constexpr std::size_t kTop = 5;
-  std::string text;
+  Text text;
   const std::size_t count = shown.details ? record.losses.size() : std::min(kTop, record.losses.size());
   for (std::size_t i = 0; i < count; ++i) {
     const CaptureLoss& loss = record.losses[i];
-    text += wrapped(fmt::format("- {}{}", loss.count > 0 ? number_text(loss.count) + ": " : "", one_line(loss.sentence)), shown.width, 2);
+    text += list_item(
+        fmt::format("{}{}", loss.count > 0 ? number_text(loss.count) + ": " : "", one_line(loss.sentence)),
+        shown.width);
   }
-  if (count < record.losses.size()) text += fmt::format("- {} more: --details\n", record.losses.size() - count);
-  return text.empty() ? "" : "\nLost or not recorded:\n\n" + text;
+  if (count < record.losses.size())
+    text += list_item(fmt::format("{} more: --details", record.losses.size() - count), shown.width);
+  return text.empty() ? Text() : Text("\nLost or not recorded:\n\n") + text;
 }
 
 }  // namespace
 
 std::string kernel_label(const timeline::WorkName& name) {
-  return shortened(timeline::short_name(name)) + (name.kind == WorkKind::kernel ? fmt::format(" [{}]", name.blocks()) : "");
+  return shortened(timeline::short_name(name)) +
+         (name.kind == WorkKind::kernel ? fmt::format(" [{}]", name.blocks()) : "");
 }
 
 std::string follows_text(const CaptureCause& cause) {
-  return fmt::format("{} {} ({})", timeline::to_string(cause.what), percent_text(cause.share), change_text(cause.effect));
+  return fmt::format("{} {} ({})", timeline::to_string(cause.what), percent_text(cause.share),
+                     change_text(cause.effect));
 }
 
 CaptureRecord make_capture_record(const Timeline& timeline, const Analysis& analysis) {
   CaptureRecord record;
   record.source = timeline.source;
-  for (const DeviceAnalysis& device : analysis.devices) record.devices.push_back(device_record(timeline, device));
+  if (timeline.info) record.environment = timeline.info->environment;
+  for (const DeviceAnalysis& device : analysis.devices)
+    record.devices.push_back(device_record(timeline, device));
   if (!record.devices.empty()) record.device.name = record.devices.front().gpu;
   const bool several = timeline.processes.size() > 1;
   for (const Process& process : timeline.processes) {
@@ -591,33 +651,61 @@ CaptureRecord make_capture_record(const Timeline& timeline, const Analysis& anal
   return record;
 }
 
-std::string record_text(const CaptureRecord& record, const ShownPage& shown) {
+Text record_text(const CaptureRecord& record, const ShownPage& shown) {
   if (record.devices.empty()) {
-    return wrapped(fmt::format("**Nothing was captured** in '{}': no process used a GPU.", record.source), shown.width) +
+    return wrapped(fmt::format("**Nothing was captured** in '{}': no process used a GPU.", record.source),
+                   shown.width) +
            losses_text(record, shown);
   }
   const CaptureDevice& device = record.devices.front();
-  std::string text;
-  for (const std::string& line : headlines(device, !record.losses.empty())) {
-    text += line.empty() ? "\n" : wrapped(line, shown.width, line.starts_with("- ") ? 2 : 0);
-  }
+  Text text = headlines(device, !record.losses.empty(), shown.width);
   if (const std::string cost = cost_text(device); !cost.empty()) text += "\n" + wrapped(cost, shown.width);
   text += "\n";
   const std::vector<std::string> findings = findings_of(device);
-  for (std::size_t i = 0; i < findings.size(); ++i) text += wrapped(fmt::format("{}. {}", i + 1, findings[i]), shown.width, 3);
-  if (findings.empty()) text += wrapped("Nothing was found that the times follow, beyond what the table names.", shown.width);
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    text += numbered_item(i + 1, findings[i], shown.width, kSentenceIndent);
+  }
+  if (findings.empty()) {
+    text += wrapped("Nothing was found that the times follow, beyond what the table names.", shown.width);
+  }
   text += "\n" + wrapped(idle_text(device), shown.width) + "\n" + kernel_table(device, shown);
   if (record.devices.size() > 1) {
     constexpr std::size_t kTop = 8;
     text += "\nOther GPUs and processes:\n\n";
-    const std::size_t count = shown.details ? record.devices.size() : std::min(kTop + 1, record.devices.size());
+    const std::size_t count =
+        shown.details ? record.devices.size() : std::min(kTop + 1, record.devices.size());
     for (std::size_t i = 1; i < count; ++i) {
       const CaptureDevice& other = record.devices[i];
-      text += wrapped(fmt::format("- {} {} idle.", headlines(other, other.lost > 0).front(), percent_text(1.0 - other.busy)), shown.width, 2);
+      text += list_item(
+          fmt::format("{} {} idle.", headline(other, other.lost > 0), percent_text(1.0 - other.busy)),
+          shown.width);
     }
-    if (count < record.devices.size()) text += fmt::format("- {} more: --details\n", record.devices.size() - count);
+    if (count < record.devices.size()) {
+      text += list_item(fmt::format("{} more: --details", record.devices.size() - count), shown.width);
+    }
   }
   return text + losses_text(record, shown);
+}
+
+Headline headline_of(const CaptureRecord& record) {
+  if (record.devices.empty()) return {.subject = "capture of " + record.source, .number = "nothing"};
+  const CaptureDevice& device = record.devices.front();
+  Headline headline{.subject = one_line(device.process), .marks = {device.gpu, duration_text(device.length)}};
+  if (device.steps.empty()) {
+    headline.number = percent_text(device.busy);
+    headline.error = "of the time the GPU works";
+    headline.marks.push_back("no steps were found");
+  } else {
+    const CaptureStepKind& kind = device.steps.front();
+    const double precision = 0.5 * (kind.high - kind.low).value() / kind.median.value();
+    headline.subject = "a step of " + headline.subject;
+    headline.number = time_text(kind.median, std::max(precision, 1e-4));
+    headline.error = "± " + percent_text(precision);
+    headline.marks.push_back(counted(kind.count, "step"));
+    headline.marks.push_back(percent_text(1.0 - device.busy) + " idle");
+  }
+  if (!device.is_complete || !record.losses.empty()) headline.marks.push_back("not complete");
+  return headline;
 }
 
 }  // namespace jitterscope

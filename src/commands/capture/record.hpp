@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure/run_record.hpp"
+#include "output/html.hpp"
 #include "output/text.hpp"
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
@@ -101,7 +102,8 @@ struct CaptureDevice {
     double share = 0.0, effect = 0.0;
     std::int64_t kernels = 0;
   };
-  std::optional<Common> common;  ///< a factor that all kernels have in common, but for that of another process
+  std::optional<Common>
+      common;  ///< a factor that all kernels have in common, but for that of another process
   struct Slow {
     std::int64_t steps = 0, of = 0;
     double longer = 0.0;
@@ -133,8 +135,11 @@ struct CaptureRecord {
 CaptureRecord make_capture_record(const timeline::Timeline& timeline, const timeline::Analysis& analysis);
 
 std::string write_record(const CaptureRecord& record);
-/// Returns the first screen: steps, whether all is there, what the recording cost, findings, idle time, kernels.
-std::string record_text(const CaptureRecord& record, const ShownPage& shown);
+/// Returns the first screen: steps, whether all is there, what the recording cost, findings, idle time,
+/// kernels.
+Text record_text(const CaptureRecord& record, const ShownPage& shown);
+/// Returns the step's time, or how much the GPU works where there are no steps.
+Headline headline_of(const CaptureRecord& record);
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, CaptureRecord& record);
 

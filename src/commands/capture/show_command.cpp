@@ -1,15 +1,18 @@
-// What is read of captures, and of traces of other tools: `capture show`, `capture compare`, `capture export`.
+// What is read of captures, and of traces of other tools: `capture show`, `capture compare`, `capture
+// export`.
 #include "commands/capture/show_command.hpp"
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <memory>
+#include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/quantity_text.hpp"
+#include "cli/invocation.hpp"
 #include "cli/output_flags.hpp"
 #include "commands/capture/comparison_table.hpp"
 #include "commands/capture/details.hpp"
@@ -47,9 +50,9 @@ constexpr const char* kExportExamples = R"(Examples:
 The folder's own files are Arrow streams: pyarrow.ipc.open_stream(FILE).read_all() reads each.)";
 
 struct ShowFlags {
-  std::string path, kernel, step, range, json;
+  std::string path, kernel, step, range;
   std::optional<std::uint32_t> rank;
-  ReportFlags report;
+  RecordFlags files;
   PageFlags page;
 };
 
@@ -62,8 +65,8 @@ std::optional<std::size_t> step_number(const std::string& step) {
   return static_cast<std::size_t>(*number);
 }
 
-void run_show(const ShowFlags& flags) {
-  RecordFiles files(flags.json, flags.report);
+void run_show(const ShowFlags& flags, const CLI::App&) {
+  RecordFiles files(flags.files);
   const timeline::Timeline timeline = timeline::read_timeline(flags.path);
   const timeline::Analysis analysis = timeline::analyse(timeline, {flags.rank, flags.range});
   if (!flags.kernel.empty()) {
@@ -79,7 +82,8 @@ std::vector<timeline::AnalysedCapture> read_side(const std::string& paths, const
   std::vector<timeline::AnalysedCapture> captures;
   for (std::size_t begin = 0; begin <= paths.size();) {
     const std::size_t end = std::min(paths.find(',', begin), paths.size());
-    if (end == begin) throw UsageError(fmt::format("'{}': a capture's name is missing beside a comma", paths));
+    if (end == begin)
+      throw UsageError(fmt::format("'{}': a capture's name is missing beside a comma", paths));
     timeline::AnalysedCapture each;
     each.timeline = timeline::read_timeline(paths.substr(begin, end - begin));
     each.analysis = timeline::analyse(each.timeline, {std::nullopt, range});
@@ -94,11 +98,17 @@ struct CompareFlags {
   PageFlags page;
 };
 
+void run_compare(const CompareFlags& flags, const CLI::App&) {
+  print_result(capture_comparison_text(
+      timeline::compare_captures(read_side(flags.first, flags.range), read_side(flags.second, flags.range)),
+      flags.page.shown()));
+}
+
 struct ExportFlags {
   std::string path, perfetto, sqlite, chrome, csv;
 };
 
-void run_export(const ExportFlags& flags) {
+void run_export(const ExportFlags& flags, const CLI::App&) {
   using Export = void (*)(const timeline::Timeline&, const std::filesystem::path&);
   const std::pair<const std::string*, Export> wanted[] = {{&flags.perfetto, timeline::export_perfetto},
                                                           {&flags.sqlite, timeline::export_sqlite},
@@ -117,41 +127,39 @@ void run_export(const ExportFlags& flags) {
 }  // namespace
 
 void add_capture_readers(CLI::App& capture) {
-  auto show_flags = std::make_shared<ShowFlags>();
-  CLI::App* show = capture.add_subcommand("show", "say what a program did on its GPUs, and what its times follow");
-  show->add_option("capture", show_flags->path, "a capture's folder, a trace of torch.profiler, or Nsight Systems' SQLite export")->required();
-  show->add_option("--kernel", show_flags->kernel, "only kernels whose names match this regular expression, with all that is known of them");
-  show->add_option("--step", show_flags->step, "one step: its number, or `slowest`");
-  show->add_option("--rank", show_flags->rank, "only the process that had this rank");
-  show->add_option("--ranges", show_flags->range, "steps begin with the program's own ranges (NVTX) of this name");
-  show->add_option("--json", show_flags->json, "write everything found to FILE, or - for standard output");
-  show_flags->report.add_to(*show);
-  show_flags->page.add_to(*show);
-  show->footer(kShowExamples);
-  show->callback([show_flags] { run_show(*show_flags); });
+  constexpr const char* kRead =
+      "a capture's folder, a trace of torch.profiler, or Nsight Systems' SQLite export";
+  constexpr const char* kRanges = "steps begin with the program's own ranges (NVTX) of this name";
+  auto [show, shown] = declare_command<ShowFlags>(
+      capture, "show", "say what a program did on its GPUs, and what its times follow", kShowExamples,
+      run_show);
+  show.add_option("capture", shown.path, kRead)->required();
+  show.add_option("--kernel", shown.kernel,
+                  "all that is known of kernels whose names match this regular expression");
+  show.add_option("--step", shown.step, "one step: its number, or `slowest`");
+  show.add_option("--rank", shown.rank, "only the process that had this rank");
+  show.add_option("--ranges", shown.range, kRanges);
+  shown.files.add_to(show, "write everything that was found to PATH or - (stdout)");
+  shown.page.add_to(show);
 
-  auto compare_flags = std::make_shared<CompareFlags>();
-  CLI::App* compare = capture.add_subcommand("compare", "say what differs between two captures, step by step and kernel by kernel");
-  compare->add_option("first", compare_flags->first, "a capture or trace; several of the same program, joined by commas")->required();
-  compare->add_option("second", compare_flags->second, "the same, of what is compared with it")->required();
-  compare->add_option("--ranges", compare_flags->range, "steps begin with the program's own ranges (NVTX) of this name");
-  compare_flags->page.add_to(*compare);
-  compare->footer(kCompareExamples);
-  compare->callback([compare_flags] {
-    print_result(capture_comparison_text(timeline::compare_captures(read_side(compare_flags->first, compare_flags->range),
-                                                                    read_side(compare_flags->second, compare_flags->range)),
-                                         compare_flags->page.shown()));
-  });
+  auto [compare, compared] = declare_command<CompareFlags>(
+      capture, "compare", "say what differs between two captures, step by step and kernel by kernel",
+      kCompareExamples, run_compare);
+  compare
+      .add_option("first", compared.first,
+                  "a capture or trace; several of the same program, joined by commas")
+      ->required();
+  compare.add_option("second", compared.second, "the same, of what is compared with it")->required();
+  compare.add_option("--ranges", compared.range, kRanges);
+  compared.page.add_to(compare);
 
-  auto export_flags = std::make_shared<ExportFlags>();
-  CLI::App* exporter = capture.add_subcommand("export", "write a capture as a file for other tools");
-  exporter->add_option("capture", export_flags->path, "a capture's folder, a trace of torch.profiler, or Nsight Systems' SQLite export")->required();
-  exporter->add_option("--perfetto", export_flags->perfetto, "file for https://ui.perfetto.dev");
-  exporter->add_option("--sqlite", export_flags->sqlite, "database with the table names of Nsight Systems");
-  exporter->add_option("--chrome", export_flags->chrome, "trace events, as torch.profiler writes them");
-  exporter->add_option("--csv", export_flags->csv, "one row for each kernel and copy");
-  exporter->footer(kExportExamples);
-  exporter->callback([export_flags] { run_export(*export_flags); });
+  auto [exporter, exported] = declare_command<ExportFlags>(
+      capture, "export", "write a capture as a file for other tools", kExportExamples, run_export);
+  exporter.add_option("capture", exported.path, kRead)->required();
+  exporter.add_option("--perfetto", exported.perfetto, "file for https://ui.perfetto.dev");
+  exporter.add_option("--sqlite", exported.sqlite, "database with the table names of Nsight Systems");
+  exporter.add_option("--chrome", exported.chrome, "trace events, as torch.profiler writes them");
+  exporter.add_option("--csv", exported.csv, "one row for each kernel and copy");
 }
 
 }  // namespace jitterscope::cli
