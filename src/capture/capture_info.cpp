@@ -88,9 +88,10 @@ void describe(Fields& fields, Described<Fields, CaptureInfo>& info) {
   fields("begin_nanoseconds", info.begin);
   fields("end_nanoseconds", info.end);
   fields("exit_code", info.exit_code);
-  fields("ended", info.ended);
-  fields("processes_left", info.processes_left);
-  fields("missing_samples", info.missing_samples);
+  const bool has_ended = info.end.has_value();
+  fields.where(has_ended, "ended", info.ended);
+  fields.where(has_ended, "processes_left", info.processes_left);
+  fields.where(has_ended, "missing_samples", info.missing_samples);
 }
 
 template <class Fields>

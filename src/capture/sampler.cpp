@@ -99,6 +99,15 @@ std::uint32_t count_others(std::span<const cuda::GpuProcess> listed, const Proce
   return static_cast<std::uint32_t>(others + hidden - std::min(hidden, ours_among_hidden));
 }
 
+bool is_recording(const std::map<fs::path, Nanoseconds>& first_seen, Nanoseconds now,
+                  const Settings& settings) {
+  if (settings.duration_ms == 0 || first_seen.empty()) return true;
+  const Nanoseconds recorded =
+      milliseconds(static_cast<double>(settings.start_after_ms + settings.duration_ms)) + kMargin;
+  return std::ranges::any_of(first_seen,
+                             [&](const auto& process) { return now - process.second < recorded; });
+}
+
 template <class Table>
 void Sampler::File<Table>::write() {
   const std::size_t rows = writer.size();
@@ -210,13 +219,7 @@ void Sampler::look_at_processes() {
     first_seen_.try_emplace(folder, now);
     if (const std::uint32_t pid = process_of(folder); exists(pid)) view.captured.push_back(pid);
   }
-  if (settings_.duration_ms > 0) {
-    const Nanoseconds recorded =
-        milliseconds(static_cast<double>(settings_.start_after_ms + settings_.duration_ms)) + kMargin;
-    is_recording_ = first_seen_.empty() || std::ranges::any_of(first_seen_, [&](const auto& process) {
-                      return now - process.second < recorded;
-                    });
-  }
+  is_recording_ = is_recording(first_seen_, now, settings_);
   for (Gpu& gpu : gpus_) {
     const auto processes = gpu.device.processes();
     gpu.other_processes = processes ? count_others(*processes, view) : 0;

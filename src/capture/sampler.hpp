@@ -38,6 +38,11 @@ struct ProcessView {
 /// not list are taken for them.
 std::uint32_t count_others(std::span<const cuda::GpuProcess> listed, const ProcessView& view);
 
+/// Returns whether a process is recorded yet, or none was seen so far. `first_seen` are the host times at
+/// which their folders were found.
+bool is_recording(const std::map<std::filesystem::path, Nanoseconds>& first_seen, Nanoseconds now,
+                  const Settings& settings);
+
 /// Rows are written once a second, so that a kill of this process loses no more.
 class Sampler {
  public:

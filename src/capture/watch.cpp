@@ -182,6 +182,8 @@ std::string why_out_of_reach(const std::string& program) {
 Watched watch(const WatchRequest& request) {
   const fs::path recorder = find_recorder();
   refuse_other_tools(recorder);
+  // Before NVML: were a thread of its own not to hold signals back, they would end this process.
+  AttachedProcess process(request.ignored_signals);
   Watched watched;
   CaptureInfo& info = watched.info;
   info.command = request.command;
@@ -201,7 +203,6 @@ Watched watch(const WatchRequest& request) {
   info.begin = realtime_now();
   write_capture_info(folder, info);
   {
-    AttachedProcess process(request.ignored_signals);
     Sampler sampler(fs::absolute(folder), std::move(gpus), request.settings);
     const Nanoseconds started = host_time_now();
     const int problem =

@@ -24,6 +24,7 @@
 #include "operation/pytorch.hpp"
 #include "operation/samples.hpp"
 #include "operation/words.hpp"
+#include "timeline/analysis.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -37,6 +38,8 @@ void add_model(WorkList& work, Model model) {
   Model& all = work.model;
   all.recorded_gpu_time =
       work.is_model ? sum_if_known(all.recorded_gpu_time, model.recorded_gpu_time) : model.recorded_gpu_time;
+  // Of several records, none says how another's program used its GPU.
+  all.recorded_use = work.is_model ? std::nullopt : std::move(model.recorded_use);
   work.is_model = true;
   // The order of calls is that of one model: several models do not call each other.
   all.calls = all.layers.empty() ? std::move(model.calls) : std::vector<Call>();
@@ -347,7 +350,13 @@ Model read_model_target(const std::string& text, const std::vector<std::string>&
     fail_unknown(text, others);
   }
   const ModelOptions options = parse_model_options(target.options, target.name);
-  if (is_file) return import_file(target.name, options);
+  if (is_file) {
+    Model model = import_file(target.name, options);
+    // Only a profiler's trace says when the GPU worked.
+    if (model.recorded_gpu_time)
+      model.recorded_use = timeline::recorded_use(timeline::read_profiler_trace(target.name));
+    return model;
+  }
   if (auto model = named_model(target.name, options)) return *std::move(model);
   if (const auto file = find_model(target.name)) {
     refuse_options(target);

@@ -151,7 +151,9 @@ bool TracePieces::read_more() {
 bool TracePieces::find_events() {
   while (true) {
     const std::size_t first = text_.find_first_not_of(" \t\r\n");
-    if (first != std::string::npos && text_[first] == '[') {
+    const std::size_t second =
+        first == std::string::npos ? first : text_.find_first_not_of(" \t\r\n", first + 1);
+    if (second != std::string::npos && text_[first] == '[' && text_[second] == '{') {
       text_.erase(0, first + 1);
       return true;
     }

@@ -136,6 +136,7 @@ struct RunRecord {
   std::optional<SequenceMeasurement> sequence;
   std::vector<UntimedOperator> untimed;          ///< operators of the input record that were not timed
   std::optional<Nanoseconds> recorded_gpu_time;  ///< for everything in the input record
+  std::optional<RecordedUse> recorded_use;       ///< of the GPU by the recorded program
   std::vector<std::string> notes;                ///< sentences about what was read
   std::vector<Finding> findings;                 ///< about the machine, not about one operation
   std::optional<RunAsked> asked;                 ///< nullopt in files of earlier versions

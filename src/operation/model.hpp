@@ -75,6 +75,18 @@ struct UntimedOperator {
   std::optional<Nanoseconds> recorded_time = {};  ///< all calls; 0 if they launched nothing, nullopt: unknown
 };
 
+/// How the recorded program used its GPU, as far as the record tells.
+struct RecordedUse {
+  Nanoseconds length;        ///< from the first work to the last
+  double busy = 0.0;         ///< share of the length in which the GPU worked
+  double conversions = 0.0;  ///< share of the GPU's work that converts between NCHW and NHWC
+  struct Idle {
+    std::string cause;
+    double share = 0.0;  ///< of the length
+  };
+  std::vector<Idle> idle = {};  ///< the largest first
+};
+
 struct Model {
   std::string name, description;
   std::vector<Layer> layers;     ///< at least one; all operations differ
@@ -83,7 +95,8 @@ struct Model {
   std::vector<UntimedOperator> untimed = {};
   std::vector<std::string> notes = {};  ///< sentences for the user
   bool is_incomplete = false;           ///< a part of the file is missing or damaged, as notes say
-  std::optional<Nanoseconds> recorded_gpu_time = {};      ///< total of the record
+  std::optional<Nanoseconds> recorded_gpu_time = {};  ///< total of the record
+  std::optional<RecordedUse> recorded_use = {};
   std::string recorded_device = {}, recorded_cudnn = {};  ///< NVIDIA H200, 9.19.0; empty if unknown
 };
 

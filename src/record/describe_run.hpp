@@ -212,6 +212,20 @@ void describe(Fields& fields, Described<Fields, UntimedOperator>& untimed) {
   fields("recorded_seconds", untimed.recorded_time);
 }
 
+template <class Fields>
+void describe(Fields& fields, Described<Fields, RecordedUse::Idle>& idle) {
+  fields("cause", idle.cause);
+  fields("share", idle.share);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, RecordedUse>& use) {
+  fields("length_seconds", use.length);
+  fields("busy", use.busy);
+  fields("conversions", use.conversions);
+  fields("idle", use.idle);
+}
+
 // Below: the whole record of a run.
 
 template <class Fields>
@@ -361,6 +375,7 @@ void describe_content(Fields& fields, Described<Fields, RunRecord>& record) {
   describe_sequence(fields, record);
   fields("untimed", record.untimed);
   fields("recorded_gpu_seconds", record.recorded_gpu_time);
+  fields("recorded_use", record.recorded_use);
   fields("notes", record.notes);
   fields("findings", record.findings);
 }

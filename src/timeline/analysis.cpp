@@ -114,6 +114,42 @@ std::string short_name(const WorkName& name) {
   return text.empty() ? full_name(name) : text;
 }
 
+bool converts_layout(const WorkName& name) {
+  return name.name.find("nchwToNhwc") != std::string::npos ||
+         name.name.find("nhwcToNchw") != std::string::npos;
+}
+
+std::optional<RecordedUse> recorded_use(const Timeline& timeline) {
+  std::optional<RecordedUse> result;
+  double most = 0.0;
+  for (const Process& process : timeline.processes) {
+    for (const DeviceWork& work : process.devices) {
+      const Idle idle = idle_of(process, work);
+      if (idle.busy_seconds <= most) continue;
+      most = idle.busy_seconds;
+      RecordedUse use{.length = Nanoseconds(static_cast<double>(work.span().length())),
+                      .busy = 1.0 - idle.idle_share()};
+      double all = 0.0, conversions = 0.0;
+      for (std::size_t i = 0; i < work.size(); ++i) {
+        const auto length = static_cast<double>(work.end[i] - work.begin[i]);
+        all += length;
+        if (converts_layout(process.names[work.what[i]])) conversions += length;
+      }
+      use.conversions = all > 0.0 ? conversions / all : 0.0;
+      for (std::size_t i = 0; i < kIdleCauses; ++i) {
+        if (idle.shares[i] > 0.0) {
+          use.idle.push_back(
+              {std::string(to_string(static_cast<IdleCause>(i))), idle.shares[i] * idle.idle_share()});
+        }
+      }
+      std::stable_sort(use.idle.begin(), use.idle.end(),
+                       [](const auto& a, const auto& b) { return a.share > b.share; });
+      result = std::move(use);
+    }
+  }
+  return result;
+}
+
 std::optional<RecordingCost> recording_cost(const Process& process) {
   const capture::LaunchCounts& counts = process.launch_counts;
   if (counts.time.size() < 10) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "operation/model.hpp"
 #include "timeline/idle.hpp"
 #include "timeline/slow_steps.hpp"
 #include "timeline/steps.hpp"
@@ -62,6 +63,12 @@ Analysis analyse(const Timeline& timeline, const AnalysisChoice& choice);
 std::string short_name(const WorkName& name);
 /// Demangled as a whole; "copy from pinned memory to the GPU".
 std::string full_name(const WorkName& name);
+
+/// How the GPU that worked longest was used; nullopt if none did.
+std::optional<RecordedUse> recorded_use(const Timeline& timeline);
+
+/// True for kernels that convert between NCHW and NHWC, as cuDNN adds them.
+bool converts_layout(const WorkName& name);
 
 std::optional<RecordingCost> recording_cost(const Process& process);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -32,15 +33,14 @@ constexpr double kRegular = 0.8;
 constexpr std::size_t kMostDistances = 8, kMostBeginnings = 3;
 // A shorter step is taken where steps of one kind are so much of the work: two steps that differ in a copy
 // are two.
-constexpr double kAllAlike = 0.99;
+constexpr double kAllAlike = 0.99, kMostAlike = 0.8;
 
-// How one item of work recurs.
+// How a piece of work recurs: one item, or several that follow each other.
 struct Recurrence {
-  std::uint32_t what = 0;
-  std::size_t count = 0;
-  std::size_t distance = 0;  ///< median number of work items from one to the next
-  double regular = 0.0;      ///< share of distances that are equal to the median
-  double gap = 0.0;          ///< median idle time before it, ns
+  std::vector<std::uint32_t> places;  ///< of its first item
+  std::size_t distance = 0;           ///< median number of work items from one place to the next
+  double regular = 0.0;               ///< share of distances that are about the median
+  double gap = 0.0;                   ///< median idle time before it, ns
 };
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -49,38 +49,58 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-std::vector<Recurrence> recurrences(const DeviceWork& work, std::size_t names) {
-  std::vector<std::vector<std::uint32_t>> places(names);
-  for (std::size_t i = 0; i < work.size(); ++i) places[work.what[i]].push_back(static_cast<std::uint32_t>(i));
-  std::vector<Recurrence> found;
+// Takes places that recur at equal distances; the others are no beginning of a step.
+std::optional<Recurrence> recurrence_at(std::vector<std::uint32_t> places, const DeviceWork& work) {
+  if (places.size() < kFewestSteps + 1) return std::nullopt;
   std::vector<std::size_t> distances;
   std::vector<double> gaps;
-  for (std::uint32_t what = 0; what < names; ++what) {
-    const std::vector<std::uint32_t>& at = places[what];
-    if (at.size() < kFewestSteps + 1) continue;
-    distances.clear();
-    gaps.clear();
-    for (std::size_t i = 1; i < at.size(); ++i) {
-      distances.push_back(at[i] - at[i - 1]);
-      gaps.push_back(static_cast<double>(work.begin[at[i]] - work.end[at[i] - 1]));
-    }
-    std::vector<std::size_t> sorted = distances;
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
-                     sorted.end());
-    Recurrence each;
-    each.what = what;
-    each.count = at.size();
-    each.distance = sorted[sorted.size() / 2];
-    const double tolerance = kSameDistance * static_cast<double>(each.distance);
-    const auto alike = std::count_if(distances.begin(), distances.end(), [&](std::size_t distance) {
-      const double off = static_cast<double>(distance) - static_cast<double>(each.distance);
-      return std::abs(off) <= tolerance;
-    });
-    each.regular = static_cast<double>(alike) / static_cast<double>(distances.size());
-    each.gap = statistics::median(gaps);
-    if (each.regular >= kRegular && each.distance <= kMostOfStep) found.push_back(each);
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    distances.push_back(places[i] - places[i - 1]);
+    gaps.push_back(static_cast<double>(work.begin[places[i]] - work.end[places[i] - 1]));
   }
-  return found;
+  std::vector<std::size_t> sorted = distances;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  const double tolerance = kSameDistance * static_cast<double>(*middle);
+  const auto alike = std::count_if(distances.begin(), distances.end(), [&](std::size_t distance) {
+    return std::abs(static_cast<double>(distance) - static_cast<double>(*middle)) <= tolerance;
+  });
+  const double regular = static_cast<double>(alike) / static_cast<double>(distances.size());
+  if (*middle > kMostOfStep || regular < kRegular) return std::nullopt;
+  return Recurrence{std::move(places), *middle, regular, statistics::median(gaps)};
+}
+
+void add_single_items(const DeviceWork& work, std::size_t names, std::vector<Recurrence>& found) {
+  std::vector<std::vector<std::uint32_t>> places(names);
+  for (std::size_t i = 0; i < work.size(); ++i) places[work.what[i]].push_back(static_cast<std::uint32_t>(i));
+  for (std::vector<std::uint32_t>& at : places) {
+    if (auto recurrence = recurrence_at(std::move(at), work)) found.push_back(std::move(*recurrence));
+  }
+}
+
+// A network of equal layers runs each of its kernels many times a step, but a sequence of them once. Of all
+// sequences of so many items, those are followed whose hash ends in zeros: the same ones in each step, and
+// few enough to be held.
+void add_sequences(const DeviceWork& work, std::size_t length, std::vector<Recurrence>& found) {
+  constexpr std::size_t kFollowed = 200'000;
+  if (work.size() < 2 * length) return;
+  std::uint64_t mask = 0;
+  while (work.size() / (mask + 1) > kFollowed) mask = 2 * mask + 1;
+  // A polynomial of the items, from which the oldest is taken out as the next comes in.
+  constexpr std::uint64_t kBase = 0x9E3779B97F4A7C15ULL;
+  std::uint64_t oldest = 1, hash = 0;
+  for (std::size_t i = 1; i < length; ++i) oldest *= kBase;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> places;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    if (i >= length) hash -= oldest * mixed(work.what[i - length]);
+    hash = hash * kBase + mixed(work.what[i]);
+    const std::uint64_t sequence = mixed(hash);
+    if (i + 1 >= length && (sequence & mask) == 0)
+      places[sequence].push_back(static_cast<std::uint32_t>(i + 1 - length));
+  }
+  for (auto& [sequence, at] : places) {
+    if (auto recurrence = recurrence_at(std::move(at), work)) found.push_back(std::move(*recurrence));
+  }
 }
 
 // A step's work as a number that does not depend on its order: streams shift against each other.
@@ -110,12 +130,8 @@ class Contents {
 // Cuts the work into steps at each occurrence of what begins one, and groups them by what they hold.
 class Division {
  public:
-  Division(const DeviceWork& work, const Contents& contents, std::uint32_t begins)
+  Division(const DeviceWork& work, const Contents& contents, const std::vector<std::uint32_t>& at)
       : work_(work), contents_(contents) {
-    std::vector<std::size_t> at;
-    for (std::size_t i = 0; i < work.size(); ++i) {
-      if (work.what[i] == begins) at.push_back(i);
-    }
     for (std::size_t i = 0; i + 1 < at.size(); ++i) {
       steps_.push_back({at[i], at[i + 1], work.begin[at[i]], work.begin[at[i + 1]]});
     }
@@ -156,6 +172,63 @@ class Division {
       if (step.kind == 0) usual += step.last - step.first;
     }
     return static_cast<double>(usual) / static_cast<double>(items);
+  }
+
+  // Where a step of the most frequent kind idles longest: how far behind its first item, and how long. From a
+  // sample.
+  struct LongestGap {
+    std::size_t offset = 0;
+    double at_first = 0.0, longest = 0.0,
+           next = 0.0;  // ns: before the first item, the longest, and the one below it
+  };
+  LongestGap longest_gap() const {
+    constexpr std::size_t kSample = 50;
+    std::vector<const Step*> usual;
+    for (const Step& step : steps_) {
+      if (step.kind == 0 && step.last - step.first == usual_length() && step.first > 0)
+        usual.push_back(&step);
+    }
+    const std::size_t every = std::max<std::size_t>(1, usual.size() / kSample);
+    LongestGap result;
+    std::vector<double> gaps;
+    for (std::size_t offset = 0; offset < usual_length() && !usual.empty(); ++offset) {
+      gaps.clear();
+      for (std::size_t i = 0; i < usual.size(); i += every) {
+        const std::size_t item = usual[i]->first + offset;
+        gaps.push_back(static_cast<double>(work_.begin[item] - work_.end[item - 1]));
+      }
+      const double gap = std::max(0.0, statistics::median(gaps));
+      if (offset == 0) result.at_first = gap;
+      if (gap > result.longest) {
+        result.next = result.longest;
+        result.longest = gap;
+        result.offset = offset;
+      } else {
+        result.next = std::max(result.next, gap);
+      }
+    }
+    return result;
+  }
+
+  // Where steps begin that begin so far behind these: one more in front of the first and behind the last of a
+  // row, if the same work stands there.
+  std::vector<std::uint32_t> places_behind(std::size_t offset) const {
+    const std::size_t length = usual_length();
+    std::set<std::uint32_t> places;
+    const auto add = [&](std::size_t place) {
+      if (place < work_.size()) places.insert(static_cast<std::uint32_t>(place));
+    };
+    const auto first =
+        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
+    const std::uint64_t usual = contents_.of(first->first, first->last);
+    for (const Step& step : steps_) {
+      if (step.kind != 0) continue;
+      const std::size_t place = step.first + offset;
+      add(place);
+      if (place >= length && contents_.of(place - length, place) == usual) add(place - length);
+      if (place + length <= work_.size() && contents_.of(place, place + length) == usual) add(place + length);
+    }
+    return {places.begin(), places.end()};
   }
 
   // Work items in a step of the most frequent kind.
@@ -319,15 +392,29 @@ MedianOfSeries median_of_series(const std::vector<double>& values) {
 Steps find_steps(const Process& process, const DeviceWork& work) {
   Steps result;
   result.other_work = work.size();
-  std::vector<Recurrence> tried = recurrences(work, process.names.size());
-  // The longest distance first; of those that come equally often, what stands behind the longest gap.
-  std::sort(tried.begin(), tried.end(), [](const Recurrence& a, const Recurrence& b) {
-    return std::tuple(b.distance, b.gap, a.what) < std::tuple(a.distance, a.gap, b.what);
-  });
+  std::vector<Recurrence> tried;
+  add_single_items(work, process.names.size(), tried);
+  for (const std::size_t length : {std::size_t{8}, std::size_t{64}}) add_sequences(work, length, tried);
+  // The longest distance first. Of the same distance, what comes back most regularly, since a step of another
+  // kind may run the same kernels; then what comes most often, since a long sequence is missing around such a
+  // step (both by 2 %); then what stands behind the longest gap.
+  const auto order = [](const Recurrence& each) {
+    return std::tuple(each.distance, std::lround(50.0 * each.regular),
+                      std::lround(50.0 * std::log(each.places.size())), each.gap, each.places.front());
+  };
+  std::sort(tried.begin(), tried.end(),
+            [&](const Recurrence& a, const Recurrence& b) { return order(b) < order(a); });
   result.reason = "no kernel comes back at equal distances";
   if (tried.empty()) return result;
   const Contents contents(work);
   std::optional<Division> found;
+  // A shorter step is one where all steps are alike; or where most are, and each begins behind a gap of its
+  // own: the tokens of a decoding loop among prefills. The layers of a network have neither.
+  const auto is_better = [](const Division& shorter) {
+    if (shorter.share_of_usual() >= kAllAlike) return true;
+    const Division::LongestGap gap = shorter.longest_gap();
+    return shorter.share_of_usual() >= kMostAlike && gap.longest >= 2.0 * gap.next && gap.longest > 0.0;
+  };
   std::size_t distances = 0, beginnings = 0, distance = 0;
   for (const Recurrence& each : tried) {
     if (each.distance != distance) {
@@ -336,16 +423,21 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
       if (++distances > kMostDistances) break;
     }
     if (++beginnings > kMostBeginnings) continue;
-    Division division(work, contents, each.what);
+    Division division(work, contents, each.places);
     std::string problem = division.problem();
     if (!problem.empty()) {
       if (!found) result.reason = std::move(problem);
-    } else if (!found ||
-               (2 * distance <= found->usual_length() + 1 && division.share_of_usual() >= kAllAlike)) {
+    } else if (!found || (2 * distance <= found->usual_length() + 1 && is_better(division))) {
       found.emplace(std::move(division));
     }
   }
   if (!found) return result;
+  // The program begins a step where the GPU idles longest, if one place stands out.
+  if (const Division::LongestGap gap = found->longest_gap(); gap.longest > 2.0 * gap.at_first) {
+    Division moved(work, contents, found->places_behind(gap.offset));
+    if (moved.problem().empty() && moved.usual_length() == found->usual_length())
+      found.emplace(std::move(moved));
+  }
   result.source = StepSource::repetition;
   result.steps = found->take_steps();
   result.reason.clear();

@@ -41,10 +41,10 @@ struct Steps {
   bool were_found() const { return source != StepSource::none; }
 };
 
-/// Looks for the longest repetition: work that occurs again and again at equal distances begins a step, if at
-/// least five steps hold the same work, nine of ten work items lie in steps that occur at least three times,
-/// and these cover half of the GPU's time. A wrong answer would be worse than none: gaps between kernels
-/// alone are no evidence.
+/// Looks for the longest repetition: a kernel, or a sequence of them, that occurs again and again at equal
+/// distances begins a step, if at least five steps hold the same work, nine of ten work items lie in steps
+/// that occur at least three times, and these cover half of the GPU's time. A wrong answer would be worse
+/// than none: gaps between kernels alone are no evidence.
 Steps find_steps(const Process& process, const DeviceWork& work);
 
 /// Steps as the program named them: one begins with each range of that name. Throws UsageError, with the

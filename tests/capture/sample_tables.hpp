@@ -27,6 +27,7 @@ void for_each_table(Take&& take) {
   take(Devices{});
   take(Sensors{});
   take(Clocks{});
+  take(LaunchCounts{});
 }
 
 /// The value of a row in the column of that number: 64-bit ones need all their bits, and each third text is

@@ -100,6 +100,16 @@ TEST_F(SamplerTest, ProcessesAreFoundByTheirFolders) {
   EXPECT_THAT(process_folders(folder() / "nowhere"), IsEmpty());
 }
 
+TEST(SampledTime, EndsWithTheLastRecording) {
+  const std::map<std::filesystem::path, Nanoseconds> none,
+      two = {{"p1-1", seconds(100)}, {"p2-1", seconds(105)}};
+  const Settings settings{.start_after_ms = 20'000, .duration_ms = 60'000};
+  EXPECT_TRUE(is_recording(none, seconds(500), settings));
+  EXPECT_TRUE(is_recording(two, seconds(185), settings));
+  EXPECT_FALSE(is_recording(two, seconds(188), settings));
+  EXPECT_TRUE(is_recording(two, seconds(188), {}));  // to the end
+}
+
 TEST_F(SamplerTest, ADiskThatTakesNothingIsSaidOnce) {
   const pid_t child = ::fork();
   if (child == 0) {

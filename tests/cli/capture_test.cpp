@@ -112,5 +112,64 @@ TEST_F(Capture, UnderNohupTheProgramIsSafeFromHangups) {
   EXPECT_EQ(run_tool(nohup + "-- sh -c 'kill -HUP $$; kill -HUP $PPID; exit 3'").exit_code, 3);
 }
 
+// A trace of three training steps of a small BERT, as torch.profiler wrote it on an H200.
+const std::string kBertTrace = JITTERSCOPE_TEST_DATA "/bert_trace.json.gz";
+
+TEST_F(Capture, ATraceOfTorchProfilerIsShown) {
+  const Outcome shown = capture("show " + kBertTrace);
+  EXPECT_EQ(shown.exit_code, 0) << shown.errors;
+  EXPECT_THAT(on_one_line(shown.output),
+              AllOf(HasSubstr("**No steps were found** in 20 ms on NVIDIA H200"),
+                    HasSubstr("585 kernels, 54 copies, none lost"),
+                    HasSubstr("**The GPU idles 84 %** of the time"), HasSubstr("host elsewhere 68 %")));
+  EXPECT_THAT(capture("show " + kBertTrace + " --kernel nvjet").output, HasSubstr("**nvjet_sm90_tst_96x64"));
+  const Outcome json = capture("show " + kBertTrace + " --json -");
+  EXPECT_EQ(validate_json(json.output), 0);
+  const Outcome step = capture("show " + kBertTrace + " --step slowest");
+  EXPECT_EQ(step.exit_code, 2);
+  EXPECT_THAT(step.errors, HasSubstr("no steps were found"));
+}
+
+TEST_F(Capture, WhatIsExportedIsShownAlike) {
+  const std::string database = path("a.sqlite"), trace = path("a.json");
+  ASSERT_EQ(capture("export " + kBertTrace + " --sqlite " + database + " --chrome " + trace).exit_code, 0);
+  const auto table_of = [](const std::string& text) {
+    return text.substr(std::min(text.find("| kernel"), text.size()));
+  };
+  const std::string shown = table_of(capture("show " + kBertTrace).output);
+  EXPECT_FALSE(shown.empty());
+  EXPECT_EQ(table_of(capture("show " + database).output), shown);
+  EXPECT_EQ(table_of(capture("show " + trace).output), shown);
+  EXPECT_EQ(capture("export " + kBertTrace + " --chrome " + trace).exit_code, 5)
+      << "a file is not overwritten";
+  EXPECT_EQ(capture("export " + kBertTrace).exit_code, 2);
+}
+
+TEST_F(Capture, TwoOfTheSameProgramDoNotDiffer) {
+  const Outcome outcome = capture("compare " + kBertTrace + " " + kBertTrace);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("0 of "), HasSubstr("One process a side")));
+  EXPECT_EQ(capture("compare " + kBertTrace + ", " + kBertTrace).exit_code, 2);
+}
+
+TEST_F(Capture, WhatIsNoCaptureIsRefused) {
+  EXPECT_EQ(capture("show " + path("none")).exit_code, 2);
+  EXPECT_EQ(capture("show " + path("")).exit_code, 2) << "a folder without capture.json";
+  EXPECT_THAT(capture("show " JITTERSCOPE_TEST_DATA "/bert_cublaslt.log").errors,
+              HasSubstr("it has no \"traceEvents\""));
+  EXPECT_THAT(capture("shw " + kBertTrace).errors, HasSubstr("behind --"));
+}
+
+// A run of a trace says first how busy the recorded program kept its GPU.
+TEST_F(Capture, ARunOfATraceBeginsWithWhatWasRecorded) {
+  const Outcome outcome = run_tool("run " + kBertTrace + kQuick);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(
+      on_one_line(outcome.output),
+      AllOf(HasSubstr(
+                "**Recorded**: 20.1 ms, in which the GPU worked 16 % and idled 84 % (host elsewhere 68 %"),
+            HasSubstr("| recorded |"), HasSubstr("GPU time recorded (46 %), most of it ")));
+}
+
 }  // namespace
 }  // namespace jitterscope::test

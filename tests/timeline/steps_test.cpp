@@ -33,6 +33,28 @@ TEST(Steps, HoldAllLayersOfANetworkAndNotOneEach) {
   EXPECT_EQ(steps.kinds[0].work, 12u * 24u + 5u);
 }
 
+// Each kernel runs many times a step, none once, in an order without a pattern: sequences of them recur.
+TEST(Steps, AreFoundWhereNoKernelComesOnceAStep) {
+  Timeline timeline = test::make_timeline({.steps = 0, .warm_up = 12'000});
+  Process& process = timeline.processes[0];
+  DeviceWork& work = process.devices[0];
+  Random random(3);
+  std::vector<std::uint32_t> order;
+  for (std::size_t i = 0; i < 300; ++i) order.push_back(static_cast<std::uint32_t>(random.below(20)));
+  Time later = 0;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    work.what[i] = order[i % order.size()];
+    if (i % order.size() == 100) later += 50'000;  // the program begins its steps here
+    work.begin[i] += later;
+    work.end[i] += later;
+  }
+  const Steps steps = find_steps(process, work);
+  ASSERT_EQ(steps.kinds.size(), 1u) << steps.reason;
+  EXPECT_EQ(steps.kinds[0].work, 300u);
+  EXPECT_NEAR(static_cast<double>(steps.kinds[0].count), 40.0, 2.0);
+  EXPECT_EQ(steps.steps.front().first % order.size(), 100u);
+}
+
 TEST(Steps, ThatDifferInACopyAreOfOneKind) {
   const Steps steps = steps_of({.steps = 200, .copy_slows = 0.0});
   ASSERT_EQ(steps.kinds.size(), 1u);

@@ -159,5 +159,46 @@ TEST(SlowSteps, AreNoneWhereHalfOfAllAre) {
   EXPECT_TRUE(analysed(program).slow.steps.empty());
 }
 
+// What is put in is named first in nine of ten programs, and nothing else is.
+struct StagedCause {
+  const char* name;
+  std::size_t steps;
+  double MadeProgram::*amount;
+  double size;
+  Follows what;
+  std::size_t kernels;  ///< that follow it
+};
+
+class Staged : public testing::TestWithParam<StagedCause> {};
+
+TEST_P(Staged, IsNamedFirstAndAlone) {
+  const StagedCause& cause = GetParam();
+  std::size_t named = 0, alone = 0;
+  constexpr std::uint64_t kPrograms = 10;
+  for (std::uint64_t seed = 101; seed < 101 + kPrograms; ++seed) {
+    MadeProgram program{.seed = seed, .steps = cause.steps, .kernel_us = 50.0};
+    program.*cause.amount = cause.size;
+    const Analysed result = analysed(program);
+    if (followers(result.variation, cause.what) >= cause.kernels) ++named;
+    const bool is_alone = std::all_of(
+        result.variation.kernels.begin(), result.variation.kernels.end(), [&](const KernelVariation& kernel) {
+          return std::all_of(kernel.follows.begin(), kernel.follows.end(),
+                             [&](const FollowedCause& each) { return each.what == cause.what; });
+        });
+    if (is_alone) ++alone;
+  }
+  EXPECT_GE(named, 9u);
+  EXPECT_GE(alone, 9u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Causes, Staged,
+    testing::Values(StagedCause{"clock", 9000, &MadeProgram::clock, 0.05, Follows::clock, 24},
+                    StagedCause{"copies", 600, &MadeProgram::copy_slows, 0.03, Follows::copies, 11},
+                    StagedCause{"place", 600, &MadeProgram::place_slows, 0.02, Follows::place, 1},
+                    StagedCause{"another_process", 9000, &MadeProgram::other_process_slows, 0.05,
+                                Follows::other_process, 24}),
+    [](const testing::TestParamInfo<StagedCause>& each) { return each.param.name; });
+
 }  // namespace
 }  // namespace jitterscope::timeline

@@ -39,7 +39,7 @@ struct CaptureFlags {
 
 constexpr const char* kCaptureExamples = R"(Examples:
   jitterscope capture -- python3 train.py
-  jitterscope capture -o monday.capture --detail light -- torchrun --nproc-per-node 8 train.py
+  jitterscope capture -o friday.capture --detail light -- torchrun --nproc-per-node 8 train.py
   jitterscope capture --start-after 20s --duration 60s -- ./serve --port 8000
   jitterscope capture --cost 10 -- ./train --steps 100
 
@@ -100,15 +100,22 @@ std::string why_nothing(const Watched& watched, const std::string& name) {
                      how_it_ended(watched.exit_code));
 }
 
-// Returns what is wrong with the capture in one sentence; empty: nothing.
-std::string what_is_wrong(const Watched& watched) {
+// Returns a sentence for each thing that is wrong with the capture.
+std::vector<std::string> what_is_wrong(const Watched& watched) {
+  std::vector<std::string> sentences;
   const auto refused = std::ranges::find_if(
       watched.processes, [](const capture::ProcessInfo& each) { return !each.problem.empty(); });
-  if (refused != watched.processes.end())
-    return fmt::format("process {} was not recorded: {}", refused->pid, refused->problem);
-  if (!watched.has_work) return "CUDA was initialised, but no kernel and no copy was recorded";
-  if (!watched.problem.empty()) return watched.problem;
-  return joined(watched.info.missing_samples);
+  if (refused != watched.processes.end()) {
+    sentences.push_back(fmt::format("process {} was not recorded: {}", refused->pid, refused->problem));
+  } else if (!watched.has_work) {
+    sentences.emplace_back("CUDA was initialised, but no kernel and no copy was recorded");
+  }
+  if (!watched.problem.empty()) {
+    sentences.push_back(watched.problem);
+  } else if (!watched.info.missing_samples.empty()) {
+    sentences.push_back(joined(watched.info.missing_samples));
+  }
+  return sentences;
 }
 
 capture::WatchRequest request_of(const CaptureFlags& flags, const Invocation& invocation) {
@@ -136,13 +143,12 @@ int tell(const Watched& watched, bool is_required) {
     say(fmt::format("{} cannot be started: {}", program, watched.start_problem));
     return watched.exit_code;
   }
-  if (watched.folder.empty()) {
+  if (watched.processes.empty()) {
     say(why_nothing(watched, name));
     return watched.exit_code;
   }
   say(what_was_captured(watched, name));
-  const std::string wrong = what_is_wrong(watched);
-  if (!wrong.empty()) say(wrong);
+  for (const std::string& sentence : what_is_wrong(watched)) say(sentence);
   const bool is_refused = std::ranges::any_of(
       watched.processes, [](const capture::ProcessInfo& each) { return !each.problem.empty(); });
   return is_required && (is_refused || !watched.has_work) ? kOwnFailure : watched.exit_code;
@@ -167,7 +173,7 @@ int capture_program(const CaptureFlags& flags, const Invocation& invocation) {
   const int exit_code = tell(measured.first, flags.require);
   if (measured.cost) {
     say(cost_sentence(*measured.cost));
-  } else if (!measured.first.folder.empty()) {
+  } else if (!measured.first.processes.empty()) {
     say(fmt::format("a run {}, so that there is no cost to tell", how_it_ended(measured.exit_code)));
   }
   return exit_code != 0 ? exit_code : measured.exit_code;
@@ -222,7 +228,7 @@ void add_capture_command(CLI::App& app, Invocation& invocation) {
           "costs it")
       ->type_name("N");
   command->footer(kCaptureExamples);
-  add_capture_readers(*command);
+  add_capture_readers(*command, invocation);
   command->callback([flags, command, &invocation] {
     if (command->get_subcommands().empty()) run_capture(*flags, invocation);
   });

@@ -86,9 +86,9 @@ MeasuredCost measure_cost(WatchRequest request, int runs) {
     // The first run shows whether there is anything to record, and the program what it needs from the disk.
     const bool recorded_first = run % 2 == 0;
     measured.exit_code = recorded_first ? run_with() : run_without();
-    if (measured.exit_code == 0 && !measured.first.folder.empty())
+    if (measured.exit_code == 0 && !measured.first.processes.empty())
       measured.exit_code = recorded_first ? run_without() : run_with();
-    if (measured.exit_code != 0 || measured.first.folder.empty()) return measured;
+    if (measured.exit_code != 0 || measured.first.processes.empty()) return measured;
   }
   measured.cost = compare_runs(std::move(without), std::move(with));
   return measured;

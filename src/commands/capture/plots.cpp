@@ -80,7 +80,7 @@ Plot kernels_plot(const CaptureDevice& device) {
       .id = "kernels",
       .title = fmt::format("Kernels of {}, by their share of the GPU's time", one_line(device.process)),
       .caption =
-          "The bar goes from the 5th to the 95th percentile of a kernel's calls, the tick is their median.",
+          "The bar goes from the 5th to the 95th percentile of a kernel's calls, the tick is their median; the axis is logarithmic.",
       .spec = {},
       .table = columns_of({"kernel", ">share, %", "> " + unit.axis("median"), ">p5", ">p95", "follows"})};
   Json rows = Json::array();
@@ -105,7 +105,7 @@ Plot kernels_plot(const CaptureDevice& device) {
     "data": "$rows", "height": "$height", "width": "$width",
     "layer": [
       {"mark": {"type": "bar", "height": 9, "color": "$blue", "opacity": 0.6, "stroke": "$blue", "strokeWidth": 1},
-       "encoding": {"x": {"field": "low:Q", "title": "$title", "scale": {"zero": true}}, "x2": {"field": "high"}}},
+       "encoding": {"x": {"field": "low:Q", "title": "$title", "scale": {"type": "log", "nice": false}}, "x2": {"field": "high"}}},
       {"mark": {"type": "tick", "thickness": 2, "size": 14, "color": "$orange"},
        "encoding": {"x": {"field": "median:Q", "title": "$title"}}}],
     "encoding": {

@@ -212,11 +212,6 @@ Nanoseconds nanoseconds_between(timeline::Time from, timeline::Time to) {
   return Nanoseconds(static_cast<double>(to - from));
 }
 
-bool converts_layout(const timeline::WorkName& name) {
-  return name.name.find("nchwToNhwc") != std::string::npos ||
-         name.name.find("nhwcToNchw") != std::string::npos;
-}
-
 // At most so long: the beginning says the algorithm, the end the variant. --kernel shows names whole.
 std::string shortened(const std::string& name) {
   constexpr std::size_t kMost = 44, kEnd = 12;
@@ -242,7 +237,7 @@ CaptureWork work_record(const timeline::WorkName& name, const KernelVariation& k
   for (const timeline::FollowedCause& cause : kernel.follows)
     work.follows.push_back({cause.what, cause.share, cause.effect});
   work.rest = kernel.rest;
-  work.converts_layout = converts_layout(name);
+  work.converts_layout = timeline::converts_layout(name);
   return work;
 }
 
@@ -635,7 +630,6 @@ std::string follows_text(const CaptureCause& cause) {
 CaptureRecord make_capture_record(const Timeline& timeline, const Analysis& analysis) {
   CaptureRecord record;
   record.source = timeline.source;
-  if (timeline.info) record.environment = timeline.info->environment;
   for (const DeviceAnalysis& device : analysis.devices)
     record.devices.push_back(device_record(timeline, device));
   if (!record.devices.empty()) record.device.name = record.devices.front().gpu;
@@ -690,7 +684,7 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
 Headline headline_of(const CaptureRecord& record) {
   if (record.devices.empty()) return {.subject = "capture of " + record.source, .number = "nothing"};
   const CaptureDevice& device = record.devices.front();
-  Headline headline{.subject = one_line(device.process), .marks = {device.gpu, duration_text(device.length)}};
+  Headline headline{.subject = one_line(device.process), .marks = {duration_text(device.length)}};
   if (device.steps.empty()) {
     headline.number = percent_text(device.busy);
     headline.error = "of the time the GPU works";

@@ -18,6 +18,7 @@
 #include "commands/capture/details.hpp"
 #include "commands/capture/record.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/machine.hpp"
 #include "output/output_file.hpp"
 #include "timeline/analysis.hpp"
 #include "timeline/compare.hpp"
@@ -26,37 +27,37 @@
 namespace jitterscope::cli {
 namespace {
 
-constexpr const char* kShowExamples = R"(Examples:
+constexpr const char* kCaptureShowExamples = R"(Examples:
   jitterscope capture show python3.capture
-  jitterscope capture show python3.capture --kernel 'wgrad|dgrad'
+  jitterscope capture show python3.capture --kernel 'gemm|nvjet'
   jitterscope capture show python3.capture --step slowest
-  jitterscope capture show trace.json.gz --html trace.html
+  jitterscope capture show profile.json.gz --html profile.html
   jitterscope capture show report.sqlite --json -
 
 Reads a capture's folder, a trace of torch.profiler, or what `nsys export --type sqlite` made.)";
 
-constexpr const char* kCompareExamples = R"(Examples:
+constexpr const char* kCaptureCompareExamples = R"(Examples:
   jitterscope capture compare monday.capture tuesday.capture
   jitterscope capture compare a1.capture,a2.capture,a3.capture b1.capture,b2.capture,b3.capture
   jitterscope capture compare train.capture loop.capture --details
 
 With several captures on both sides, what differs from process to process is in the intervals.)";
 
-constexpr const char* kExportExamples = R"(Examples:
+constexpr const char* kCaptureExportExamples = R"(Examples:
   jitterscope capture export python3.capture --perfetto trace.perfetto    (for https://ui.perfetto.dev)
   jitterscope capture export python3.capture --sqlite capture.sqlite      (tables as Nsight Systems names them)
-  jitterscope capture export python3.capture --chrome trace.json --csv kernels.csv
+  jitterscope capture export python3.capture --chrome chrome.json --csv kernels.csv
 
 The folder's own files are Arrow streams: pyarrow.ipc.open_stream(FILE).read_all() reads each.)";
 
-struct ShowFlags {
+struct CaptureShowFlags {
   std::string path, kernel, step, range;
   std::optional<std::uint32_t> rank;
   RecordFlags files;
   PageFlags page;
 };
 
-std::optional<std::size_t> step_number(const std::string& step) {
+std::optional<std::size_t> number_of_step(const std::string& step) {
   if (step == "slowest") return std::nullopt;
   const std::optional<std::int64_t> number = read_count(step);
   if (!number || *number < 1) {
@@ -65,20 +66,22 @@ std::optional<std::size_t> step_number(const std::string& step) {
   return static_cast<std::size_t>(*number);
 }
 
-void run_show(const ShowFlags& flags, const CLI::App&) {
+void show_capture(const CaptureShowFlags& flags, const std::string& command_line) {
   RecordFiles files(flags.files);
   const timeline::Timeline timeline = timeline::read_timeline(flags.path);
   const timeline::Analysis analysis = timeline::analyse(timeline, {flags.rank, flags.range});
   if (!flags.kernel.empty()) {
     print_result(capture_kernels_text(timeline, analysis, flags.kernel, flags.page.shown()));
   } else if (!flags.step.empty()) {
-    print_result(capture_step_text(timeline, analysis, step_number(flags.step), flags.page.shown()));
+    print_result(capture_step_text(timeline, analysis, number_of_step(flags.step), flags.page.shown()));
   } else {
-    files.write(make_capture_record(timeline, analysis), flags.page);
+    CaptureRecord record = make_capture_record(timeline, analysis);
+    record.environment = read_environment(command_line);
+    files.write(record, flags.page);
   }
 }
 
-std::vector<timeline::AnalysedCapture> read_side(const std::string& paths, const std::string& range) {
+std::vector<timeline::AnalysedCapture> read_captures(const std::string& paths, const std::string& range) {
   std::vector<timeline::AnalysedCapture> captures;
   for (std::size_t begin = 0; begin <= paths.size();) {
     const std::size_t end = std::min(paths.find(',', begin), paths.size());
@@ -93,22 +96,22 @@ std::vector<timeline::AnalysedCapture> read_side(const std::string& paths, const
   return captures;
 }
 
-struct CompareFlags {
+struct CaptureCompareFlags {
   std::string first, second, range;
   PageFlags page;
 };
 
-void run_compare(const CompareFlags& flags, const CLI::App&) {
-  print_result(capture_comparison_text(
-      timeline::compare_captures(read_side(flags.first, flags.range), read_side(flags.second, flags.range)),
-      flags.page.shown()));
+void compare_two_captures(const CaptureCompareFlags& flags, const CLI::App&) {
+  print_result(capture_comparison_text(timeline::compare_captures(read_captures(flags.first, flags.range),
+                                                                  read_captures(flags.second, flags.range)),
+                                       flags.page.shown()));
 }
 
-struct ExportFlags {
+struct CaptureExportFlags {
   std::string path, perfetto, sqlite, chrome, csv;
 };
 
-void run_export(const ExportFlags& flags, const CLI::App&) {
+void export_capture(const CaptureExportFlags& flags, const CLI::App&) {
   using Export = void (*)(const timeline::Timeline&, const std::filesystem::path&);
   const std::pair<const std::string*, Export> wanted[] = {{&flags.perfetto, timeline::export_perfetto},
                                                           {&flags.sqlite, timeline::export_sqlite},
@@ -126,13 +129,15 @@ void run_export(const ExportFlags& flags, const CLI::App&) {
 
 }  // namespace
 
-void add_capture_readers(CLI::App& capture) {
+void add_capture_readers(CLI::App& capture, Invocation& invocation) {
   constexpr const char* kRead =
       "a capture's folder, a trace of torch.profiler, or Nsight Systems' SQLite export";
   constexpr const char* kRanges = "steps begin with the program's own ranges (NVTX) of this name";
-  auto [show, shown] = declare_command<ShowFlags>(
-      capture, "show", "say what a program did on its GPUs, and what its times follow", kShowExamples,
-      run_show);
+  auto [show, shown] = declare_command<CaptureShowFlags>(
+      capture, "show", "say what a program did on its GPUs, and what its times follow", kCaptureShowExamples,
+      [&invocation](const CaptureShowFlags& flags, const CLI::App&) {
+        show_capture(flags, invocation.command_line);
+      });
   show.add_option("capture", shown.path, kRead)->required();
   show.add_option("--kernel", shown.kernel,
                   "all that is known of kernels whose names match this regular expression");
@@ -142,9 +147,9 @@ void add_capture_readers(CLI::App& capture) {
   shown.files.add_to(show, "write everything that was found to PATH or - (stdout)");
   shown.page.add_to(show);
 
-  auto [compare, compared] = declare_command<CompareFlags>(
+  auto [compare, compared] = declare_command<CaptureCompareFlags>(
       capture, "compare", "say what differs between two captures, step by step and kernel by kernel",
-      kCompareExamples, run_compare);
+      kCaptureCompareExamples, compare_two_captures);
   compare
       .add_option("first", compared.first,
                   "a capture or trace; several of the same program, joined by commas")
@@ -153,8 +158,8 @@ void add_capture_readers(CLI::App& capture) {
   compare.add_option("--ranges", compared.range, kRanges);
   compared.page.add_to(compare);
 
-  auto [exporter, exported] = declare_command<ExportFlags>(
-      capture, "export", "write a capture as a file for other tools", kExportExamples, run_export);
+  auto [exporter, exported] = declare_command<CaptureExportFlags>(
+      capture, "export", "write a capture as a file for other tools", kCaptureExportExamples, export_capture);
   exporter.add_option("capture", exported.path, kRead)->required();
   exporter.add_option("--perfetto", exported.perfetto, "file for https://ui.perfetto.dev");
   exporter.add_option("--sqlite", exported.sqlite, "database with the table names of Nsight Systems");

@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/invocation.hpp"
+
 namespace jitterscope::cli {
 
 /// Adds show, compare and export.
-void add_capture_readers(CLI::App& capture);
+void add_capture_readers(CLI::App& capture, Invocation& invocation);
 
 }  // namespace jitterscope::cli

@@ -123,6 +123,7 @@ class RunCommand {
     record_.title = request_.work.title;
     record_.untimed = request_.work.model.untimed;
     record_.recorded_gpu_time = request_.work.model.recorded_gpu_time;
+    record_.recorded_use = request_.work.model.recorded_use;
     record_.notes.insert(record_.notes.end(), request_.work.model.notes.begin(),
                          request_.work.model.notes.end());
     if (std::string note = note_on_f32(request_.work, record_.device); !note.empty())

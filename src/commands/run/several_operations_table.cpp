@@ -23,6 +23,7 @@ using Columns = std::vector<TableColumn>;
 constexpr std::string_view kOfCeiling = "of ceiling";
 
 // Order in which columns leave a table that is too wide, the largest first.
+constexpr std::string_view kRecorded = "recorded";
 constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4,
               kSpareSaving = 5, kSpareCeiling = 6;
 
@@ -100,7 +101,7 @@ std::vector<std::optional<double>> shares_of_first_total(const RunPage& run) {
 
 // Returns the recorded time of a call, and this run's change against it; no columns if none was recorded.
 Columns recorded_columns(const RunPage& run) {
-  TableColumn recorded{"recorded", Align::right, {}, kSpareRecorded},
+  TableColumn recorded{std::string(kRecorded), Align::right, {}},
       ratio{"here", Align::right, {}, kSpareRecorded};
   bool any = false;
   for (const std::size_t row : run.rows) {
@@ -215,7 +216,8 @@ Text without_precision(const RunPage& run, std::size_t with_precision) {
 }
 
 // Fits one table to the page by removing spare columns, then ± after the first condition, then all ± and
-// share. If the conditions still do not fit, they continue in further tables.
+// share. If the conditions still do not fit, they continue in further tables; beside what a record has, which
+// is what its reader compares with, all but the first are left out.
 Text page_table(const RunPage& run, bool model) {
   const std::size_t conditions = run.labels.conditions.size();
   const Columns names = key_columns(run, model);
@@ -227,8 +229,13 @@ Text page_table(const RunPage& run, bool model) {
       keys = with_total(std::move(keys), run.record) + Columns{share};
       facts = below_total(std::move(facts));
     }
-    const Columns times = time_columns(run, model, with_precision);
-    if (needed_width(keys + times) > run.page.width) continue;
+    Columns times = time_columns(run, model, with_precision);
+    const bool has_recorded = facts.front().heading == kRecorded;
+    if (has_recorded && with_precision == 0) {
+      for (std::size_t i = 1; i < times.size(); ++i) times[i].spare = kSpareShare;
+    }
+    const bool fits = needed_width(keys + times + facts) <= run.page.width;
+    if (!fits && !(has_recorded && with_precision == 0)) continue;  // long names continue on further lines
     const Text table = fitted_table(keys + times + facts, run.page.width);
     const Text bare = without_precision(run, with_precision);
     return table + (table.lines().ends_with("|\n") && !bare.empty() ? "\n" : "") + bare;
@@ -242,8 +249,10 @@ Text left_out_text(const RunPage& run, bool model) {
   const std::size_t left_out = run.record.entries.size() - run.rows.size();
   if (left_out == 0) return {};
   const std::size_t all = run.record.entries.size();
-  std::string text =
-      fmt::format("The {} slowest of {} operations; the other {}", run.rows.size(), all, left_out);
+  const bool is_recorded = std::ranges::any_of(
+      run.record.entries, [](const RunEntry& entry) { return entry.recorded_time.has_value(); });
+  std::string text = fmt::format("The {} {} of {} operations; the other {}", run.rows.size(),
+                                 is_recorded ? "that took longest in the record" : "slowest", all, left_out);
   if (!model) text += " are left out";
   if (model) {
     std::vector<std::optional<double>> shares = shares_of_first_total(run);

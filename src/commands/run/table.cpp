@@ -80,6 +80,29 @@ Text common_text(const std::string& common, std::size_t width) {
   return wrapped("The same in all operations: " + common + '.', width);
 }
 
+// What the record itself says, before anything is timed: how busy the GPU was, and what is left out here.
+Text recorded_use_section(const RunPage& run) {
+  const std::optional<RecordedUse>& use = run.record.recorded_use;
+  if (!use) return {};
+  std::string text =
+      fmt::format("**Recorded**: {}, in which the GPU worked {} and idled {}", time_text(use->length),
+                  percent_text(use->busy), percent_text(1.0 - use->busy));
+  std::string causes;
+  for (const RecordedUse::Idle& idle : use->idle) {
+    if (idle.share >= 0.01)
+      causes +=
+          fmt::format("{}{} {}", causes.empty() ? "" : ", ", one_line(idle.cause), percent_text(idle.share));
+  }
+  if (!causes.empty()) text += fmt::format(" ({})", causes);
+  if (use->conversions >= 0.01) {
+    text += fmt::format(
+        ". Conversions between NCHW and NHWC took {} of its work: a model and inputs in channels_last need none",
+        percent_text(use->conversions));
+  }
+  return wrapped(fmt::format("{}. More: `jitterscope capture show {}`.", text, one_line(run.record.title)),
+                 run.page.width);
+}
+
 }  // namespace
 
 std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabels& labels,
@@ -87,9 +110,13 @@ std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabe
   std::vector<std::size_t> rows(record.entries.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   if (!page.top || labels.conditions.empty()) return rows;
+  const bool is_recorded = std::ranges::any_of(
+      record.entries, [](const RunEntry& entry) { return entry.recorded_time.has_value(); });
   // A failed operation has no time; it is listed under "Failed".
   const auto time = [&](std::size_t row) {
     const RunEntry& entry = record.entries[row];
+    // The order of the program that was recorded, where one was: what it spent its time on.
+    if (is_recorded) return entry.recorded_time.value_or(Nanoseconds(0)) * static_cast<double>(entry.count);
     const Measurement* measurement = find_measurement(entry.result, labels.conditions.front());
     return measurement ? measurement->time.median * static_cast<double>(entry.count) : Nanoseconds(0);
   };
@@ -128,6 +155,7 @@ Text run_table(const RunRecord& record, const Page& page) {
   const RunPage run{record, std::move(labels), std::move(names.labels), std::move(rows), page};
   const bool several = record.entries.size() > 1;
   Text head = sections({device_note(run), run_header(run)});
+  if (const Text recorded = recorded_use_section(run); !recorded.empty()) head += "\n" + recorded + "\n";
   if (several) head += smaller_part_line(run) + common_text(names.common, page.width);
   const Text measured = record.entries.empty() ? "Nothing was measured.\n"
                         : several              ? sections({advice_line(run), several_operations_table(run),
@@ -537,8 +565,18 @@ std::string untimed_line(const RunRecord& record) {
   std::int64_t calls = 0;
   for (const UntimedOperator& each : record.untimed) calls += each.count;
   const std::string share = share_text(record.untimed, record.recorded_gpu_time);
-  return fmt::format("Not timed: {} of {}{}", counted(calls, "call"),
-                     counted(std::ssize(record.untimed), "operator"), share.empty() ? "" : ", " + share);
+  std::string line =
+      fmt::format("Not timed: {} of {}{}", counted(calls, "call"),
+                  counted(std::ssize(record.untimed), "operator"), share.empty() ? "" : ", " + share);
+  const auto largest = std::ranges::max_element(record.untimed, {}, [](const UntimedOperator& each) {
+    return each.recorded_time.value_or(Nanoseconds(0));
+  });
+  if (!share.empty() && record.untimed.size() > 1) {
+    line += fmt::format(
+        ", most of it {} ({})", one_line(largest->name),
+        percent_text(largest->recorded_time.value_or(Nanoseconds(0)) / *record.recorded_gpu_time));
+  }
+  return line;
 }
 
 }  // namespace
