@@ -22,4 +22,4 @@ find_package(OpenMP QUIET COMPONENTS CXX)  # optional; found here so that a cons
 # BUILD_INTERFACE: a consumer of the installed static library links what must be linked, no more.
 set(JITTERSCOPE_LIBRARIES
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:Boost::headers>
-  $<BUILD_INTERFACE:Eigen3::Eigen> fmt::fmt DNNL::dnnl simdjson::simdjson ZLIB::ZLIB protobuf::libprotobuf-lite zstd::libzstd_static SQLite::SQLite3 Threads::Threads ${CMAKE_DL_LIBS})
+  $<BUILD_INTERFACE:Eigen3::Eigen> fmt::fmt DNNL::dnnl simdjson::simdjson ZLIB::ZLIB protobuf::libprotobuf-lite zstd::libzstd_shared SQLite::SQLite3 Threads::Threads ${CMAKE_DL_LIBS})

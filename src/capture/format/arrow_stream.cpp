@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <optional>
 
 #include "arrow_generated.h"
@@ -127,7 +128,10 @@ std::string schema_message(std::span<const ColumnView> columns) {
 }  // namespace
 
 struct Compressor {
-  Compressor() { ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, 1); }
+  Compressor() {
+    if (context == nullptr) throw std::bad_alloc();
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, 1);
+  }
   ~Compressor() { ZSTD_freeCCtx(context); }
   Compressor(const Compressor&) = delete;
   Compressor& operator=(const Compressor&) = delete;
@@ -211,9 +215,14 @@ int StreamWriter::append(const std::string& bytes) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       const int problem = count < 0 ? errno : ENOSPC;
-      // Half a batch would end the stream for its readers.
-      if (::ftruncate(file_, static_cast<off_t>(size_)) == 0)
-        ::lseek(file_, static_cast<off_t>(size_), SEEK_SET);
+      // Half a batch would end the stream for its readers; where it cannot be taken back nothing may follow
+      // it.
+      if (done > 0 && (::ftruncate(file_, static_cast<off_t>(size_)) != 0 ||
+                       ::lseek(file_, static_cast<off_t>(size_), SEEK_SET) < 0)) {
+        ::close(file_);
+        file_ = -1;
+        is_broken_ = true;
+      }
       return problem;
     }
     done += static_cast<std::size_t>(count);
@@ -222,15 +231,23 @@ int StreamWriter::append(const std::string& bytes) {
   return 0;
 }
 
-int StreamWriter::write(std::span<const ColumnView> columns) {
+int StreamWriter::open(std::span<const ColumnView> columns) {
+  if (is_broken_) return EIO;
   if (file_ < 0) {
+    if (compressor_ == nullptr) compressor_ = std::make_unique<Compressor>();
     file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file_ < 0) return errno;
-    compressor_ = std::make_unique<Compressor>();
   }
-  if (size_ == 0) {
-    if (const int problem = append(schema_message(columns)); problem != 0) return problem;
-  }
+  return size_ == 0 ? append(schema_message(columns)) : 0;
+}
+
+int StreamWriter::reserve(std::span<const ColumnView> columns, std::size_t bytes) {
+  if (const int problem = open(columns); problem != 0) return problem;
+  return ::fallocate(file_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+}
+
+int StreamWriter::write(std::span<const ColumnView> columns) {
+  if (const int problem = open(columns); problem != 0) return problem;
   return append(batch_message(columns, *compressor_));
 }
 
@@ -238,9 +255,12 @@ int StreamWriter::finish() {
   if (file_ < 0) return 0;
   const std::array<std::uint32_t, 2> marker{kContinuation, 0};
   const int problem = append({reinterpret_cast<const char*>(marker.data()), sizeof marker});
+  if (file_ < 0) return problem;
+  const int cut =
+      ::ftruncate(file_, static_cast<off_t>(size_)) == 0 ? 0 : errno;  // what is left of a reserve
   ::close(file_);
   file_ = -1;
-  return problem;
+  return problem != 0 ? problem : cut;
 }
 
 struct OpenFile {

@@ -61,16 +61,20 @@ class StreamWriter {
   /// Appends a batch; returns 0 or errno. A batch that did not fit (a full disk) is taken back, so that the
   /// file ends with a whole one. All batches must have the same columns.
   int write(std::span<const ColumnView> columns);
+  /// Creates the file, without rows, and has the disk keep so many bytes for it; returns 0 or errno.
+  int reserve(std::span<const ColumnView> columns, std::size_t bytes);
   /// Writes the end marker; returns 0 or errno.
   int finish();
   /// Bytes in the file.
   std::uint64_t size() const { return size_; }
 
  private:
+  int open(std::span<const ColumnView> columns);
   int append(const std::string& bytes);
 
   std::string path_;
   int file_ = -1;
+  bool is_broken_ = false;
   std::uint64_t size_ = 0;
   std::unique_ptr<struct Compressor> compressor_;
 };
@@ -83,25 +87,38 @@ class TableWriter {
 
   Table rows;
 
+  /// The rows that wait. Where memory ran out in the midst of one, that one does not count.
   std::size_t size() const {
-    std::size_t count = 0;
-    describe(rows, [&](const char*, const auto& column) { count = column.size(); });
+    std::size_t count = SIZE_MAX;
+    describe(rows, [&](const char*, const auto& column) { count = std::min(count, column.size()); });
     return count;
   }
-  /// Writes the rows, if there are any, and empties them; returns 0 or errno, where the rows are lost.
-  int write() {
-    std::vector<ColumnView> columns;
-    describe(rows, [&]<class Value>(const char* name, const std::vector<Value>& column) {
-      columns.push_back({name, column_type<Value>(), column.size(), column.data()});
+  /// Leaves so many rows, the first.
+  void cut(std::size_t count) {
+    describe(rows, [&](const char*, auto& column) {
+      if (column.size() > count) column.resize(count);
     });
-    const int problem = columns.front().rows == 0 ? 0 : stream_.write(columns);
-    describe(rows, [](const char*, auto& column) { column.clear(); });
+  }
+  /// Writes the rows, if there are any; returns 0 or errno, where they stay for another time.
+  int write() {
+    if (size() == 0) return 0;
+    const int problem = stream_.write(columns());
+    if (problem == 0) cut(0);
     return problem;
   }
+  int reserve(std::size_t bytes) { return stream_.reserve(columns(), bytes); }
   int finish() { return stream_.finish(); }
   std::uint64_t bytes() const { return stream_.size(); }
 
  private:
+  std::vector<ColumnView> columns() const {
+    std::vector<ColumnView> columns;
+    describe(rows, [&]<class Value>(const char* name, const std::vector<Value>& column) {
+      columns.push_back({name, column_type<Value>(), column.size(), column.data()});
+    });
+    return columns;
+  }
+
   StreamWriter stream_;
 };
 
