@@ -73,6 +73,8 @@ Cupti open_cupti() {
   if (cupti.name == nullptr) cupti.problem = "this CUPTI has no function " #name;
   JITTERSCOPE_CUPTI_FUNCTIONS(JITTERSCOPE_LOOK_UP)
 #undef JITTERSCOPE_LOOK_UP
+  cupti.cuptiSubscribe_v2 =
+      reinterpret_cast<decltype(cupti.cuptiSubscribe_v2)>(::dlsym(cupti.handle, "cuptiSubscribe_v2"));
   if (cupti.cuptiGetVersion != nullptr) cupti.cuptiGetVersion(&cupti.version);
   struct link_map* map = nullptr;
   if (::dlinfo(cupti.handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr) cupti.path = map->l_name;
@@ -88,7 +90,8 @@ const char* Cupti::text(CUptiResult result) const {
 const Driver& driver() {
   static const Driver functions = [] {
     Driver found;
-    void* handle = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    // NVTX may ask before the program has loaded it: which CUPTI fits is known from the driver.
+    void* handle = ::dlopen("libcuda.so.1", RTLD_NOW);
     if (handle == nullptr) return found;
     const auto look_up = [&](auto& function, const char* name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
@@ -97,7 +100,8 @@ const Driver& driver() {
     look_up(found.cuDeviceGetCount, "cuDeviceGetCount");
     look_up(found.cuDeviceGet, "cuDeviceGet");
     look_up(found.cuDeviceGetName, "cuDeviceGetName");
-    look_up(found.cuDeviceGetUuid, "cuDeviceGetUuid");
+    look_up(found.cuDeviceGetUuid, "cuDeviceGetUuid_v2");  // of a part of a GPU (MIG): the part's
+    if (found.cuDeviceGetUuid == nullptr) look_up(found.cuDeviceGetUuid, "cuDeviceGetUuid");
     look_up(found.cuDeviceGetAttribute, "cuDeviceGetAttribute");
     look_up(found.cuFuncGetName, "cuFuncGetName");
     look_up(found.cuKernelGetName, "cuKernelGetName");

@@ -12,7 +12,7 @@ namespace jitterscope::recorder {
   X(cuptiGetVersion) X(cuptiGetResultString) X(cuptiSubscribe) X(cuptiUnsubscribe) X(cuptiEnableCallback)    \
   X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityEnableRuntimeApi)                            \
   X(cuptiActivityEnableDriverApi) X(cuptiActivityRegisterCallbacks) X(cuptiActivityFlushAll)                 \
-  X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords) X(cuptiActivitySetAttribute)            \
+  X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)                                        \
   X(cuptiGetCallbackName) X(cuptiSetThreadIdType)
 // clang-format on
 
@@ -23,6 +23,7 @@ struct Cupti {
 #define JITTERSCOPE_DECLARE(name) decltype(&::name) name = nullptr;
   JITTERSCOPE_CUPTI_FUNCTIONS(JITTERSCOPE_DECLARE)
 #undef JITTERSCOPE_DECLARE
+  decltype(&::cuptiSubscribe_v2) cuptiSubscribe_v2 = nullptr;  ///< null before 13.0
 
   bool is_open() const { return handle != nullptr && problem.empty(); }
   /// CUPTI's words for a result.

@@ -2,7 +2,8 @@
 #include <cupti.h>
 #include <dlfcn.h>
 
-#include <new>
+#include <cstdlib>
+#include <exception>
 
 #include "recorder/recorder.hpp"
 
@@ -16,20 +17,24 @@ using jitterscope::recorder::Recorder;
 JITTERSCOPE_EXPORTED int InitializeInjection() {
   try {
     Recorder::begin();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     return 1;  // the driver is not built for exceptions, and the program runs as well without a recorder
   }
   return 1;
 }
 
-// NVTX calls this at the first range (NVTX_INJECTION64_PATH). CUPTI records ranges; it must be told of them
-// early.
+// NVTX calls this at the first range (NVTX_INJECTION64_PATH), and never again. CUPTI records ranges.
 JITTERSCOPE_EXPORTED int InitializeInjectionNvtx2(void* get_export_table) {
-  void* cupti = loaded_cupti();
-  if (cupti == nullptr) cupti = open_cupti().handle;
-  if (cupti == nullptr) return 0;
-  const auto forward = reinterpret_cast<int (*)(void*)>(::dlsym(cupti, "InitializeInjectionNvtx2"));
-  return forward == nullptr ? 0 : forward(get_export_table);
+  if (std::getenv(jitterscope::capture::kFolderVariable) == nullptr) return 0;
+  try {
+    void* cupti = loaded_cupti();
+    if (cupti == nullptr) cupti = open_cupti().handle;
+    if (cupti == nullptr) return 0;
+    const auto forward = reinterpret_cast<int (*)(void*)>(::dlsym(cupti, "InitializeInjectionNvtx2"));
+    return forward == nullptr ? 0 : forward(get_export_table);
+  } catch (const std::exception&) {
+    return 0;
+  }
 }
 
 // CUPTI gives its records to whoever registered last, without a word to the one before (torch.profiler does
@@ -37,41 +42,36 @@ JITTERSCOPE_EXPORTED int InitializeInjectionNvtx2(void* get_export_table) {
 
 namespace {
 
+// The library may come after the first call, so that nothing is kept. A profiler calls these a few times.
 template <class Function>
-Function* real(const char* name) {
+Function* real(const char* name) noexcept {
   void* cupti = loaded_cupti();
-  return cupti == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(cupti, name));
+  return reinterpret_cast<Function*>(::dlsym(cupti == nullptr ? RTLD_NEXT : cupti, name));
 }
-
-// The profiler turns its kinds off, and then asks for its last records.
-std::atomic<bool> has_turned_off{false};
 
 }  // namespace
 
 JITTERSCOPE_EXPORTED CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
                                                                 CUpti_BuffersCallbackCompleteFunc complete) {
-  static auto* const function =
-      real<decltype(cuptiActivityRegisterCallbacks)>("cuptiActivityRegisterCallbacks");
+  auto* const function = real<decltype(cuptiActivityRegisterCallbacks)>("cuptiActivityRegisterCallbacks");
   if (function == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
-  if (Recorder* recorder = Recorder::get(); recorder != nullptr) recorder->give_way();
-  has_turned_off.store(false);
-  return function(request, complete);
+  Recorder* recorder = Recorder::get();
+  return recorder == nullptr ? function(request, complete) : recorder->give_way(function, request, complete);
 }
 
 JITTERSCOPE_EXPORTED CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
-  static auto* const function = real<decltype(cuptiActivityDisable)>("cuptiActivityDisable");
+  auto* const function = real<decltype(cuptiActivityDisable)>("cuptiActivityDisable");
   if (function == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
-  if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_KERNEL)
-    has_turned_off.store(true);
+  if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_KERNEL) {
+    if (Recorder* recorder = Recorder::get(); recorder != nullptr) recorder->note_kernels_off();
+  }
   return function(kind);
 }
 
 JITTERSCOPE_EXPORTED CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
-  static auto* const function = real<decltype(cuptiActivityFlushAll)>("cuptiActivityFlushAll");
+  auto* const function = real<decltype(cuptiActivityFlushAll)>("cuptiActivityFlushAll");
   if (function == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
   const CUptiResult result = function(flag);
-  if (has_turned_off.exchange(false)) {
-    if (Recorder* recorder = Recorder::get(); recorder != nullptr) recorder->take_back();
-  }
+  if (Recorder* recorder = Recorder::get(); recorder != nullptr) recorder->note_flush();
   return result;
 }

@@ -1,15 +1,18 @@
 #include "recorder/process_tables.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace jitterscope::recorder {
 
 using capture::CallKind;
 using capture::LossKind;
 using capture::MemoryKind;
-using capture::NameAudit;
 using capture::OverheadKind;
 
 namespace {
@@ -53,74 +56,54 @@ CallKind call_kind(std::string_view name) {
 
 std::int64_t time_of(std::uint64_t nanoseconds) { return static_cast<std::int64_t>(nanoseconds); }
 
+// A record's time from start to end; none where it is without times.
+std::int64_t length_of(std::uint64_t start, std::uint64_t end) {
+  return end < start ? 0 : time_of(end - start);
+}
+
+// What is kept in memory is bounded: programs make new texts ("step 1234") as long as they run.
+constexpr std::size_t kMostTexts = std::size_t{1} << 16, kMostRanges = std::size_t{1} << 16,
+                      kMostKept = std::size_t{1} << 18;
+// Kept free for the rows that say what a full disk has not taken.
+constexpr std::size_t kReserve = std::size_t{64} << 10;
+
 }  // namespace
 
-std::size_t ProcessTables::KeyHash::operator()(const LaunchKey& key) const noexcept {
-  std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
-  std::array<std::uint32_t, sizeof(LaunchKey) / sizeof(std::uint32_t)> words;
-  std::memcpy(words.data(), &key, sizeof key);
-  for (const std::uint32_t word : words) hash = (hash ^ word) * 0xFF51AFD7ED558CCDULL;
-  return hash ^ (hash >> 32);
+std::int64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
 ProcessTables::ProcessTables(const Cupti& cupti, const std::string& folder)
     : cupti_(cupti),
       writers_(folder, folder, folder, folder, folder, folder, folder, folder, folder, folder, folder, folder,
-               folder) {}
-
-std::uint32_t ProcessTables::name_of(const char* name) {
-  const auto [found, is_new] =
-      names_.try_emplace(name == nullptr ? "" : name, static_cast<std::uint32_t>(name_texts_.size()));
-  if (is_new) name_texts_.push_back(&found->first);
-  return found->second;
+               folder),
+      launches_(rows<capture::Launches>()),
+      counted_from_(now()) {
+  // Where that is refused, a full disk loses these rows, too.
+  writer<capture::Losses>().reserve(kReserve);
 }
 
 std::uint32_t ProcessTables::text_of(std::string_view text) {
-  const auto [found, is_new] =
-      texts_.try_emplace(std::string(text), static_cast<std::uint32_t>(texts_.size()));
-  if (is_new) {
-    rows<capture::Texts>().id.push_back(found->second);
+  if (texts_.size() >= kMostTexts) texts_.clear();
+  const auto [found, is_new] = texts_.try_emplace(std::string(text), next_text_);
+  if (!is_new) return found->second;
+  try {
+    rows<capture::Texts>().id.push_back(next_text_);
     rows<capture::Texts>().text.push_back(found->first);
+  } catch (const std::bad_alloc&) {
+    texts_.erase(found);
+    throw;
   }
-  return found->second;
-}
-
-void ProcessTables::write_launch(std::uint32_t id, NameAudit audit, const std::string& name) {
-  const LaunchKey& key = launch_keys_[id];
-  capture::Launches& rows = this->rows<capture::Launches>();
-  rows.id.push_back(id);
-  rows.name.push_back(name);
-  rows.grid_x.push_back(key.grid[0]);
-  rows.grid_y.push_back(key.grid[1]);
-  rows.grid_z.push_back(key.grid[2]);
-  rows.block_x.push_back(key.block[0]);
-  rows.block_y.push_back(key.block[1]);
-  rows.block_z.push_back(key.block[2]);
-  rows.cluster_x.push_back(key.cluster[0]);
-  rows.cluster_y.push_back(key.cluster[1]);
-  rows.cluster_z.push_back(key.cluster[2]);
-  rows.registers.push_back(key.registers);
-  rows.static_shared.push_back(key.static_shared);
-  rows.dynamic_shared.push_back(key.dynamic_shared);
-  rows.local_memory.push_back(key.local_memory);
-  rows.audit.push_back(static_cast<std::uint8_t>(audit));
-}
-
-std::uint32_t ProcessTables::launch_of(const LaunchKey& key) {
-  const auto [found, is_new] = launches_.try_emplace(key, static_cast<std::uint32_t>(launch_keys_.size()));
-  if (is_new) {
-    launch_keys_.push_back(key);
-    audits_.push_back(NameAudit::none);
-    write_launch(found->second, NameAudit::none, *name_texts_[key.name]);
-  }
-  return found->second;
+  return next_text_++;
 }
 
 void ProcessTables::add_kernel(const CUpti_Activity* record) {
   // Later versions of the record only add members at its end.
   const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel9*>(record);
+  ++kernels_seen_;
   LaunchKey key;
-  key.name = name_of(kernel.name);
   const auto unsigned_of = [](std::int32_t value) { return static_cast<std::uint32_t>(value); };
   key.grid[0] = unsigned_of(kernel.gridX);
   key.grid[1] = unsigned_of(kernel.gridY);
@@ -135,9 +118,7 @@ void ProcessTables::add_kernel(const CUpti_Activity* record) {
   key.static_shared = unsigned_of(kernel.staticSharedMemory);
   key.dynamic_shared = unsigned_of(kernel.dynamicSharedMemory);
   key.local_memory = kernel.localMemoryPerThread;
-  const std::uint32_t launch = launch_of(key);
-  ++kernels_seen_;
-  if (audits_now_) audited_kernels_.insert_or_assign(kernel.correlationId, launch);
+  const std::uint32_t launch = launches_.find(kernel.name, key, kernel.correlationId);
   if (kernel.start == 0 || kernel.end < kernel.start) {
     ++without_time_;
     return;
@@ -153,8 +134,76 @@ void ProcessTables::add_kernel(const CUpti_Activity* record) {
   rows.node.push_back(kernel.graphNodeId);
 }
 
+template <class Record>
+void ProcessTables::add_copy(const Record& copy, MemoryKind from, MemoryKind to, unsigned to_device) {
+  if (copy.start == 0 || copy.end < copy.start) {
+    ++without_time_;
+    return;
+  }
+  capture::Copies& rows = this->rows<capture::Copies>();
+  rows.start.push_back(time_of(copy.start));
+  rows.duration.push_back(time_of(copy.end - copy.start));
+  rows.bytes.push_back(copy.bytes);
+  rows.from.push_back(static_cast<std::uint8_t>(from));
+  rows.to.push_back(static_cast<std::uint8_t>(to));
+  rows.correlation.push_back(copy.correlationId);
+  rows.stream.push_back(copy.streamId);
+  rows.device.push_back(static_cast<std::uint8_t>(copy.deviceId));
+  rows.to_device.push_back(static_cast<std::uint8_t>(to_device));
+  rows.graph.push_back(copy.graphId);
+  rows.node.push_back(copy.graphNodeId);
+}
+
+void ProcessTables::add_graph(const CUpti_Activity* record) {
+  const auto& graph = *reinterpret_cast<const CUpti_ActivityGraphTrace*>(record);
+  ++kernels_seen_;
+  if (graph.start == 0 || graph.end < graph.start) {
+    ++without_time_;
+    return;
+  }
+  capture::GraphLaunches& rows = this->rows<capture::GraphLaunches>();
+  rows.start.push_back(time_of(graph.start));
+  rows.duration.push_back(time_of(graph.end - graph.start));
+  rows.graph.push_back(graph.graphId);
+  rows.correlation.push_back(graph.correlationId);
+  rows.stream.push_back(graph.streamId);
+  rows.device.push_back(static_cast<std::uint8_t>(graph.deviceId));
+}
+
+void ProcessTables::add_overhead(const CUpti_Activity* record) {
+  const auto& overhead = *reinterpret_cast<const CUpti_ActivityOverhead2*>(record);
+  capture::Overheads& rows = this->rows<capture::Overheads>();
+  rows.start.push_back(time_of(overhead.start));
+  rows.duration.push_back(length_of(overhead.start, overhead.end));
+  rows.kind.push_back(static_cast<std::uint8_t>(overhead_kind(overhead.overheadKind)));
+  rows.thread.push_back(overhead.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD ? overhead.objectId.pt.threadId
+                                                                            : 0);
+}
+
+void ProcessTables::add_memory(const CUpti_Activity* record) {
+  const auto& event = *reinterpret_cast<const CUpti_ActivityMemory3*>(record);
+  const bool allocates = event.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+  capture::Memory& rows = this->rows<capture::Memory>();
+  rows.time.push_back(time_of(event.timestamp));
+  rows.kind.push_back(
+      static_cast<std::uint8_t>(allocates ? capture::MemoryEvent::allocate : capture::MemoryEvent::free));
+  rows.bytes.push_back(event.bytes);
+  rows.address.push_back(event.address);
+  rows.memory.push_back(static_cast<std::uint8_t>(memory_kind(event.memoryKind)));
+  rows.device.push_back(static_cast<std::uint8_t>(event.deviceId));
+}
+
+// Audits turn records of launch calls on for a moment: they belong to no window in which calls are recorded.
+bool ProcessTables::is_in_full_window(std::int64_t time) const {
+  for (auto window = windows_.rbegin(); window != windows_.rend(); ++window) {
+    if (window->from <= time) return window->detail == capture::Detail::full;
+  }
+  return false;
+}
+
 void ProcessTables::add_api(const CUpti_Activity* record, CUpti_CallbackDomain domain) {
   const auto& call = *reinterpret_cast<const CUpti_ActivityAPI*>(record);
+  if (!is_in_full_window(time_of(call.start))) return;
   const std::uint64_t key = (static_cast<std::uint64_t>(domain) << 32) | call.cbid;
   auto found = functions_.find(key);
   if (found == functions_.end()) {
@@ -168,7 +217,7 @@ void ProcessTables::add_api(const CUpti_Activity* record, CUpti_CallbackDomain d
   }
   capture::Calls& rows = this->rows<capture::Calls>();
   rows.start.push_back(time_of(call.start));
-  rows.duration.push_back(time_of(call.end - call.start));
+  rows.duration.push_back(length_of(call.start, call.end));
   rows.function.push_back(found->second.text);
   rows.kind.push_back(static_cast<std::uint8_t>(found->second.kind));
   rows.thread.push_back(call.threadId);
@@ -176,123 +225,121 @@ void ProcessTables::add_api(const CUpti_Activity* record, CUpti_CallbackDomain d
   rows.result.push_back(call.returnValue);
 }
 
+void ProcessTables::add_range(const OpenRange& range, std::int64_t end) {
+  capture::Ranges& rows = this->rows<capture::Ranges>();
+  rows.start.push_back(range.start);
+  rows.duration.push_back(std::max<std::int64_t>(0, end - range.start));
+  rows.text.push_back(range.text);
+  rows.domain.push_back(range.domain);
+  rows.thread.push_back(range.thread);
+}
+
 void ProcessTables::add_marker(const CUpti_Activity* record) {
   const auto& marker = *reinterpret_cast<const CUpti_ActivityMarker2*>(record);
   const std::uint32_t thread =
       marker.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD ? marker.objectId.pt.threadId : 0;
-  capture::Ranges& rows = this->rows<capture::Ranges>();
-  const auto add = [&](const OpenRange& range, std::int64_t end) {
-    rows.start.push_back(range.start);
-    rows.duration.push_back(end - range.start);
-    rows.text.push_back(range.text);
-    rows.domain.push_back(range.domain);
-    rows.thread.push_back(range.thread);
-  };
   const std::int64_t time = time_of(marker.timestamp);
   if ((marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_END) != 0) {
     if (const auto found = open_ranges_.find(marker.id); found != open_ranges_.end()) {
-      add(found->second, time);
+      add_range(found->second, time);
       open_ranges_.erase(found);
+    } else {
+      // Where another thread ends the range, its buffer may come first. Ends whose start was before the
+      // recording never find it.
+      if (early_ends_.size() >= kMostRanges) early_ends_.clear();
+      early_ends_.insert_or_assign(marker.id, time);
     }
     return;
   }
   const OpenRange range{time, text_of(marker.name == nullptr ? "" : marker.name),
                         text_of(marker.domain == nullptr ? "" : marker.domain), thread};
-  if ((marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_START) != 0) {
+  if ((marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_START) == 0) {
+    if ((marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_INSTANTANEOUS) != 0) add_range(range, time);
+  } else if (const auto end = early_ends_.find(marker.id); end != early_ends_.end()) {
+    add_range(range, end->second);
+    early_ends_.erase(end);
+  } else if (open_ranges_.size() < kMostRanges) {
     open_ranges_.insert_or_assign(marker.id, range);
   } else {
-    add(range, time);
+    ++lost_ranges_;
+  }
+}
+
+void ProcessTables::forget_open_ranges() {
+  open_ranges_.clear();
+  early_ends_.clear();
+}
+
+void ProcessTables::add(const CUpti_Activity* record) {
+  switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: add_kernel(record); break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY: {
+      const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
+      add_copy(copy, memory_kind(copy.srcKind), memory_kind(copy.dstKind), copy.deviceId);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMCPY2: {
+      const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
+      add_copy(copy, memory_kind(copy.srcKind), memory_kind(copy.dstKind), copy.dstDeviceId);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMSET: {
+      const auto& set = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
+      add_copy(set, MemoryKind::none, memory_kind(set.memoryKind), set.deviceId);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: add_graph(record); break;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD: add_overhead(record); break;
+    case CUPTI_ACTIVITY_KIND_DRIVER: add_api(record, CUPTI_CB_DOMAIN_DRIVER_API); break;
+    case CUPTI_ACTIVITY_KIND_RUNTIME: add_api(record, CUPTI_CB_DOMAIN_RUNTIME_API); break;
+    case CUPTI_ACTIVITY_KIND_MARKER: add_marker(record); break;
+    case CUPTI_ACTIVITY_KIND_MEMORY2: add_memory(record); break;
+    default: break;
   }
 }
 
 void ProcessTables::consume(std::uint8_t* bytes, std::size_t size) {
-  const auto add_copy = [&](const auto& copy, MemoryKind from, MemoryKind to, unsigned to_device) {
-    if (copy.start == 0) {
-      ++without_time_;
-      return;
-    }
-    capture::Copies& rows = this->rows<capture::Copies>();
-    rows.start.push_back(time_of(copy.start));
-    rows.duration.push_back(time_of(copy.end - copy.start));
-    rows.bytes.push_back(copy.bytes);
-    rows.from.push_back(static_cast<std::uint8_t>(from));
-    rows.to.push_back(static_cast<std::uint8_t>(to));
-    rows.correlation.push_back(copy.correlationId);
-    rows.stream.push_back(copy.streamId);
-    rows.device.push_back(static_cast<std::uint8_t>(copy.deviceId));
-    rows.to_device.push_back(static_cast<std::uint8_t>(to_device));
-    rows.graph.push_back(copy.graphId);
-    rows.node.push_back(copy.graphNodeId);
-  };
-  for (CUpti_Activity* record = nullptr;
-       cupti_.cuptiActivityGetNextRecord(bytes, size, &record) == CUPTI_SUCCESS && record != nullptr;) {
-    switch (record->kind) {
-      case CUPTI_ACTIVITY_KIND_KERNEL:
-      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: add_kernel(record); break;
-      case CUPTI_ACTIVITY_KIND_MEMCPY: {
-        const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
-        add_copy(copy, memory_kind(copy.srcKind), memory_kind(copy.dstKind), copy.deviceId);
-        break;
-      }
-      case CUPTI_ACTIVITY_KIND_MEMCPY2: {
-        const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
-        add_copy(copy, memory_kind(copy.srcKind), memory_kind(copy.dstKind), copy.dstDeviceId);
-        break;
-      }
-      case CUPTI_ACTIVITY_KIND_MEMSET: {
-        const auto& set = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-        add_copy(set, MemoryKind::none, memory_kind(set.memoryKind), set.deviceId);
-        break;
-      }
-      case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: {
-        const auto& graph = *reinterpret_cast<const CUpti_ActivityGraphTrace*>(record);
-        ++kernels_seen_;
-        if (graph.start == 0) {
-          ++without_time_;
-          break;
-        }
-        capture::GraphLaunches& rows = this->rows<capture::GraphLaunches>();
-        rows.start.push_back(time_of(graph.start));
-        rows.duration.push_back(time_of(graph.end - graph.start));
-        rows.graph.push_back(graph.graphId);
-        rows.correlation.push_back(graph.correlationId);
-        rows.stream.push_back(graph.streamId);
-        rows.device.push_back(static_cast<std::uint8_t>(graph.deviceId));
-        break;
-      }
-      case CUPTI_ACTIVITY_KIND_OVERHEAD: {
-        const auto& overhead = *reinterpret_cast<const CUpti_ActivityOverhead2*>(record);
-        capture::Overheads& rows = this->rows<capture::Overheads>();
-        rows.start.push_back(time_of(overhead.start));
-        rows.duration.push_back(time_of(overhead.end - overhead.start));
-        rows.kind.push_back(static_cast<std::uint8_t>(overhead_kind(overhead.overheadKind)));
-        rows.thread.push_back(
-            overhead.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD ? overhead.objectId.pt.threadId : 0);
-        break;
-      }
-      case CUPTI_ACTIVITY_KIND_DRIVER: add_api(record, CUPTI_CB_DOMAIN_DRIVER_API); break;
-      case CUPTI_ACTIVITY_KIND_RUNTIME: add_api(record, CUPTI_CB_DOMAIN_RUNTIME_API); break;
-      case CUPTI_ACTIVITY_KIND_MARKER: add_marker(record); break;
-      case CUPTI_ACTIVITY_KIND_MEMORY2: {
-        const auto& event = *reinterpret_cast<const CUpti_ActivityMemory3*>(record);
-        capture::Memory& rows = this->rows<capture::Memory>();
-        rows.time.push_back(time_of(event.timestamp));
-        rows.kind.push_back(static_cast<std::uint8_t>(event.memoryOperationType ==
-                                                              CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
-                                                          ? capture::MemoryEvent::allocate
-                                                          : capture::MemoryEvent::free));
-        rows.bytes.push_back(event.bytes);
-        rows.address.push_back(event.address);
-        rows.memory.push_back(static_cast<std::uint8_t>(memory_kind(event.memoryKind)));
-        rows.device.push_back(static_cast<std::uint8_t>(event.deviceId));
-        break;
-      }
-      default: break;
+  CUpti_Activity* record = nullptr;
+  CUptiResult result = CUPTI_SUCCESS;
+  std::uint64_t records = 0;
+  while ((result = cupti_.cuptiActivityGetNextRecord(bytes, size, &record)) == CUPTI_SUCCESS &&
+         record != nullptr) {
+    ++records;
+    try {
+      add(record);
+    } catch (const std::bad_alloc&) {
+      ++without_memory_;
+      recover();
     }
   }
+  if (result == CUPTI_SUCCESS || result == CUPTI_ERROR_MAX_LIMIT_REACHED) {
+    bytes_seen_ += size;
+    records_seen_ += records;
+    return;
+  }
+  // A record that was not whole: CUPTI finds none behind it, and how long the last one was is not known.
+  const std::uint8_t* last = record == nullptr ? bytes : reinterpret_cast<const std::uint8_t*>(record);
+  const std::uint64_t known = records == 0 ? 0 : 1;
+  bytes_seen_ += static_cast<std::uint64_t>(last - bytes);
+  records_seen_ += records - known;
+  const std::uint64_t rest = count_of(static_cast<std::uint64_t>(bytes + size - last));
+  unread_ += std::max<std::uint64_t>(1, rest - std::min(rest, known));
+}
+
+std::uint64_t ProcessTables::count_of(std::uint64_t bytes) const {
+  if (records_seen_ == 0) return bytes / sizeof(CUpti_ActivityKernel9);
+  return static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(records_seen_) /
+                                        static_cast<double>(bytes_seen_) +
+                                    0.5);
+}
+
+void ProcessTables::recover() {
+  std::apply([](auto&... writers) { (writers.cut(writers.size()), ...); }, writers_);
 }
 
 void ProcessTables::add_window(std::int64_t time, capture::Detail detail) {
+  windows_.push_back({time, detail});
   rows<capture::Windows>().from.push_back(time);
   rows<capture::Windows>().detail.push_back(static_cast<std::uint8_t>(detail));
 }
@@ -310,6 +357,11 @@ void ProcessTables::add_loss(LossKind kind, std::int64_t from, std::int64_t to, 
   rows.kind.push_back(static_cast<std::uint8_t>(kind));
   rows.count.push_back(count);
   rows.sentence.push_back(std::move(sentence));
+}
+
+void ProcessTables::add_lost_bytes(std::int64_t from, std::int64_t to, std::uint64_t bytes) {
+  add_loss(LossKind::no_buffer, from, to, count_of(bytes),
+           "all buffers were full: the program launches faster than the records can be written");
 }
 
 void ProcessTables::add_devices() {
@@ -346,64 +398,70 @@ void ProcessTables::add_devices() {
   }
 }
 
-void ProcessTables::begin_audit() {
-  audits_now_ = true;
-  audited_kernels_.clear();
-}
-
-void ProcessTables::end_audit() {
-  audits_now_ = false;
-  audited_kernels_.clear();
-}
-
-void ProcessTables::audit(std::uint32_t correlation, const std::string& name) {
-  const auto found = audited_kernels_.find(correlation);
-  if (found == audited_kernels_.end()) return;
-  const std::uint32_t id = found->second;
-  const bool is_same = *name_texts_[launch_keys_[id].name] == name;
-  const NameAudit audit = is_same ? NameAudit::same : NameAudit::corrected;
-  if (audits_[id] == audit) return;
-  audits_[id] = audit;
-  write_launch(id, audit, name);
-}
-
 std::size_t ProcessTables::waiting() const {
   return std::apply([](const auto&... writers) { return (writers.size() + ...); }, writers_);
 }
 
+void ProcessTables::add_counted(std::int64_t now) {
+  const auto count = [&](std::uint64_t& lost, LossKind kind, const char* sentence) {
+    if (lost == 0) return;
+    add_loss(kind, counted_from_, now, lost, sentence);
+    lost = 0;
+  };
+  count(
+      without_time_, LossKind::no_time,
+      "CUPTI gave no times for them: they were under way at the end, or its own memory on the GPU was full");
+  count(without_memory_, LossKind::no_buffer, "the program has left the recorder no memory");
+  count(unread_, LossKind::dropped, "CUPTI gave buffers with records that were not whole");
+  count(lost_ranges_, LossKind::not_recorded, "ranges were begun and not ended, too many at once");
+  counted_from_ = now;
+}
+
 void ProcessTables::write(std::int64_t now) {
-  if (without_time_ > 0) {
-    add_loss(LossKind::no_time, without_time_from_, now, without_time_,
-             "CUPTI gave no times for them: it does so when its own memory on the GPU is full");
-    without_time_ = 0;
+  try {
+    add_counted(now);
+  } catch (const std::bad_alloc&) {
+    recover();
   }
-  without_time_from_ = now;
-  // Launches and texts stand before the rows that name them: a kill between two writes then leaves no row
-  // without.
-  std::apply(
-      [&](auto&... writers) {
-        const auto write_one = [&](auto& writer) {
-          const std::size_t count = writer.size();
-          const int problem = writer.write();
-          if (problem == 0) return;
-          lost_on_disk_ += count;
-          if (disk_problem_ == 0) disk_full_at_ = now;
-          disk_problem_ = problem;
-        };
-        (write_one(writers), ...);
-      },
-      writers_);
-  if (lost_on_disk_ > 0) {
+
+  // These are few, and other rows mean nothing without them: they wait until the disk has room again.
+  const auto is_kept = []<class Table>(const capture::TableWriter<Table>& writer) {
+    return writer.size() < kMostKept &&
+           (std::is_same_v<Table, capture::Texts> || std::is_same_v<Table, capture::Launches> ||
+            std::is_same_v<Table, capture::Devices> || std::is_same_v<Table, capture::Windows> ||
+            std::is_same_v<Table, capture::Losses>);
+  };
+  const auto write_one = [&](auto& writer) {
+    int problem = ENOMEM;
+    try {
+      problem = writer.write();
+    } catch (const std::bad_alloc&) {  // as if there were no room
+    }
+    if (problem == 0 || is_kept(writer)) return;
+    lost_on_disk_ += writer.size();
+    writer.cut(0);
+    if (disk_full_at_ == 0) disk_full_at_ = now;
+    disk_problem_ = problem;
+  };
+  std::apply([&](auto&... writers) { (write_one(writers), ...); }, writers_);
+  if (lost_on_disk_ == 0) return;
+  capture::TableWriter<capture::Losses>& losses = writer<capture::Losses>();
+  const std::size_t before = losses.size();
+  try {
     add_loss(LossKind::disk, disk_full_at_, now, lost_on_disk_,
              std::string("the rows could not be written: ") + std::strerror(disk_problem_));
-    if (std::get<capture::TableWriter<capture::Losses>>(writers_).write() == 0) {
+    if (losses.write() == 0) {
       lost_on_disk_ = 0;
-      disk_full_at_ = now;
+      disk_full_at_ = 0;
     }
+  } catch (const std::bad_alloc&) {  // counted until it can be said
   }
+  if (lost_on_disk_ != 0) losses.cut(before);
 }
 
 void ProcessTables::finish(std::int64_t now) {
+  for (const auto& [id, range] : open_ranges_) add_range(range, now);
+  open_ranges_.clear();
   write(now);
   std::apply([](auto&... writers) { (writers.finish(), ...); }, writers_);
 }

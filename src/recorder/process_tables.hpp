@@ -11,54 +11,60 @@
 #include "capture/format/arrow_stream.hpp"
 #include "capture/format/tables.hpp"
 #include "recorder/cupti_library.hpp"
+#include "recorder/launches.hpp"
 
 namespace jitterscope::recorder {
 
-/// A kernel's name and shape, as a key: launches that agree in all of it are one.
-struct LaunchKey {
-  std::uint32_t name = 0;
-  std::uint32_t grid[3]{}, block[3]{}, cluster[3]{};
-  std::uint32_t registers = 0, static_shared = 0, dynamic_shared = 0, local_memory = 0;
-  bool operator==(const LaunchKey&) const = default;
-};
-
-/// Used by the writer's thread alone.
+/// Used by the writer's thread alone. Where memory runs out (std::bad_alloc), the tables hold what was whole
+/// before, and go on.
 class ProcessTables {
  public:
   ProcessTables(const Cupti& cupti, const std::string& folder);
 
-  /// Takes all records of a buffer.
+  /// Takes all records of a buffer. Those that memory or CUPTI does not let it read are counted as lost.
   void consume(std::uint8_t* bytes, std::size_t size);
   void add_window(std::int64_t time, capture::Detail detail);
   void add_launch_count(std::int64_t time, std::uint64_t launches);
   void add_loss(capture::LossKind kind, std::int64_t from, std::int64_t to, std::uint64_t count,
                 std::string sentence);
+  /// Records of which no more is known than how many bytes they had.
+  void add_lost_bytes(std::int64_t from, std::int64_t to, std::uint64_t bytes);
   void add_devices();
-  /// The driver's own name of a kernel whose record has that correlation id: where CUPTI had another, the
-  /// launch is renamed as a whole.
-  void audit(std::uint32_t correlation, const std::string& name);
-  /// Names are compared with those of kernels seen since then.
-  void begin_audit();
-  void end_audit();
 
-  bool has_kernels() const { return kernels_seen_ > 0; }
+  /// What stands behind kernels, and the audit of their names.
+  LaunchIds& launches() { return launches_; }
+
+  /// What another had from CUPTI is not known: ranges that are open now may have ended there.
+  void forget_open_ranges();
+
+  std::uint64_t kernels_seen() const { return kernels_seen_; }
   /// Rows that wait to be written.
   std::size_t waiting() const;
-  /// Writes what is there. A disk that is full is noted once, and rows go on being counted.
+  /// Writes what is there. What a full disk does not take is counted as lost, but for what other rows name.
   void write(std::int64_t now);
-  /// Writes what is there, and each stream's end marker.
+  /// Where memory ran out in the midst of a row, in any of the calls above: leaves the whole ones.
+  void recover();
+  /// Writes what is there, ranges that are open with their end now, and each stream's end marker.
   void finish(std::int64_t now);
 
  private:
+  void add(const CUpti_Activity* record);
   void add_kernel(const CUpti_Activity* record);
+  template <class Record>
+  void add_copy(const Record& copy, capture::MemoryKind from, capture::MemoryKind to, unsigned to_device);
+  void add_graph(const CUpti_Activity* record);
+  void add_overhead(const CUpti_Activity* record);
+  void add_memory(const CUpti_Activity* record);
   void add_api(const CUpti_Activity* record, CUpti_CallbackDomain domain);
   void add_marker(const CUpti_Activity* record);
-  std::uint32_t launch_of(const LaunchKey& key);
-  std::uint32_t name_of(const char* name);
   std::uint32_t text_of(std::string_view text);
-  void write_launch(std::uint32_t id, capture::NameAudit audit, const std::string& name);
+  bool is_in_full_window(std::int64_t time) const;
+  std::uint64_t count_of(std::uint64_t bytes) const;
+  void add_counted(std::int64_t now);
 
   const Cupti& cupti_;
+  // In the order of writing: launches and texts stand before the rows that name them, so that a kill between
+  // two writes leaves no row without.
   std::tuple<capture::TableWriter<capture::Texts>, capture::TableWriter<capture::Launches>,
              capture::TableWriter<capture::Devices>, capture::TableWriter<capture::Kernels>,
              capture::TableWriter<capture::GraphLaunches>, capture::TableWriter<capture::Copies>,
@@ -68,19 +74,17 @@ class ProcessTables {
              capture::TableWriter<capture::Losses>>
       writers_;
   template <class Table>
+  capture::TableWriter<Table>& writer() {
+    return std::get<capture::TableWriter<Table>>(writers_);
+  }
+  template <class Table>
   Table& rows() {
-    return std::get<capture::TableWriter<Table>>(writers_).rows;
+    return writer<Table>().rows;
   }
 
-  struct KeyHash {
-    std::size_t operator()(const LaunchKey& key) const noexcept;
-  };
-  std::unordered_map<std::string, std::uint32_t> names_;
-  std::vector<const std::string*> name_texts_;
-  std::unordered_map<LaunchKey, std::uint32_t, KeyHash> launches_;
-  std::vector<LaunchKey> launch_keys_;
-  std::vector<capture::NameAudit> audits_;
+  LaunchIds launches_;
   std::unordered_map<std::string, std::uint32_t> texts_;
+  std::uint32_t next_text_ = 0;
   struct Function {
     std::uint32_t text;
     capture::CallKind kind;
@@ -91,12 +95,21 @@ class ProcessTables {
     std::uint32_t text, domain, thread;
   };
   std::unordered_map<std::uint32_t, OpenRange> open_ranges_;
-  bool audits_now_ = false;
-  std::unordered_map<std::uint32_t, std::uint32_t> audited_kernels_;  // launch ids by correlation id
-  std::uint64_t kernels_seen_ = 0;
-  std::uint64_t without_time_ = 0, lost_on_disk_ = 0;
-  std::int64_t without_time_from_ = 0, disk_full_at_ = 0;
+  std::unordered_map<std::uint32_t, std::int64_t> early_ends_;  // of ranges whose start has not come yet
+  void add_range(const OpenRange& range, std::int64_t end);
+
+  struct Window {
+    std::int64_t from;
+    capture::Detail detail;
+  };
+  std::vector<Window> windows_;
+  std::uint64_t kernels_seen_ = 0, records_seen_ = 0, bytes_seen_ = 0;
+  std::uint64_t without_time_ = 0, without_memory_ = 0, unread_ = 0, lost_ranges_ = 0, lost_on_disk_ = 0;
+  std::int64_t counted_from_, disk_full_at_ = 0;
   int disk_problem_ = 0;
 };
+
+/// CLOCK_REALTIME in nanoseconds, the clock of CUPTI's records.
+std::int64_t now();
 
 }  // namespace jitterscope::recorder

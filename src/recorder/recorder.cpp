@@ -1,17 +1,17 @@
 #include "recorder/recorder.hpp"
 
 #include <cuda.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+
+#include "recorder/process_file.hpp"
 
 namespace jitterscope::recorder {
 
@@ -22,24 +22,28 @@ using capture::LossKind;
 
 namespace {
 
-constexpr std::int64_t kMillisecond = 1'000'000, kSecond = 1'000 * kMillisecond;
-// Batches are written so often: what a kill can lose.
-constexpr std::int64_t kWriteEvery = kSecond;
+constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::size_t kMostWaiting = std::size_t{1} << 16;
-constexpr std::int64_t kCountEvery = 100 * kMillisecond;
-constexpr std::int64_t kAuditFor = 50 * kMillisecond;
-constexpr std::int64_t kAuditAt[] = {1 * kSecond, 10 * kSecond};
-constexpr std::int64_t kAuditEvery = 60 * kSecond;
-constexpr std::int64_t kFinishFor = 5 * kSecond;
+constexpr int kCountsPerWrite = 10;
+constexpr unsigned kSecondAudit = 10, kAuditEvery = 60;  // times the first
+constexpr int kAuditWrites = 5, kSilentWrites = 5;
+// More launches than streams can hold: that many without a record are no queue.
+constexpr std::uint64_t kSilentLaunches = 16'384;
 
 // Never freed: threads of the program may still call when its static objects are gone.
 std::atomic<Recorder*> recorder{nullptr};
 
-// What is on in each detail. Kinds of calls cost the program most, so that light has none: its records carry
-// no correlation ids then.
+std::int64_t milliseconds(std::uint64_t count) { return static_cast<std::int64_t>(count) * kMillisecond; }
+
+std::int64_t steady() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1'000 * kMillisecond + time.tv_nsec;
+}
+
+// What is on in each detail. Kinds of calls cost the program most, so that light has none.
 constexpr std::array kLightKinds = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
-                                    CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD,
-                                    CUPTI_ACTIVITY_KIND_MARKER};
+                                    CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
 constexpr std::array kFullKinds = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_MEMORY2};
 
 // Calls that programs make by the thousand and that explain nothing.
@@ -60,110 +64,52 @@ constexpr std::array kLaunchCalls = {
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
 };
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr const char* kDigits = "0123456789abcdef";
-      result += std::string("\\u00") + kDigits[static_cast<unsigned char>(c) >> 4] + kDigits[c & 15];
-    } else {
-      result += c;
-    }
-  }
-  return '"' + result + '"';
-}
-
-// The rank that a launcher gave this process, or empty.
-std::string rank() {
-  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    const char* text = std::getenv(name);
-    if (text != nullptr && *text != '\0' && std::strspn(text, "0123456789") == std::strlen(text)) return text;
-  }
-  return "";
-}
-
-std::string command_line() {
-  std::string items, item;
-  const int file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  char c = 0;
-  std::array<char, 4096> buffer{};
-  for (ssize_t count = 0; file >= 0 && (count = ::read(file, buffer.data(), buffer.size())) > 0;) {
-    for (ssize_t i = 0; i < count; ++i) {
-      c = buffer[static_cast<std::size_t>(i)];
-      if (c != '\0') {
-        item += c;
-        continue;
-      }
-      items += (items.empty() ? "" : ", ") + escaped(item);
-      item.clear();
-    }
-  }
-  if (file >= 0) ::close(file);
-  return "[" + items + "]";
-}
+// They end a context, and with it what CUPTI holds of it (cudaDeviceReset is one of them).
+constexpr std::array kEndCalls = {
+    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset,
+    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy,
+    CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2,
+};
 
 }  // namespace
 
-std::int64_t now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_REALTIME, &time);
-  return time.tv_sec * kSecond + time.tv_nsec;
-}
-
-void LaunchNames::note(std::uint32_t correlation, void* function) noexcept {
-  const char* name = nullptr;
-  // A launch takes a function or, under the same type, a library's kernel, which cuFuncGetName refuses.
-  if (driver().cuFuncGetName == nullptr || driver().cuKernelGetName == nullptr) return;
-  if (driver().cuFuncGetName(&name, function) != 0 && driver().cuKernelGetName(&name, function) != 0) return;
-  if (name == nullptr) return;
-  const std::size_t length = ::strnlen(name, kLength);
-  if (length == kLength) return;
-  const std::size_t index = count_.fetch_add(1);
-  if (index >= kMost) return;
-  entries_[index].correlation = correlation;
-  std::memcpy(entries_[index].name, name, length + 1);
-}
-
 Recorder* Recorder::get() noexcept { return recorder.load(std::memory_order_acquire); }
 
-Recorder::Recorder(std::string folder, capture::Settings settings)
-    : folder_(std::move(folder)), settings_(settings), begin_(now()) {}
+Recorder::Recorder(std::string folder, capture::Settings settings, std::int64_t begin)
+    : folder_(std::move(folder)),
+      settings_(settings),
+      begin_(begin),
+      started_(steady()),
+      tables_(std::make_unique<ProcessTables>(cupti_, folder_)),
+      next_audit_(milliseconds(settings.audit_after_ms)) {}
 
 void Recorder::begin() {
   static std::atomic<bool> has_begun{false};
-  const char* folder = std::getenv(capture::kFolderVariable);
+  const char* capture = std::getenv(capture::kFolderVariable);
   const char* settings = std::getenv(capture::kSettingsVariable);
-  if (folder == nullptr || *folder == '\0' || has_begun.exchange(true)) return;
-  const std::string number = rank();
-  const std::string own = std::string(folder) + "/p" + std::to_string(::getpid()) + "-" +
-                          std::to_string(now() / kMillisecond) + (number.empty() ? "" : "-r" + number);
+  if (capture == nullptr || *capture == '\0' || has_begun.exchange(true)) return;
+  const std::int64_t begin = now();
+  const std::string folder = make_folder(capture, begin);
   // Where nothing can be written the program runs on as if nobody watched: the watching process says so.
-  if (::mkdir(own.c_str(), 0755) != 0) return;
-  auto* made = new Recorder(own, capture::parse_settings(settings == nullptr ? "" : settings));
-  if (!made->buffers_.begin()) {
-    made->problem_ = "there is no memory for the recorder's buffers";
-  } else {
-    recorder.store(made, std::memory_order_release);
-    if (!made->start_cupti()) recorder.store(nullptr);
+  if (folder.empty()) return;
+  auto* made = new Recorder(folder, capture::parse_settings(settings == nullptr ? "" : settings), begin);
+  recorder.store(made, std::memory_order_release);
+  const bool starts = made->start_cupti() && made->start_writer();
+  write_process_file(folder, begin, made->cupti_, made->problem_);
+  if (starts) {
+    // A child that goes on without exec has no writer, and CUDA does not work there.
+    ::pthread_atfork(nullptr, nullptr, [] { recorder.store(nullptr); });
+    std::atexit([] {
+      if (Recorder* ended = Recorder::get(); ended != nullptr) ended->finish();
+    });
+    return;
   }
-  made->write_process_file();
-  if (!made->problem_.empty()) return;
-
-  // A child that goes on without exec has no writer, and CUDA does not work there.
-  ::pthread_atfork(nullptr, nullptr, [] { recorder.store(nullptr); });
-  std::atexit([] {
-    if (Recorder* ended = Recorder::get(); ended != nullptr) ended->finish();
-  });
-  // The program's signals are its own threads'.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  made->writer_ = std::thread([made] { made->run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  recorder.store(nullptr);
+  made->apply({});
+  if (made->subscriber_ != nullptr) made->cupti_.cuptiUnsubscribe(made->subscriber_);
+  made->tables_->add_loss(LossKind::not_recorded, begin, now(), 0, made->problem_);
+  made->tables_->finish(now());
 }
 
 bool Recorder::register_callbacks() {
@@ -171,241 +117,415 @@ bool Recorder::register_callbacks() {
 }
 
 bool Recorder::start_cupti() {
+  if (!buffers_.begin()) {
+    problem_ = "there is no memory for the recorder's buffers";
+    return false;
+  }
   cupti_ = open_cupti();
   if (!cupti_.is_open()) {
     problem_ = cupti_.problem;
     return false;
   }
-  tables_ = std::make_unique<ProcessTables>(cupti_, folder_);
   cupti_.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-  std::uint8_t zeroed = 1;
-  std::size_t size = sizeof zeroed;
-  cupti_.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
-  const CUptiResult subscribed = cupti_.cuptiSubscribe(&subscriber_, called, nullptr);
+  CUptiResult subscribed = cupti_.cuptiSubscribe(&subscriber_, called, nullptr);
+  std::array<char, CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN> holder{};
+  if (subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && cupti_.cuptiSubscribe_v2 != nullptr) {
+    CUpti_SubscriberParams parameters{};
+    parameters.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    parameters.subscriberName = "jitterscope";
+    parameters.oldSubscriberName = holder.data();
+    parameters.oldSubscriberSize = holder.size();
+    subscribed = cupti_.cuptiSubscribe_v2(&subscriber_, called, nullptr, &parameters);
+    holder.back() = '\0';
+  }
   if (subscribed != CUPTI_SUCCESS) {
+    subscriber_ = nullptr;
     problem_ = subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
-                   ? "another profiler (nsys, ncu, a debugger) holds CUPTI in this process"
+                   ? std::string("another profiler holds CUPTI in this process: ") +
+                         (holder.front() == '\0' ? "nsys, ncu or a debugger, for one" : holder.data())
                    : std::string("CUPTI refuses to begin: ") + cupti_.text(subscribed);
     return false;
   }
   for (const auto call : kLaunchCalls)
     cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
+  for (const auto call : kEndCalls)
+    cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
   if (!register_callbacks()) {
     problem_ = "CUPTI takes no buffers: another profiler uses it in this process";
     return false;
   }
-  started_ = now();
-  set_detail(settings_.start_after_ms > 0             ? Detail::off
-             : settings_.detail == DetailChoice::full ? Detail::full
-                                                      : Detail::light,
-             started_);
-  return problem_.empty();
-}
-
-void Recorder::write_process_file() const {
-  int version = 0;
-  if (driver().cuDriverGetVersion != nullptr) driver().cuDriverGetVersion(&version);
-  const std::string number = rank();
-  std::string text =
-      "{\n  \"pid\": " + std::to_string(::getpid()) + ",\n  \"begin\": " + std::to_string(begin_) +
-      ",\n  \"command\": " + command_line() + (number.empty() ? "" : ",\n  \"rank\": " + number) +
-      ",\n  \"driver_version\": " + std::to_string(version) +
-      ",\n  \"cupti_version\": " + std::to_string(cupti_.version) +
-      ",\n  \"cupti_path\": " + escaped(cupti_.path) + ",\n  \"problem\": " + escaped(problem_) + "\n}\n";
-  const std::string path = folder_ + "/process.json";
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return;
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
-    if (count <= 0) break;
-    done += static_cast<std::size_t>(count);
+  detail_ = wanted_detail();
+  if (!apply(wanted_kinds())) {
+    problem_ = "CUPTI refuses to record kernels: another profiler uses it in this process";
+    return false;
   }
-  ::close(file);
+  tables_->add_window(now(), detail_);
+  return true;
 }
 
-void Recorder::request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+bool Recorder::start_writer() {
+  // The program's signals are its own threads'.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  // Nobody waits for it with a join: it may hang in CUPTI.
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread{};
+  const auto body = [](void* self) -> void* {
+    ::pthread_setname_np(::pthread_self(), "jitterscope");
+    static_cast<Recorder*>(self)->run();
+    return nullptr;
+  };
+  const int result = ::pthread_create(&thread, &attributes, body, this);
+  ::pthread_attr_destroy(&attributes);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (result != 0) problem_ = std::string("the recorder's thread does not start: ") + std::strerror(result);
+  return result == 0;
+}
+
+// What CUPTI calls, on whatever thread.
+
+void Recorder::request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) noexcept {
   Recorder* self = Recorder::get();
-  *size = BufferPool::kSize;
   *most_records = 0;
-  *buffer = self == nullptr ? nullptr : self->buffers_.take();
+  *buffer = self == nullptr ? BufferPool::take_sink(*size) : self->buffers_.take(*size);
 }
 
-void Recorder::complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+void Recorder::complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                        std::size_t valid) noexcept {
   if (Recorder* self = Recorder::get(); self != nullptr) self->buffers_.complete(buffer, valid);
 }
 
-void Recorder::called(void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) {
+void Recorder::called(void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) noexcept {
   Recorder* self = Recorder::get();
   const auto& call = *static_cast<const CUpti_CallbackData*>(data);
   if (self == nullptr || call.callbackSite != CUPTI_API_ENTER) return;
-  self->launches_.fetch_add(1, std::memory_order_relaxed);
-  if (!self->audits_now_.load(std::memory_order_relaxed)) return;
   switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset:
+    case CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy:
+    case CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2:
+      if (self->owner_.load() == Owner::recorder)
+        self->cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+      return;
     case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
-    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz: return;
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz: break;
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
       self->names_.note(call.correlationId,
                         static_cast<const cuLaunchKernelEx_params*>(call.functionParams)->f);
-      return;
+      break;
     default:  // the function is the first member of the other launches' parameters
       self->names_.note(call.correlationId,
                         static_cast<const cuLaunchKernel_params*>(call.functionParams)->f);
   }
+  self->launches_.add();
 }
 
-void Recorder::set_detail(Detail detail, std::int64_t time) {
+// What CUPTI is told.
+
+Recorder::Kinds Recorder::wanted_kinds() const {
+  Kinds kinds;
+  kinds.kernels = kinds.light = detail_ != Detail::off;
+  kinds.graphs = kinds.kernels && settings_.graphs == GraphChoice::whole;
+  // Ranges go on in windows without recording: they cost what the program's own calls cost, and one whose end
+  // is not recorded would be lost.
+  kinds.ranges = elapsed() >= milliseconds(settings_.start_after_ms);
+  kinds.full = detail_ == Detail::full;
+  kinds.launch_calls = kinds.full || (kinds.kernels && audit_ == Audit::asks && needs_launch_calls_);
+  return kinds;
+}
+
+bool Recorder::apply(const Kinds& wanted) {
   const auto turn = [&](CUpti_ActivityKind kind, bool on) {
-    const CUptiResult result = on ? cupti_.cuptiActivityEnable(kind) : cupti_.cuptiActivityDisable(kind);
-    return !on || result == CUPTI_SUCCESS;
+    return (on ? cupti_.cuptiActivityEnable(kind) : cupti_.cuptiActivityDisable(kind)) == CUPTI_SUCCESS;
   };
-  const bool was_on = detail_ != Detail::off, is_on = detail != Detail::off;
-  if (was_on != is_on) {
-    if (!turn(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, is_on))
-      problem_ = "CUPTI refuses to record kernels: another profiler uses it in this process";
-    if (settings_.graphs == GraphChoice::whole) turn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, is_on);
-    for (const CUpti_ActivityKind kind : kLightKinds) turn(kind, is_on);
+  bool works = true;
+  if (kinds_.kernels != wanted.kernels)
+    works = turn(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, wanted.kernels) || !wanted.kernels;
+  if (kinds_.graphs != wanted.graphs) turn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, wanted.graphs);
+  if (kinds_.ranges != wanted.ranges) turn(CUPTI_ACTIVITY_KIND_MARKER, wanted.ranges);
+  if (kinds_.light != wanted.light) {
+    for (const CUpti_ActivityKind kind : kLightKinds) turn(kind, wanted.light);
   }
-  const bool was_full = detail_ == Detail::full, is_full = detail == Detail::full;
-  if (was_full != is_full) {
-    for (const CUpti_ActivityKind kind : kFullKinds) turn(kind, is_full);
-    for (const auto call : kQuietCalls) cupti_.cuptiActivityEnableRuntimeApi(call, 0);
-    for (const auto call : kLaunchCalls) cupti_.cuptiActivityEnableDriverApi(call, is_full ? 1 : 0);
+  if (kinds_.full != wanted.full) {
+    for (const CUpti_ActivityKind kind : kFullKinds) turn(kind, wanted.full);
+    // A kind sets all its calls: the exceptions come after it.
+    for (const auto call : kQuietCalls) {
+      if (wanted.full) cupti_.cuptiActivityEnableRuntimeApi(call, 0);
+    }
   }
-  detail_ = detail;
-  tables_->add_window(time, detail);
+  if (kinds_.launch_calls != wanted.launch_calls) {
+    for (const auto call : kLaunchCalls)
+      cupti_.cuptiActivityEnableDriverApi(call, wanted.launch_calls ? 1 : 0);
+  }
+  kinds_ = wanted;
+  kinds_.kernels = wanted.kernels && works;
+  return works;
 }
 
-void Recorder::follow_windows(std::int64_t time) {
-  const auto after = [&](std::uint64_t ms) {
-    return started_ + static_cast<std::int64_t>(ms) * kMillisecond;
+void Recorder::set_detail(Detail detail) {
+  // A window holds all that happened in it: it begins when its kinds are on, and ends before they go off.
+  std::int64_t time = now();
+  const bool is_more = detail > detail_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (owner_.load() != Owner::recorder) return;
+    detail_ = detail;
+    if (!apply(wanted_kinds())) detail_ = Detail::off;
+  }
+  if (is_more) time = now();
+  if (detail_ != detail) {
+    tables_->add_loss(LossKind::not_recorded, time, time, 0,
+                      "CUPTI refused to record kernels again: another profiler may use it in this process");
+  }
+  tables_->add_window(time, detail_);
+}
+
+// The writer's thread.
+
+std::int64_t Recorder::elapsed() const { return steady() - started_; }
+
+bool Recorder::is_over() const {
+  return settings_.duration_ms > 0 &&
+         elapsed() >= milliseconds(settings_.start_after_ms + settings_.duration_ms);
+}
+
+Detail Recorder::wanted_detail() const {
+  const std::int64_t time = elapsed();
+  if (time < milliseconds(settings_.start_after_ms)) return Detail::off;
+  if (settings_.detail != DetailChoice::mixed)
+    return settings_.detail == DetailChoice::full ? Detail::full : Detail::light;
+  const std::int64_t since = time - milliseconds(settings_.first_full_ms);
+  if (since < 0 || settings_.full_every_ms == 0) return Detail::light;
+  const std::uint64_t phase = static_cast<std::uint64_t>(since / kMillisecond) % settings_.full_every_ms;
+  const std::uint64_t off_from = settings_.full_every_ms / 2;
+  if (phase < settings_.full_for_ms) return Detail::full;
+  return phase >= off_from && phase < off_from + settings_.off_for_ms ? Detail::off : Detail::light;
+}
+
+void Recorder::follow_windows() {
+  if (owner_.load() != Owner::recorder) return;
+  if (const Detail wanted = wanted_detail(); wanted != detail_) set_detail(wanted);
+}
+
+void Recorder::follow_audit() {
+  LaunchIds& launches = tables_->launches();
+  const std::int64_t time = elapsed();
+  const auto follow_calls = [&] {
+    const std::lock_guard lock(mutex_);
+    if (owner_.load() == Owner::recorder) apply(wanted_kinds());
   };
-  Detail wanted = settings_.detail == DetailChoice::full ? Detail::full : Detail::light;
-  if (settings_.detail == DetailChoice::mixed && time >= after(settings_.first_full_ms) &&
-      settings_.full_every_ms > 0) {
-    const std::uint64_t phase =
-        static_cast<std::uint64_t>((time - after(settings_.first_full_ms)) / kMillisecond) %
-        settings_.full_every_ms;
-    const std::uint64_t off_from = settings_.full_every_ms / 2;
-    if (phase < settings_.full_for_ms) wanted = Detail::full;
-    if (phase >= off_from && phase < off_from + settings_.off_for_ms) wanted = Detail::off;
+  switch (audit_) {
+    case Audit::none:
+      if (time < next_audit_ || detail_ == Detail::off || owner_.load() != Owner::recorder) return;
+      launches.begin_audit();
+      audit_ = Audit::asks;
+      follow_calls();
+      names_.begin();
+      audit_until_ = time + milliseconds(settings_.audit_for_ms);
+      return;
+    case Audit::asks:
+      if (time < audit_until_) return;
+      names_.end();
+      audit_ = Audit::awaits_quiet;
+      follow_calls();
+      return;
+    case Audit::awaits_quiet:
+      if (!names_.is_quiet()) return;
+      for (std::size_t i = 0; i < names_.count(); ++i)
+        launches.audit(names_[i].correlation, names_[i].name.data());
+      launches.await_rest();
+      audit_ = Audit::awaits_kernels;
+      audit_until_ = time + kAuditWrites * milliseconds(settings_.write_every_ms);
+      return;
+    case Audit::awaits_kernels:
+      if (time < audit_until_ && launches.awaits_kernels()) return;
+      audit_ = Audit::none;
+      if (launches.lack_correlations() && !needs_launch_calls_) {
+        needs_launch_calls_ = true;  // once more, at once
+      } else {
+        ++audits_;
+        const auto after = [&](unsigned times) { return times * milliseconds(settings_.audit_after_ms); };
+        next_audit_ = audits_ == 1 ? std::max(time, after(kSecondAudit)) : time + after(kAuditEvery);
+      }
+      launches.end_audit();
+      return;
   }
-  if (time < after(settings_.start_after_ms)) wanted = Detail::off;
-  if (settings_.duration_ms > 0 && time >= after(settings_.start_after_ms + settings_.duration_ms))
-    wanted = Detail::off;
-  if (wanted != detail_ && owner_.load() == Owner::recorder) set_detail(wanted, time);
 }
 
-void Recorder::follow_audit(std::int64_t time) {
-  if (audits_now_.load()) {
-    if (time < audit_from_ + kAuditFor) return;
-    audits_now_.store(false);
-    flush(false);
-    for (std::size_t i = 0; i < names_.count(); ++i) tables_->audit(names_[i].correlation, names_[i].name);
-    tables_->end_audit();
-    return;
+CUptiResult Recorder::give_way(decltype(&::cuptiActivityRegisterCallbacks) registers,
+                               CUpti_BuffersCallbackRequestFunc their_request,
+                               CUpti_BuffersCallbackCompleteFunc their_complete) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!has_stopped_.load() && owner_.load() == Owner::recorder) {
+    // The other gets no kinds that it has not asked for, and no buffer that is not its own.
+    owner_since_ = now();
+    apply({});
+    cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   }
-  constexpr std::size_t kEarly = std::size(kAuditAt);
-  const std::int64_t next = audits_ < kEarly ? started_ + kAuditAt[audits_] : audit_from_ + kAuditEvery;
-  if (time < next || detail_ == Detail::off) return;
-  ++audits_;
-  audit_from_ = time;
-  tables_->begin_audit();
-  names_.begin();
-  audits_now_.store(true);
+  owner_.store(Owner::profiler);
+  kernels_turned_off_.store(false);
+  return registers(their_request, their_complete);
 }
 
-void Recorder::give_way() noexcept {
-  if (owner_.exchange(Owner::profiler) == Owner::profiler) return;
-  owner_since_.store(now());
-  // What is under way comes to us yet; afterwards CUPTI calls the other.
-  cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+void Recorder::note_kernels_off() noexcept { kernels_turned_off_.store(true); }
+
+void Recorder::note_flush() noexcept {
+  if (!kernels_turned_off_.load()) return;
+  const std::lock_guard lock(mutex_);
+  if (owner_.load() != Owner::profiler || !kernels_turned_off_.exchange(false)) return;
+  owner_.store(Owner::profiler_has_ended);
+  buffers_.wake();
 }
 
-void Recorder::take_back() noexcept {
-  Owner expected = Owner::profiler;
-  if (owner_.compare_exchange_strong(expected, Owner::profiler_has_ended)) buffers_.wake();
-}
-
-// The profiler has had its records: CUPTI is ours again, with all kinds, since it has turned its own off.
-void Recorder::follow_profiler(std::int64_t time) {
-  if (owner_.load() != Owner::profiler_has_ended) return;
-  tables_->add_loss(LossKind::taken_over, owner_since_.load(), time, 0,
+void Recorder::follow_profiler() {
+  if (owner_.load() == Owner::recorder) return;
+  std::int64_t since = 0;
+  bool is_back = false;
+  {
+    const std::lock_guard lock(mutex_);
+    since = owner_since_;
+    is_back = owner_.load() == Owner::profiler_has_ended;
+    if (is_back) {
+      register_callbacks();
+      detail_ = wanted_detail();
+      if (!apply(wanted_kinds())) detail_ = Detail::off;
+      owner_.store(Owner::recorder);
+    }
+  }
+  if (since != gap_noted_) {
+    gap_noted_ = since;
+    tables_->add_window(since, Detail::off);
+    tables_->forget_open_ranges();
+  }
+  if (!is_back) return;
+  tables_->add_loss(LossKind::taken_over, since, now(), 0,
                     "the program's own profiler (torch.profiler, for one) had CUPTI's records");
-  register_callbacks();
-  const Detail detail = detail_;
-  if (detail != Detail::off) {
-    detail_ = Detail::off;
-    set_detail(detail, time);
+  tables_->add_window(now(), detail_);
+}
+
+// Where a profiler takes the records in a way that is not seen (injection.cpp), launches go on without any.
+void Recorder::follow_silence() {
+  const std::uint64_t launches = launches_.count(), kernels = tables_->kernels_seen();
+  const std::int64_t time = now();
+  const bool is_recording = detail_ != Detail::off && owner_.load() == Owner::recorder;
+  if (!is_recording || kernels != silence_.kernels || stop_.load()) {
+    if (silence_.noted != 0) {
+      tables_->add_loss(LossKind::taken_over, silence_.noted, time, 0,
+                        "kernels were launched, but CUPTI gave no records of them");
+    }
+    silence_ = {time, 0, kernels, launches};
+  } else if (silence_.noted == 0 && launches - silence_.launches > kSilentLaunches &&
+             time - silence_.since > kSilentWrites * milliseconds(settings_.write_every_ms)) {
+    silence_.noted = time;
+    tables_->add_loss(
+        LossKind::taken_over, silence_.since, time, 0,
+        "kernels are launched, but CUPTI gives no records of them: another profiler in this process "
+        "may have them");
   }
-  owner_.store(Owner::recorder);
 }
 
 void Recorder::drain() {
-  buffers_.drain([&](std::uint8_t* bytes, std::size_t size) { tables_->consume(bytes, size); });
+  buffers_.drain([&](std::uint8_t* bytes, std::size_t size) {
+    tables_->consume(bytes, size);
+    if (tables_->waiting() >= kMostWaiting) tables_->write(now());
+  });
   buffers_.grow();
-  if (tables_->waiting() >= kMostWaiting) tables_->write(now());
 }
 
 void Recorder::flush(bool is_last) {
-  if (owner_.load() != Owner::recorder) return;
-  cupti_.cuptiActivityFlushAll(is_last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  const std::int64_t before = last_flush_ == 0 ? begin_ : last_flush_;
+  last_flush_ = now();
+  if (owner_.load() == Owner::recorder)
+    cupti_.cuptiActivityFlushAll(is_last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   drain();
   std::size_t dropped = 0;
-  if (cupti_.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped > 0) {
-    tables_->add_loss(LossKind::dropped, now() - kWriteEvery, now(), dropped,
+  if (owner_.load() == Owner::recorder &&
+      cupti_.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped > 0) {
+    tables_->add_loss(LossKind::dropped, before, last_flush_, dropped,
                       "CUPTI dropped them: its buffers were full");
   }
-  if (const std::uint64_t bytes = buffers_.take_lost_bytes(); bytes > 0) {
-    tables_->add_loss(LossKind::no_buffer, now() - kWriteEvery, now(), bytes / sizeof(CUpti_ActivityKernel9),
-                      "all buffers were full: the program launches faster than the records can be written");
-  }
+  if (const std::uint64_t bytes = buffers_.take_lost_bytes(); bytes > 0)
+    tables_->add_lost_bytes(before, last_flush_, bytes);
 }
 
-void Recorder::run() {
-  std::int64_t next_write = now() + kWriteEvery, next_count = 0;
-  bool has_devices = false;
-  try {
-    while (!stop_.load()) {
-      buffers_.wait(audits_now_.load() ? kAuditFor / 5 : kCountEvery);
-      const std::int64_t time = now();
-      drain();
-      follow_profiler(time);
-      follow_windows(time);
-      follow_audit(time);
-      if (time >= next_count) {
-        tables_->add_launch_count(time, launches_.load(std::memory_order_relaxed));
-        next_count = time + kCountEvery;
-      }
-      if (time < next_write) continue;
-      flush(false);
-      if (!has_devices && tables_->has_kernels()) {
-        tables_->add_devices();
-        has_devices = true;
-      }
-      tables_->write(time);
-      next_write = time + kWriteEvery;
-    }
-    flush(true);
-    tables_->add_launch_count(now(), launches_.load());
-    if (!has_devices) tables_->add_devices();
-    tables_->finish(now());
-  } catch (const std::bad_alloc&) {
-    // The program has taken all memory. It goes on; the stream ends as one whose process was ended.
+void Recorder::write() {
+  flush(false);
+  // They are asked for when CUDA is there, which it is not yet when the recorder begins.
+  if (!has_devices_ && launches_.count() > 0) {
+    has_devices_ = true;
+    tables_->add_devices();
   }
+  follow_silence();
+  tables_->write(now());
+}
+
+void Recorder::step() {
+  drain();
+  follow_profiler();
+  follow_windows();
+  follow_audit();
+  const std::int64_t time = elapsed(), write_every = milliseconds(settings_.write_every_ms);
+  if (time >= next_count_) {
+    tables_->add_launch_count(now(), launches_.count());
+    next_count_ = time + write_every / kCountsPerWrite;
+  }
+  if (time < next_write_) return;
+  next_write_ = time + write_every;
+  write();
+}
+
+void Recorder::end() {
+  const bool goes_on = !stop_.load();
+  if (goes_on) {
+    const std::lock_guard lock(mutex_);
+    if (owner_.load() == Owner::recorder) {
+      detail_ = Detail::off;
+      tables_->add_window(now(), detail_);
+      apply({});
+    }
+  }
+  flush(true);
+  if (owner_.load() != Owner::recorder) {
+    tables_->add_loss(LossKind::taken_over, owner_since_, now(), 0,
+                      "the program's own profiler (torch.profiler, for one) had CUPTI's records, to the end");
+  }
+  if (!has_devices_ && launches_.count() > 0) tables_->add_devices();
+  follow_silence();
+  tables_->add_launch_count(now(), launches_.count());
+  tables_->finish(now());
+  if (!goes_on) return;
+  // The program goes on as if nobody had watched.
+  cupti_.cuptiUnsubscribe(subscriber_);
+}
+
+void Recorder::run() noexcept {
+  const auto guarded = [&](auto&& work) {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      tables_->recover();  // the program has taken all memory; perhaps it gives some back
+    }
+  };
+  while (!stop_.load() && !is_over()) {
+    const std::int64_t pause = milliseconds(settings_.write_every_ms) / kCountsPerWrite;
+    buffers_.wait(audit_ == Audit::asks ? std::min(pause, milliseconds(settings_.audit_for_ms) / 5) : pause);
+    guarded([&] { step(); });
+  }
+  guarded([&] { end(); });
   has_stopped_.store(true);
 }
 
-void Recorder::finish() {
-  const std::int64_t until = now() + kFinishFor;
+void Recorder::finish() noexcept {
+  const std::int64_t until = steady() + milliseconds(settings_.finish_within_ms);
   stop_.store(true);
   buffers_.wake();
-  while (!has_stopped_.load() && now() < until) {
+  while (!has_stopped_.load() && steady() < until) {
     timespec pause{0, kMillisecond};
     ::nanosleep(&pause, nullptr);
-  }
-  if (has_stopped_.load() && writer_.joinable()) {
-    writer_.join();
   }
 }
 

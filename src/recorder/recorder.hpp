@@ -3,99 +3,112 @@
 
 #include <cupti.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
-#include <thread>
 
 #include "capture/format/settings.hpp"
 #include "recorder/buffers.hpp"
 #include "recorder/cupti_library.hpp"
+#include "recorder/launches.hpp"
 #include "recorder/process_tables.hpp"
 
 namespace jitterscope::recorder {
 
-/// The names that the driver tells of kernels, as they are launched. CUPTI 13.0 names some kernels of cuDNN
-/// and cuBLAS after others of the same library, consistently within a process, so that now and then a short
-/// look is enough.
-class LaunchNames {
- public:
-  static constexpr std::size_t kMost = 1024, kLength = 1024;
-  struct Entry {
-    std::uint32_t correlation;
-    char name[kLength];  ///< longer names are left out
-  };
-  void begin() { count_.store(0); }
-  void note(std::uint32_t correlation, void* function) noexcept;
-  std::size_t count() const { return std::min(count_.load(), kMost); }
-  const Entry& operator[](std::size_t i) const { return entries_[i]; }
-
- private:
-  std::atomic<std::size_t> count_{0};
-  std::array<Entry, kMost> entries_;
-};
-
 class Recorder {
  public:
-  /// Begins to record, as the environment says. One for each process, at its first use of CUDA.
+  /// Begins to record, as the environment says. One for each process, at its first use of CUDA. Throws
+  /// std::bad_alloc where there is no memory.
   static void begin();
   /// The recorder of this process, or null: none was begun, or this is a fork of a process that had one.
   static Recorder* get() noexcept;
 
-  /// Ends the recording: what CUPTI still holds is written, for at most five seconds.
-  void finish();
+  /// Ends the recording: what CUPTI still holds is written. Waits for that as long as the settings say, no
+  /// longer: CUPTI may hang.
+  void finish() noexcept;
 
-  // Another part of the program, a profiler of its own, takes CUPTI's records over, and has had its last
-  // ones.
-  void give_way() noexcept;
-  void take_back() noexcept;
+  // Another part of the program, a profiler of its own, takes CUPTI's records over.
+
+  /// Turns the recording off and registers the other's functions in place of the recorder's.
+  CUptiResult give_way(decltype(&::cuptiActivityRegisterCallbacks) registers,
+                       CUpti_BuffersCallbackRequestFunc their_request,
+                       CUpti_BuffersCallbackCompleteFunc their_complete) noexcept;
+  /// The other has turned its kinds off, and asked for its last records.
+  void note_kernels_off() noexcept;
+  void note_flush() noexcept;
 
  private:
-  Recorder(std::string folder, capture::Settings settings);
+  Recorder(std::string folder, capture::Settings settings, std::int64_t begin);
   bool start_cupti();
-  void write_process_file() const;
-  void run();
-  void flush(bool is_last);
-  void drain();
-  void follow_windows(std::int64_t now);
-  void set_detail(capture::Detail detail, std::int64_t now);
-  void follow_audit(std::int64_t now);
-  void follow_profiler(std::int64_t now);
+  bool start_writer();
   bool register_callbacks();
 
-  static void request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
-  static void complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size, std::size_t valid);
-  static void called(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  // The writer's thread.
+  void run() noexcept;
+  void step();
+  void end();
+  void drain();
+  void flush(bool is_last);
+  void write();
+  bool is_over() const;
+  capture::Detail wanted_detail() const;
+  void follow_windows();
+  void follow_profiler();
+  void follow_audit();
+  void follow_silence();
 
-  std::string folder_;
-  capture::Settings settings_;
+  static void request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) noexcept;
+  static void complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size,
+                       std::size_t valid) noexcept;
+  static void called(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept;
+
+  const std::string folder_;
+  const capture::Settings settings_;
+  const std::int64_t begin_;  ///< CLOCK_REALTIME
+  const std::int64_t started_;
   Cupti cupti_;
   std::string problem_;
   BufferPool buffers_;
   std::unique_ptr<ProcessTables> tables_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  std::int64_t begin_ = 0, started_ = 0;
-  capture::Detail detail_ = capture::Detail::off;
-  std::uint64_t dropped_ = 0;
-
-  std::atomic<std::uint64_t> launches_{0};
-  std::atomic<bool> audits_now_{false};
+  LaunchCounter launches_;
   LaunchNames names_;
-  std::int64_t audit_from_ = 0;
-  unsigned audits_ = 0;
 
+  // The writer's alone. Times are of a clock that nobody sets, since the recording began.
+  std::int64_t elapsed() const;
+  std::int64_t next_write_ = 0, next_count_ = 0, last_flush_ = 0;
+  bool has_devices_ = false;
+  enum class Audit { none, asks, awaits_quiet, awaits_kernels };
+  Audit audit_ = Audit::none;
+  std::int64_t next_audit_, audit_until_ = 0;
+  unsigned audits_ = 0;
+  bool needs_launch_calls_ = false;  ///< kernels come without correlation ids unless calls are recorded
+  struct Silence {
+    std::int64_t since = 0, noted = 0;  ///< CLOCK_REALTIME; `noted`: when a loss was, or 0
+    std::uint64_t kernels = 0, launches = 0;
+  };
+  Silence silence_;
+  std::int64_t gap_noted_ = 0;  ///< the last time that a profiler began and the tables know of
+
+  // What CUPTI is told: by the writer, and by the program's thread that begins a profiler.
   enum class Owner { recorder, profiler, profiler_has_ended };
+  struct Kinds {
+    bool kernels = false, graphs = false, light = false, ranges = false, full = false, launch_calls = false;
+  };
+  Kinds wanted_kinds() const;
+  bool apply(const Kinds& wanted);  ///< false: kernels cannot be recorded
+  void set_detail(capture::Detail detail);
+  std::mutex mutex_;
   std::atomic<Owner> owner_{Owner::recorder};
-  std::atomic<std::int64_t> owner_since_{0};
+  std::int64_t owner_since_ = 0;
+  Kinds kinds_;
+  capture::Detail detail_ = capture::Detail::off;
+  std::atomic<bool> kernels_turned_off_{false};  ///< by the profiler
 
   std::atomic<bool> stop_{false}, has_stopped_{false};
-  std::thread writer_;
 };
-
-/// CLOCK_REALTIME in nanoseconds, the clock of CUPTI's records.
-std::int64_t now();
 
 }  // namespace jitterscope::recorder
