@@ -1,0 +1,128 @@
+// The writer's part of the recorder, without a process around it.
+#include "recorder/process_tables.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "base/files.hpp"
+
+namespace jitterscope::recorder {
+namespace {
+
+using capture::NameAudit;
+
+CUptiResult next_kernel(std::uint8_t* buffer, std::size_t size, CUpti_Activity** record) {
+  std::uint8_t* next =
+      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(CUpti_ActivityKernel10);
+  if (next >= buffer + size) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(next);
+  return CUPTI_SUCCESS;
+}
+
+class Tables : public testing::Test {
+ protected:
+  Tables() {
+    cupti_.cuptiActivityGetNextRecord = next_kernel;
+    tables_.emplace(cupti_, folder_.path().string());
+  }
+
+  void add(const char* name, std::uint32_t grid, std::uint32_t correlation = 0) {
+    CUpti_ActivityKernel10 kernel{};
+    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    kernel.name = name;
+    kernel.gridX = static_cast<std::int32_t>(grid);
+    kernel.correlationId = correlation;
+    kernel.start = ++time_;
+    kernel.end = kernel.start + 10;
+    tables_->consume(reinterpret_cast<std::uint8_t*>(&kernel), sizeof kernel);
+  }
+
+  // Kernels with their names, and how these were audited.
+  std::vector<std::pair<std::string, NameAudit>> read() {
+    tables_->finish(now());
+    capture::Launches launches;
+    capture::Kernels kernels;
+    EXPECT_TRUE(capture::read_table((folder_.path() / "launches.arrows").string(), launches).is_complete);
+    EXPECT_TRUE(capture::read_table((folder_.path() / "kernels.arrows").string(), kernels).is_complete);
+    std::map<std::uint32_t, std::pair<std::string, NameAudit>> names;
+    for (std::size_t i = 0; i < launches.id.size(); ++i)
+      names[launches.id[i]] = {launches.name[i], static_cast<NameAudit>(launches.audit[i])};
+    std::vector<std::pair<std::string, NameAudit>> result;
+    for (const std::uint32_t launch : kernels.launch) result.push_back(names.at(launch));
+    return result;
+  }
+
+  TemporaryFolder folder_;
+  Cupti cupti_;
+  std::optional<ProcessTables> tables_;
+  std::uint64_t time_ = 1'000;
+};
+
+TEST_F(Tables, TellNamesApartThatCameToTheSamePlace) {
+  char name[] = "first";  // of a module that is unloaded
+  add(name, 1);
+  std::strcpy(name, "other");
+  add(name, 1);
+  std::strcpy(name, "first");
+  add(name, 1);
+  add(nullptr, 1);
+  EXPECT_THAT(read(), testing::ElementsAre(
+                          testing::Pair("first", NameAudit::none), testing::Pair("other", NameAudit::none),
+                          testing::Pair("first", NameAudit::none), testing::Pair("", NameAudit::none)));
+}
+
+TEST_F(Tables, AuditKernelsThatCameBeforeTheirNameAndAfterIt) {
+  tables_->launches().begin_audit();
+  add("dgrad", 1, 11);
+  tables_->launches().audit(11, "wgrad");
+  tables_->launches().audit(12, "fprop");
+  tables_->launches().await_rest();
+  EXPECT_TRUE(tables_->launches().awaits_kernels());
+  add("fprop", 2, 12);
+  EXPECT_FALSE(tables_->launches().awaits_kernels());
+  tables_->launches().end_audit();
+  add("dgrad", 1, 13);
+  add("dgrad", 3, 14);
+  EXPECT_THAT(read(), testing::ElementsAre(testing::Pair("wgrad", NameAudit::corrected),
+                                           testing::Pair("fprop", NameAudit::same),
+                                           testing::Pair("wgrad", NameAudit::corrected),
+                                           testing::Pair("dgrad", NameAudit::none)));
+}
+
+TEST_F(Tables, KeepCuptisNameWhereTheDriverHasTwoForOneLaunch) {
+  tables_->launches().begin_audit();
+  add("grad", 1, 11);
+  add("grad", 1, 12);
+  tables_->launches().audit(11, "wgrad");
+  tables_->launches().audit(12, "dgrad");
+  tables_->launches().end_audit();
+  EXPECT_THAT(read(), testing::Each(testing::Pair("grad", NameAudit::none)));
+}
+
+TEST_F(Tables, HoldAnyNumberOfShapes) {
+  constexpr std::uint32_t kShapes = 300'000;  // more than are kept in memory
+  for (std::uint32_t i = 0; i < kShapes; ++i) {
+    add(i % 2 == 0 ? "even" : "odd", i);
+    if (i % 50'000 == 0) tables_->write(now());
+  }
+  add("even", 0);
+  const auto kernels = read();
+  ASSERT_EQ(kernels.size(), kShapes + 1);
+  for (std::size_t i = 0; i < kShapes; ++i) ASSERT_EQ(kernels[i].first, i % 2 == 0 ? "even" : "odd");
+  EXPECT_EQ(kernels.back().first, "even");
+}
+
+TEST_F(Tables, CountOtherRecordsByTheirMeanSize) {
+  for (int i = 0; i < 10; ++i) add("kernel", 1);
+  tables_->add_lost_bytes(1, 2, 50 * sizeof(CUpti_ActivityKernel10));
+  read();
+  capture::Losses losses;
+  EXPECT_TRUE(capture::read_table((folder_.path() / "losses.arrows").string(), losses).is_complete);
+  EXPECT_THAT(losses.count, testing::ElementsAre(50u));
+}
+
+}  // namespace
+}  // namespace jitterscope::recorder

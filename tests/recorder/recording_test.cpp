@@ -1,0 +1,223 @@
+// Programs are recorded on a GPU and with a CUPTI that stand in for NVIDIA's. All of what happened must be in
+// the files, as it was, or be counted as lost.
+#include <gmock/gmock.h>
+
+#include "recorder/recorded_run.hpp"
+
+namespace jitterscope::recorder {
+namespace {
+
+using capture::Detail;
+using capture::DetailChoice;
+using capture::GraphChoice;
+using capture::LossKind;
+using capture::NameAudit;
+using capture::Settings;
+using stand_in::Fate;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+TEST(Recording, HasEachKernelWithItsNameShapeAndTimes) {
+  const RecordedRun run = record({"init", "launch:5000:1:160", "wait"});
+  expect_whole(run);
+  const RecordedProcess& process = run.only();
+  EXPECT_EQ(process.kernels.start.size(), 5'000u);
+  EXPECT_EQ(process.names().size(), 160u);
+  EXPECT_TRUE(process.losses.sentence.empty());
+  EXPECT_EQ(process.launch_counts.launches.back(), 5'000u);
+  EXPECT_THAT(process.devices.name, ElementsAre("stand-in"));
+  for (const std::uint8_t audit : process.launches.audit)
+    EXPECT_EQ(audit, static_cast<std::uint8_t>(NameAudit::none));
+}
+
+TEST(Recording, HoldsAllKernelsOfManyThreads) {
+  // CUPTI gives each thread a buffer of its own: there are more threads than buffers ready at the beginning.
+  const RecordedRun run = record({"init", "launch:60000:200:40", "wait"});
+  expect_whole(run);
+  EXPECT_EQ(run.only().kernels.start.size(), 60'000u);
+  EXPECT_EQ(run.only().lost(LossKind::no_buffer), 0u);
+}
+
+TEST(Recording, DoesNotNeedTheOrderOfRecords) {
+  const RecordedRun run = record({"set:unordered=1", "init", "launch:3000:4:16", "graph:20:50", "wait"});
+  expect_whole(run);
+  EXPECT_EQ(run.only().kernels.start.size(), 4'000u);
+}
+
+TEST(Recording, HasTheNodesOfGraphs) {
+  const RecordedRun run = record({"init", "graph:30:100", "wait"});
+  expect_whole(run);
+  EXPECT_EQ(run.only().kernels.start.size(), 3'000u);
+  EXPECT_EQ(run.only().launch_counts.launches.back(), 30u);
+}
+
+TEST(Recording, HasGraphsAsAWholeWhereThatIsAsked) {
+  Settings settings = quick_settings();
+  settings.graphs = GraphChoice::whole;
+  const RecordedRun run = record({"init", "graph:30:100", "launch:5", "wait"}, settings);
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;
+  EXPECT_EQ(expect_true(run), 5u);
+  ASSERT_EQ(run.only().graphs.start.size(), 30u);
+  EXPECT_EQ(run.only().graphs.start.front(), run.works.front().start);
+  EXPECT_EQ(run.only().graphs.duration.front(), run.works.front().duration);
+}
+
+TEST(Recording, HasCopiesSetsAllocationsAndOverheads) {
+  const RecordedRun run = record({"set:kernel_ns=1000", "init", "work"});
+  const RecordedProcess& process = run.only();
+  EXPECT_THAT(process.copies.start, ElementsAre(1'000));
+  EXPECT_THAT(process.copies.duration, ElementsAre(2'000));
+  EXPECT_THAT(process.copies.bytes, ElementsAre(4'096));
+  EXPECT_EQ(process.lost(LossKind::no_time), 1u);  // the set, which ends before it begins
+  EXPECT_THAT(process.memory.bytes, ElementsAre(1u << 20));
+  EXPECT_THAT(process.overheads.duration, ElementsAre(1'500));
+  EXPECT_THAT(process.overheads.kind,
+              ElementsAre(static_cast<std::uint8_t>(capture::OverheadKind::lazy_load)));
+}
+
+TEST(Recording, HasRangesThatOtherThreadsEndAndThoseThatAreOpenAtTheEnd) {
+  const RecordedRun run = record({"set:kernel_ns=1000", "init", "ranges:2", "open_range"});
+  const RecordedProcess& process = run.only();
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < process.ranges.start.size(); ++i) {
+    const bool is_open = process.ranges.duration[i] > 1'000'000;
+    ranges.push_back(process.text(process.ranges.text[i]) + " " + std::to_string(process.ranges.start[i]) +
+                     " " + (is_open ? "open" : std::to_string(process.ranges.duration[i])));
+    EXPECT_EQ(process.ranges.thread[i], 77u);
+  }
+  EXPECT_THAT(ranges, UnorderedElementsAre("step 10000 5000", "forward 11000 1000", "here 11500 0",
+                                           "step 20000 5000", "forward 21000 1000", "here 21500 0",
+                                           "across threads 800000 100000", "open 50000 open"));
+}
+
+TEST(Recording, CountsWhatCuptiDrops) {
+  const RecordedRun run = record({"set:drop_every=7", "init", "launch:7000:2:8", "wait"});
+  expect_whole(run);
+  EXPECT_EQ(count(run, Fate::dropped), 1'000u);
+  EXPECT_EQ(run.only().lost(LossKind::dropped), 1'000u);
+}
+
+TEST(Recording, CountsKernelsWithoutTimes) {
+  const RecordedRun run = record({"set:lose_times_after=1500", "init", "graph:20:100", "launch:100", "wait"});
+  expect_whole(run);
+  EXPECT_EQ(run.only().lost(LossKind::no_time), 500u);
+  EXPECT_EQ(run.only().kernels.start.size(), 1'600u);
+}
+
+TEST(Recording, CountsWhatIsUnderWayAtTheEnd) {
+  const RecordedRun run = record({"set:kernel_ns=100000000", "init", "launch:20"});
+  expect_whole(run);
+  EXPECT_EQ(run.only().kernels.start.size() + run.only().lost(LossKind::no_time), 20u);
+}
+
+TEST(Recording, CountsRecordsThatAreNotWhole) {
+  const RecordedRun run =
+      record({"set:spoil=1", "init", "launch:100", "wait", "set:kernel_ns=10000000000", "launch:10"});
+  EXPECT_EQ(run.outcome.exit_code, 0);
+  EXPECT_EQ(expect_true(run), 100u);
+  EXPECT_EQ(run.only().lost(LossKind::dropped), 10u);
+}
+
+TEST(Recording, HoldsWhatTheProgramFlushes) {
+  const RecordedRun run = record({"init", "flushes:5000", "wait"});
+  expect_whole(run);
+  EXPECT_EQ(run.only().kernels.start.size(), 5'000u);
+}
+
+TEST(Recording, IsFlushedBeforeTheContextEnds) {
+  const RecordedRun run = record({"init", "launch:500", "wait", "reset", "launch:300", "wait"});
+  expect_whole(run);
+  EXPECT_EQ(run.only().kernels.start.size(), 800u);
+  EXPECT_EQ(count(run, Fate::gone), 0u);
+}
+
+// Windows.
+
+TEST(Windows, FollowEachOtherWhereDetailIsMixed) {
+  Settings settings = quick_settings();
+  settings.detail = DetailChoice::mixed;
+  settings.first_full_ms = 30;
+  settings.full_every_ms = 80;
+  settings.full_for_ms = 20;
+  settings.off_for_ms = 20;
+  const RecordedRun run = record({"init", "until:details", "until:calls:1", "wait"}, settings);
+  expect_whole(run);
+  const RecordedProcess& process = run.only();
+  EXPECT_TRUE(std::is_sorted(process.windows.from.begin(), process.windows.from.end()));
+  for (const Detail detail : {Detail::off, Detail::light, Detail::full})
+    EXPECT_THAT(process.windows.detail, Contains(static_cast<std::uint8_t>(detail)));
+  EXPECT_FALSE(process.calls.start.empty());
+  for (const std::int64_t start : process.calls.start) EXPECT_EQ(process.detail_at(start), Detail::full);
+  // Launches are counted in all of them.
+  EXPECT_EQ(process.launch_counts.launches.back(), run.works.size());
+}
+
+TEST(Windows, BeginLaterWhereThatIsAsked) {
+  Settings settings = quick_settings();
+  settings.start_after_ms = 60;
+  const RecordedRun run = record({"init", "until:windows:2", "launch:100", "wait"}, settings);
+  expect_whole(run);
+  const RecordedProcess& process = run.only();
+  EXPECT_THAT(process.windows.detail,
+              ElementsAre(static_cast<std::uint8_t>(Detail::off), static_cast<std::uint8_t>(Detail::light)));
+  ASSERT_GE(process.kernels.start.size(), 100u);
+}
+
+TEST(Windows, EndSoonerWhereThatIsAskedAndTheProgramGoesOn) {
+  Settings settings = quick_settings();
+  settings.duration_ms = 80;
+  const RecordedRun run = record({"init", "launch:10", "until:windows:2", "launch:100", "wait"}, settings);
+  expect_whole(run);
+  EXPECT_THAT(run.only().windows.detail,
+              ElementsAre(static_cast<std::uint8_t>(Detail::light), static_cast<std::uint8_t>(Detail::off)));
+  ASSERT_GE(run.works.size(), 110u);
+  for (std::size_t i = run.works.size() - 100; i < run.works.size(); ++i)
+    EXPECT_EQ(run.works[i].fate, Fate::not_recorded);
+}
+
+// Names.
+
+TEST(Audit, CorrectsALaunchAsAWhole) {
+  Settings settings = quick_settings();
+  settings.audit_after_ms = 1;
+  settings.audit_for_ms = 30;
+  const RecordedRun run =
+      record({"set:wrong_names=1", "init", "until:launches:6", "launch:30:1:3", "wait"}, settings);
+  expect_whole(run);  // names are the driver's, of all kernels
+  std::map<std::string, NameAudit> audits;
+  for (const auto& [id, launch] : run.only().names()) audits[launch.first] = launch.second;
+  EXPECT_EQ(audits["wgrad_0"], NameAudit::corrected);
+  EXPECT_EQ(audits["kernel_of_a_library_1"], NameAudit::same);
+  EXPECT_EQ(audits["fprop_2"], NameAudit::same);
+}
+
+TEST(Audit, MarksWhatItHasNotSeen) {
+  Settings settings = quick_settings();
+  settings.audit_after_ms = 1;
+  settings.audit_for_ms = 5;
+  const RecordedRun run =
+      record({"init", "until:launches:6", "written", "graph:1:2", "launch:3:1:40", "wait"}, settings);
+  expect_whole(run);
+  for (const auto& [id, launch] : run.only().names()) {
+    if (launch.first == "node") {
+      EXPECT_EQ(launch.second, NameAudit::none);
+    }
+  }
+}
+
+TEST(Audit, RecordsLaunchCallsForItsTimeWhereKernelsHaveNoCorrelationsWithout) {
+  Settings settings = quick_settings();
+  settings.audit_after_ms = 1;
+  settings.audit_for_ms = 10;
+  const RecordedRun run =
+      record({"set:needs_calls=1", "set:wrong_names=1", "init", "until:launches:6", "wait"}, settings);
+  expect_whole(run);
+  std::map<std::string, NameAudit> audits;
+  for (const auto& [id, launch] : run.only().names()) audits[launch.first] = launch.second;
+  EXPECT_EQ(audits["wgrad_0"], NameAudit::corrected);
+  EXPECT_TRUE(run.only().calls.start.empty());  // there is no window of calls
+}
+
+}  // namespace
+}  // namespace jitterscope::recorder
