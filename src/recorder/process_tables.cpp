@@ -8,9 +8,10 @@
 #include <cstring>
 #include <new>
 
+#include "capture/format/call_kind.hpp"
+
 namespace jitterscope::recorder {
 
-using capture::CallKind;
 using capture::LossKind;
 using capture::MemoryKind;
 using capture::OverheadKind;
@@ -41,17 +42,6 @@ OverheadKind overhead_kind(CUpti_ActivityOverheadKind kind) {
     case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL: return OverheadKind::full_queue;
     default: return OverheadKind::other;
   }
-}
-
-// A function's name says what a call of it does; it is looked at once for each function.
-CallKind call_kind(std::string_view name) {
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has("Launch")) return CallKind::launch;
-  if (has("Synchronize")) return CallKind::wait;
-  if (has("Memcpy") || has("Memset")) return CallKind::copy;
-  if (has("Malloc") || has("MemAlloc") || has("Free") || has("HostAlloc")) return CallKind::allocation;
-  if (has("Module") || has("Library") || has("GetFunction")) return CallKind::load;
-  return CallKind::other;
 }
 
 std::int64_t time_of(std::uint64_t nanoseconds) { return static_cast<std::int64_t>(nanoseconds); }
@@ -213,7 +203,7 @@ void ProcessTables::add_api(const CUpti_Activity* record, CUpti_CallbackDomain d
     // Versions of one function are one for a reader: cudaLaunchKernel_v7000.
     if (const std::size_t version = text.rfind("_v"); version != std::string_view::npos)
       text = text.substr(0, version);
-    found = functions_.emplace(key, Function{text_of(text), call_kind(text)}).first;
+    found = functions_.emplace(key, Function{text_of(text), capture::call_kind_of(text)}).first;
   }
   capture::Calls& rows = this->rows<capture::Calls>();
   rows.start.push_back(time_of(call.start));
