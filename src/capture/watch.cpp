@@ -67,7 +67,7 @@ fs::path make_named_folder(const std::string& program) {
   std::string name = fs::path(program).filename().string();
   if (name.empty() || name == "." || name == "..") name = "program";
   for (int number = 1; number < kMostFolders; ++number) {
-    const fs::path folder = number == 1 ? name + ".capture" : fmt::format("{}-{}.capture", name, number);
+    fs::path folder = number == 1 ? name + ".capture" : fmt::format("{}-{}.capture", name, number);
     if (::mkdir(folder.c_str(), 0777) == 0) return folder;
     if (errno != EEXIST) cannot_make(folder, std::strerror(errno));
   }

@@ -226,7 +226,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
 
 std::string explained(const CLI::App& app, const CLI::ParseError& error,
                       const std::vector<std::string>& arguments) {
-  const std::string text = error.what();
+  std::string text = error.what();
   const CLI::App* command = command_of(app);
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
@@ -234,7 +234,7 @@ std::string explained(const CLI::App& app, const CLI::ParseError& error,
   if (command == nullptr && (is_extra || is_missing || is_help)) return without_command(app, arguments);
   if (is_missing) return missing_target(*command);
   if (is_extra) {
-    if (const std::string sentence = unexpected(app, arguments); !sentence.empty()) return sentence;
+    if (std::string sentence = unexpected(app, arguments); !sentence.empty()) return sentence;
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_number_of_values(app, text);
   // CLI11 says "Could not convert: --seed = x" if a number was expected.
