@@ -119,6 +119,7 @@ RecordedRun record(const std::vector<std::string>& commands, const capture::Sett
       "ASAN_OPTIONS=verify_asan_link_order=0",  // it is behind what is preloaded
       "STAND_IN_TRUTH=" + truth_path,
       std::string("LD_LIBRARY_PATH=") + STAND_INS,
+      "STAND_IN_CUDA_DEVICES=1",
       std::string("CUDA_INJECTION64_PATH=") + RECORDER,
       std::string("NVTX_INJECTION64_PATH=") + RECORDER,
       std::string("LD_PRELOAD=") + RECORDER,

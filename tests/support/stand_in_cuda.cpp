@@ -1,6 +1,6 @@
-// A CUDA driver without a GPU, libcuda.so.1: it names functions and kernels, has one device, and all else
-// succeeds without effect. STAND_IN_CUDA_INIT is what cuInit answers. Like NVIDIA's, its first cuInit loads
-// the library of CUDA_INJECTION64_PATH.
+// A CUDA driver without a GPU, libcuda.so.1: it names functions and kernels, and all else succeeds without
+// effect. STAND_IN_CUDA_INIT is what cuInit answers, STAND_IN_CUDA_DEVICES how many devices there are. Like
+// NVIDIA's, its first cuInit loads the library of CUDA_INJECTION64_PATH.
 #include "support/stand_in_cuda.hpp"
 
 #include <dlfcn.h>
@@ -51,7 +51,10 @@ CUresult answer(std::string_view function, void* first, void* second) {
   }
   if (function == "cuGetErrorString") return name_if(true, "what the stand-in says", second);
   if (function == "cuDriverGetVersion") *static_cast<int*>(first) = 13000;
-  if (function == "cuDeviceGetCount") *static_cast<int*>(first) = 1;
+  if (function == "cuDeviceGetCount") {
+    const char* devices = std::getenv("STAND_IN_CUDA_DEVICES");
+    *static_cast<int*>(first) = devices == nullptr ? 0 : std::atoi(devices);
+  }
   if (function == "cuDeviceGetName") std::strcpy(static_cast<char*>(first), "stand-in");
   return CUDA_SUCCESS;
 }
