@@ -70,7 +70,7 @@ double log_duration(const DeviceWork& work, std::size_t item) {
 }
 
 std::size_t rank_distance(std::size_t size, double probability) {
-  return static_cast<std::size_t>(probability * static_cast<double>(size - 1) + 0.5);
+  return static_cast<std::size_t>(std::lround(probability * static_cast<double>(size - 1)));
 }
 
 // Spearman's correlation is Pearson's of ranks.
@@ -216,7 +216,7 @@ class StepMedians {
         row[step] = statistics::median(values);
         known.push_back(row[step]);
       }
-      if (known.size() < 0.8 * static_cast<double>(units)) continue;
+      if (static_cast<double>(known.size()) < 0.8 * static_cast<double>(units)) continue;
       const double middle = statistics::median(known);
       for (double& value : row) value -= middle;
       rows_.push_back({what, seconds, std::move(row)});

@@ -267,7 +267,7 @@ void limit(int resource, rlim_t value) {
 }
 
 std::atomic<bool> refuses_memory{false};
-bool is_recorders_thread() {
+[[maybe_unused]] bool is_recorders_thread() {  // used where no sanitizer has its own malloc
   char name[16] = {};
   ::pthread_getname_np(::pthread_self(), name, sizeof name);
   return std::string_view(name) == "jitterscope";

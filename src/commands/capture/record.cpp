@@ -688,7 +688,7 @@ Headline headline_of(const CaptureRecord& record) {
   if (device.steps.empty()) {
     headline.number = percent_text(device.busy);
     headline.error = "of the time the GPU works";
-    headline.marks.push_back("no steps were found");
+    headline.marks.emplace_back("no steps were found");
   } else {
     const CaptureStepKind& kind = device.steps.front();
     const double precision = 0.5 * (kind.high - kind.low).value() / kind.median.value();
@@ -698,7 +698,7 @@ Headline headline_of(const CaptureRecord& record) {
     headline.marks.push_back(counted(kind.count, "step"));
     headline.marks.push_back(percent_text(1.0 - device.busy) + " idle");
   }
-  if (!device.is_complete || !record.losses.empty()) headline.marks.push_back("not complete");
+  if (!device.is_complete || !record.losses.empty()) headline.marks.emplace_back("not complete");
   return headline;
 }
 
