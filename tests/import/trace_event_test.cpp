@@ -15,7 +15,7 @@
 namespace jitterscope {
 namespace {
 
-class Pieces : public testing::Test {
+class Pieces : public ::testing::Test {
  protected:
   ~Pieces() override { std::filesystem::remove(path_); }
 
@@ -52,14 +52,14 @@ TEST_F(Pieces, HoldWholeEventsWhateverTheirStringsHold) {
     {"name": "a]}{[\"", "args": {"grid": [1, 2, 3], "text": "\\"}}, {"name": "b\\"} ,
     {"name": "c"}], "traceName": "x"})");
   const Read read = this->read();
-  EXPECT_THAT(read.names, testing::ElementsAre("a]}{[\"", "b\\", "c"));
-  EXPECT_THAT(read.head, testing::HasSubstr("schemaVersion"));
+  EXPECT_THAT(read.names, ::testing::ElementsAre("a]}{[\"", "b\\", "c"));
+  EXPECT_THAT(read.head, ::testing::HasSubstr("schemaVersion"));
   EXPECT_EQ(read.problem, "");
 }
 
 TEST_F(Pieces, OfAnArrayWithoutAnythingAround) {
   write(R"( [{"name": "a"},{"name": "b"}])");
-  EXPECT_THAT(read().names, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(read().names, ::testing::ElementsAre("a", "b"));
 }
 
 TEST_F(Pieces, OfATraceWithoutEventsAreNone) {
@@ -72,8 +72,8 @@ TEST_F(Pieces, OfATraceWithoutEventsAreNone) {
 TEST_F(Pieces, OfACutFileAreThoseBefore) {
   write(R"({"traceEvents": [{"name": "a"}, {"name": "b"}, {"name": "c)");
   const Read read = this->read();
-  EXPECT_THAT(read.names, testing::ElementsAre("a", "b"));
-  EXPECT_THAT(read.problem, testing::HasSubstr("ends within its events"));
+  EXPECT_THAT(read.names, ::testing::ElementsAre("a", "b"));
+  EXPECT_THAT(read.problem, ::testing::HasSubstr("ends within its events"));
 }
 
 TEST_F(Pieces, OfOtherFilesAreRefused) {
@@ -81,7 +81,7 @@ TEST_F(Pieces, OfOtherFilesAreRefused) {
     write(text);
     const Read read = this->read();
     EXPECT_EQ(read.pieces, 0u);
-    EXPECT_THAT(read.problem, testing::HasSubstr("traceEvents")) << text;
+    EXPECT_THAT(read.problem, ::testing::HasSubstr("traceEvents")) << text;
   }
   std::filesystem::remove(path_);
   EXPECT_THROW(TracePieces{path_}, UsageError);
