@@ -117,7 +117,7 @@ struct TracePieces::File {
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{16} << 20;
+constexpr std::size_t kPiece = std::size_t{16} << 20, kRead = std::size_t{1} << 20;
 constexpr std::string_view kEvents = "\"traceEvents\"";
 // So much may stand before the events; Kineto writes some kilobytes of devices there.
 constexpr std::size_t kMostHead = std::size_t{64} << 20;
@@ -128,7 +128,7 @@ TracePieces::TracePieces(const std::filesystem::path& file) : file_(std::make_un
   file_->file = ::gzopen(file.c_str(), "rb");  // reads what is not packed as it is
   if (file_->file == nullptr)
     throw UsageError(fmt::format("'{}' cannot be read: {}", file.string(), std::strerror(errno)));
-  ::gzbuffer(file_->file, 1 << 20);
+  ::gzbuffer(file_->file, 1 << 17);
 }
 
 TracePieces::~TracePieces() {
@@ -137,8 +137,8 @@ TracePieces::~TracePieces() {
 
 bool TracePieces::read_more() {
   const std::size_t before = text_.size();
-  text_.resize(before + kPiece);
-  const int count = ::gzread(file_->file, text_.data() + before, static_cast<unsigned>(kPiece));
+  text_.resize(before + kRead);
+  const int count = ::gzread(file_->file, text_.data() + before, static_cast<unsigned>(kRead));
   text_.resize(before + static_cast<std::size_t>(std::max(count, 0)));
   if (count < 0) {
     int error = 0;

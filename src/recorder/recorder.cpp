@@ -32,6 +32,8 @@ constexpr std::uint64_t kSilentLaunches = 16'384;
 
 // Never freed: threads of the program may still call when its static objects are gone.
 std::atomic<Recorder*> recorder{nullptr};
+// One that is not asked any more, because it could not start or because this is a fork.
+std::atomic<Recorder*> left_alone{nullptr};
 
 std::int64_t milliseconds(std::uint64_t count) { return static_cast<std::int64_t>(count) * kMillisecond; }
 
@@ -99,13 +101,13 @@ void Recorder::begin() {
   write_process_file(folder, begin, made->cupti_, made->problem_);
   if (starts) {
     // A child that goes on without exec has no writer, and CUDA does not work there.
-    ::pthread_atfork(nullptr, nullptr, [] { recorder.store(nullptr); });
+    ::pthread_atfork(nullptr, nullptr, [] { left_alone.store(recorder.exchange(nullptr)); });
     std::atexit([] {
       if (Recorder* ended = Recorder::get(); ended != nullptr) ended->finish();
     });
     return;
   }
-  recorder.store(nullptr);
+  left_alone.store(recorder.exchange(nullptr));
   made->apply({});
   if (made->subscriber_ != nullptr) made->cupti_.cuptiUnsubscribe(made->subscriber_);
   made->tables_->add_loss(LossKind::not_recorded, begin, now(), 0, made->problem_);
