@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What recording costs a program: each workload with each recorder, in random order, several times.
 
-usage: measure_recording.py [--program build/release/bin/jitterscope] [--rounds 6] [--seconds 8] [--only resnet-32,tiny]
+usage: measure_recording.py [--program build/release/bin/jitterscope] [--rounds 6] [--seconds 8] [--only resnet-32,graph]
+       [--recorders none,empty,light]
 
-Recorders: none; sensors (the watching process reads NVML, nothing records); empty (CUPTI's records are thrown away); light,
-mixed (from 60 seconds on, since its first window without recording comes at second 35), full; whole (graphs by launch). The table has each program's smallest
-and median step, over that of `none`, with the range over the rounds; two halves of `none` beside each other are the null.
+Recorders: none; sensors (the watching process reads NVML, nothing records); empty, callbacks, calls (CUPTI's records are
+thrown away, see empty_recorder.cpp); light, full; whole (graphs by launch). The table has each program's smallest and median
+step, over that of `none`, with the range over the rounds; two halves of `none` beside each other are the null.
 """
 
 import argparse
@@ -19,38 +20,42 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-WORKLOADS = {"resnet-256": ["resnet", "--batch", "256"], "resnet-32": ["resnet", "--batch", "32"], "tiny": ["tiny"],
-             "graph": ["graph", "--nodes", "600"]}
-RECORDERS = ["none", "none", "sensors", "empty", "light", "mixed", "full", "whole"]
+WORKLOADS = {"launches": ["launcher", "launches", "2"], "graph": ["launcher", "graph", "2", "600"],
+             "resnet-32": ["resnet", "--batch", "32"], "resnet-256": ["resnet", "--batch", "256"]}
+RECORDERS = ["none", "none", "sensors", "empty", "callbacks", "calls", "light", "full", "whole"]
+EMPTY = {"sensors": "nothing", "empty": "records", "callbacks": "callbacks", "calls": "calls"}
 # Programs that are measured leave NVLink multicast alone.
 QUIET = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 
 
-def build_empty_recorder(folder):
-    library = folder / "libempty_recorder.so"
+def build(folder):
+    """Compiles the recorder that throws away, and the program that launches."""
     cuda = os.environ.get("CUDA_HOME", "/usr/local/cuda")
-    subprocess.run(["g++", "-O2", "-shared", "-fPIC", f"-I{cuda}/include", str(HERE / "empty_recorder.cpp"), "-o", str(library),
-                    "-ldl"], check=True)
-    return library
+    subprocess.run(["g++", "-O2", "-std=c++17", "-shared", "-fPIC", f"-I{cuda}/include", str(HERE / "empty_recorder.cpp"), "-o",
+                    str(folder / "libempty_recorder.so"), "-ldl"], check=True)
+    subprocess.run([f"{cuda}/bin/nvcc", "-O2", "-arch=native", str(HERE / "launcher.cu"), "-o", str(folder / "launcher"), "-ldl"],
+                   check=True)
 
 
-def run(workload, recorder, arguments, empty, folder, number):
+def run(workload, recorder, arguments, folder, number):
     """One run; its line of JSON, with what was captured."""
-    command = [sys.executable, str(HERE / "workloads.py"), *WORKLOADS[workload], "--seconds", str(arguments.seconds)]
+    program, *rest = WORKLOADS[workload]
+    command = ([str(folder / program), *rest] if program == "launcher" else
+               [sys.executable, str(HERE / "workloads.py"), program, *rest, "--seconds", str(arguments.seconds)])
     environment = {**os.environ, **QUIET}
     place = folder / f"{number}.capture"
     if recorder != "none":
         flags = {"light": ["--detail", "light"], "full": ["--detail", "full"], "whole": ["--detail", "light", "--graphs", "whole"]}
         command = [arguments.program, "capture", "-o", str(place), *flags.get(recorder, []), "--", *command]
-    if recorder in ("sensors", "empty"):
-        environment["JITTERSCOPE_RECORDER"] = str(empty)
-        environment["EMPTY_RECORDER"] = "nothing" if recorder == "sensors" else "records"
+    if recorder in EMPTY:
+        environment["JITTERSCOPE_RECORDER"] = str(folder / "libempty_recorder.so")
+        environment["EMPTY_RECORDER"] = EMPTY[recorder]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         return {"problem": (done.stderr or done.stdout).strip().splitlines()[-1:]}
     result = json.loads(lines[-1])
-    if recorder not in ("none", "sensors", "empty"):
+    if recorder != "none" and recorder not in EMPTY:
         shown = subprocess.run([arguments.program, "capture", "show", str(place), "--json", "-"], capture_output=True, text=True,
                                check=False)
         if shown.returncode == 0:
@@ -73,20 +78,22 @@ def main():
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--only", default=",".join(WORKLOADS))
+    parser.add_argument("--recorders", default=",".join(dict.fromkeys(RECORDERS)))
     parser.add_argument("--json", help="every run's numbers")
     arguments = parser.parse_args()
     runs = []
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        empty = build_empty_recorder(folder)
+        build(folder)
         for workload in arguments.only.split(","):
             results = [[] for _ in RECORDERS]
             for _ in range(arguments.rounds):
                 for index in random.sample(range(len(RECORDERS)), len(RECORDERS)):
-                    if RECORDERS[index] == "whole" and workload != "graph" or RECORDERS[index] == "mixed" and arguments.seconds < 60:
+                    recorder = RECORDERS[index]
+                    if recorder == "whole" and workload != "graph" or recorder not in arguments.recorders.split(","):
                         continue
-                    result = run(workload, RECORDERS[index], arguments, empty, folder, len(runs))
-                    runs.append({"workload": workload, "recorder": RECORDERS[index], **result})
+                    result = run(workload, recorder, arguments, folder, len(runs))
+                    runs.append({"workload": workload, "recorder": recorder, **result})
                     if "problem" not in result:
                         results[index].append(result)
             print(f"\n{workload}\n\n| recorder | smallest step, µs | over none | median step over none | kernels | lost | B/kernel |")

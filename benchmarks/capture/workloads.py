@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Programs to be watched: each works on a GPU for some seconds, and prints how long its steps took, as one line of JSON.
 
-usage: workloads.py resnet|tiny|graph|profiler|threads|steady|input|allocation|copies [--seconds S] [--batch N] [--nodes N]
+usage: workloads.py resnet|profiler|steady|input|allocation|copies|power|neighbour [--seconds S] [--batch N]
+Programs that only launch are in launcher.cu.
 """
 
 import argparse
 import json
+import os
 import statistics
-import threading
+import subprocess
+import sys
 import time
 
 import torch
@@ -51,31 +54,6 @@ def resnet(arguments):
     return timed_steps(resnet_step(arguments.batch), arguments.seconds)
 
 
-def tiny(arguments):
-    """Launches of a kernel over one value: the program's thread is what takes time."""
-    value = torch.zeros(1, device=DEVICE)
-
-    def step():
-        for _ in range(1000):
-            value.add_(1)
-
-    return timed_steps(step, arguments.seconds)
-
-
-def graph(arguments):
-    """A CUDA graph of many small kernels, as a decoding step of a language model is."""
-    values = torch.zeros(64 * 1024, device=DEVICE)
-    captured = torch.cuda.CUDAGraph()
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        values.add_(1)
-        torch.cuda.synchronize()
-        with torch.cuda.graph(captured, stream=stream):
-            for _ in range(arguments.nodes):
-                values.add_(1)
-    return timed_steps(captured.replay, arguments.seconds)
-
-
 def profiler(arguments):
     """The same training with torch.profiler in its middle third."""
     torch.backends.cudnn.benchmark = True
@@ -85,30 +63,6 @@ def profiler(arguments):
         timed_steps(step, arguments.seconds / 3)
     print(f"torch.profiler saw {len(profile.events())} events", flush=True)
     return times + timed_steps(step, arguments.seconds / 3)
-
-
-def threads(arguments):
-    """Eight threads that launch on four streams."""
-    streams = [torch.cuda.Stream() for _ in range(4)]
-    values = [torch.zeros(1024, device=DEVICE) for _ in range(8)]
-    end = time.perf_counter() + arguments.seconds
-    counts = [0] * 8
-
-    def work(i):
-        with torch.cuda.stream(streams[i % 4]):
-            while time.perf_counter() < end:
-                for _ in range(100):
-                    values[i].add_(1)
-                counts[i] += 100
-        torch.cuda.synchronize()
-
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    print(f"launched {sum(counts)}", flush=True)
-    return [arguments.seconds / max(1, sum(counts))]
 
 
 def products(size=2048, count=20):
@@ -171,8 +125,44 @@ def copies(arguments):
     return timed_steps(step, arguments.seconds)
 
 
-WORKLOADS = {"resnet": resnet, "tiny": tiny, "graph": graph, "profiler": profiler, "threads": threads, "steady": steady,
-             "input": input_wait, "allocation": allocation, "copies": copies}
+def power(arguments):
+    """The same products, of random numbers and of zeros for a second in turn: those of random numbers reach the cap of power."""
+    numbers = [torch.randn(8192, 8192, device=DEVICE, dtype=torch.float16), torch.zeros(8192, 8192, device=DEVICE, dtype=torch.float16)]
+    values = torch.zeros(64 << 20, device=DEVICE)
+
+    def step():
+        a = numbers[int(time.perf_counter()) % 2]
+        for _ in range(4):
+            torch.mm(a, a)
+        values.add_(1)
+
+    return timed_steps(step, arguments.seconds)
+
+
+def neighbour(arguments):
+    """The steady program, beside another process that works on the GPU for two seconds in four."""
+    if arguments.batch == 0:  # the other process
+        work = products(4096, 4)
+        end = time.perf_counter() + arguments.seconds
+        while time.perf_counter() < end:
+            if int(time.time() / 2) % 2:
+                work()
+                torch.cuda.synchronize()
+            else:
+                time.sleep(0.01)
+        return [1.0]
+    other = subprocess.Popen([sys.executable, __file__, "neighbour", "--batch", "0", "--seconds", str(arguments.seconds + 3)],
+                             env={name: value for name, value in os.environ.items() if "INJECTION" not in name}, stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(5)
+        return timed_steps(products(), arguments.seconds)
+    finally:
+        other.kill()
+
+
+WORKLOADS = {"resnet": resnet, "profiler": profiler, "steady": steady,
+             "input": input_wait, "allocation": allocation, "copies": copies, "power": power,
+             "neighbour": neighbour}
 
 
 def main():
@@ -180,7 +170,6 @@ def main():
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--nodes", type=int, default=600)
     arguments = parser.parse_args()
     times = WORKLOADS[arguments.workload](arguments)
     quantiles = statistics.quantiles(times, n=20) if len(times) > 1 else [times[0]]

@@ -75,3 +75,30 @@ JITTERSCOPE_EXPORTED CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
   if (Recorder* recorder = Recorder::get(); recorder != nullptr) recorder->note_flush();
   return result;
 }
+
+JITTERSCOPE_EXPORTED CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber,
+                                                CUpti_CallbackFunc callback, void* data) {
+  auto* const function = real<decltype(cuptiSubscribe)>("cuptiSubscribe");
+  if (function == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
+  Recorder* recorder = Recorder::get();
+  if (recorder != nullptr) recorder->give_up_callbacks();
+  const CUptiResult result = function(subscriber, callback, data);
+  if (recorder != nullptr && result != CUPTI_SUCCESS) recorder->take_callbacks();
+  return result;
+}
+
+JITTERSCOPE_EXPORTED CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
+  auto* const function = real<decltype(cuptiUnsubscribe)>("cuptiUnsubscribe");
+  if (function == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
+  const CUptiResult result = function(subscriber);
+  if (Recorder* recorder = Recorder::get(); recorder != nullptr) recorder->take_callbacks();
+  return result;
+}
+
+JITTERSCOPE_EXPORTED CUptiResult cuptiFinalize() {
+  auto* const function = real<decltype(cuptiFinalize)>("cuptiFinalize");
+  if (function == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
+  const CUptiResult result = function();
+  if (Recorder* recorder = Recorder::get(); recorder != nullptr) recorder->note_finalized();
+  return result;
+}

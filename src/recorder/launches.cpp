@@ -161,7 +161,7 @@ void LaunchNames::begin() {
 }
 
 void LaunchNames::note(std::uint32_t correlation, void* function) noexcept {
-  if (!is_on_.load(std::memory_order_relaxed)) return;
+  if (!is_on_.load(std::memory_order_relaxed) || is_full()) return;
   inside_.fetch_add(1);
   const char* name = nullptr;
   // A launch takes a function or, under the same type, a library's kernel, which cuFuncGetName refuses.

@@ -86,7 +86,7 @@ class LaunchIds {
 /// The names that the driver tells of kernels, as the program's threads launch them.
 class LaunchNames {
  public:
-  static constexpr std::size_t kMost = 1024, kLength = 1024;
+  static constexpr std::size_t kMost = 4096, kLength = 1024;
   struct Entry {
     std::uint32_t correlation;
     std::array<char, kLength> name;  ///< longer names are left out
@@ -101,6 +101,7 @@ class LaunchNames {
   /// Whether no thread is writing an entry: they may be read, and overwritten, once names are off.
   bool is_quiet() const { return inside_.load() == 0; }
   std::size_t count() const { return std::min(count_.load(), kMost); }
+  bool is_full() const { return count_.load() >= kMost; }
   const Entry& operator[](std::size_t i) const { return entries_[i]; }
 
  private:

@@ -118,6 +118,41 @@ bool Recorder::register_callbacks() {
   return cupti_.cuptiActivityRegisterCallbacks(request, complete) == CUPTI_SUCCESS;
 }
 
+void Recorder::enable_callbacks() {
+  for (const auto call : kLaunchCalls)
+    cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
+  for (const auto call : kEndCalls)
+    cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
+}
+
+void Recorder::give_up_callbacks() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (subscriber_ != nullptr) cupti_.cuptiUnsubscribe(subscriber_);
+  subscriber_ = nullptr;
+}
+
+void Recorder::take_callbacks() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (subscriber_ != nullptr || has_stopped_.load()) return;
+  if (cupti_.cuptiSubscribe(&subscriber_, called, nullptr) == CUPTI_SUCCESS) {
+    enable_callbacks();
+  } else {
+    subscriber_ = nullptr;
+  }
+}
+
+void Recorder::note_finalized() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    subscriber_ = nullptr;
+    kinds_ = {};
+    if (owner_.load() == Owner::recorder) owner_since_ = now();
+    owner_.store(Owner::profiler_has_ended);
+  }
+  take_callbacks();
+  buffers_.wake();
+}
+
 bool Recorder::start_cupti() {
   if (!buffers_.begin()) {
     problem_ = "there is no memory for the recorder's buffers";
@@ -148,10 +183,7 @@ bool Recorder::start_cupti() {
                    : std::string("CUPTI refuses to begin: ") + cupti_.text(subscribed);
     return false;
   }
-  for (const auto call : kLaunchCalls)
-    cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
-  for (const auto call : kEndCalls)
-    cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
+  enable_callbacks();
   if (!register_callbacks()) {
     problem_ = "CUPTI takes no buffers: another profiler uses it in this process";
     return false;
@@ -330,7 +362,9 @@ void Recorder::follow_audit() {
       audit_until_ = time + milliseconds(settings_.audit_for_ms);
       return;
     case Audit::asks:
-      if (time < audit_until_) return;
+      // A program that launches nothing now, as in its first seconds, is asked until it does.
+      if (names_.count() == 0) audit_until_ = time + milliseconds(settings_.audit_for_ms);
+      if (time < audit_until_ && !names_.is_full()) return;
       names_.end();
       audit_ = Audit::awaits_quiet;
       follow_calls();
@@ -501,7 +535,7 @@ void Recorder::end() {
   tables_->finish(now());
   if (!goes_on) return;
   // The program goes on as if nobody had watched.
-  cupti_.cuptiUnsubscribe(subscriber_);
+  give_up_callbacks();
 }
 
 void Recorder::run() noexcept {

@@ -40,11 +40,19 @@ class Recorder {
   void note_kernels_off() noexcept;
   void note_flush() noexcept;
 
+  // CUPTI has one subscriber to callbacks, who is the other while it wants to be.
+
+  void give_up_callbacks() noexcept;
+  void take_callbacks() noexcept;
+  /// The other has ended CUPTI for the whole process (cuptiFinalize): the recorder begins with it anew.
+  void note_finalized() noexcept;
+
  private:
   Recorder(std::string folder, capture::Settings settings, std::int64_t begin);
   bool start_cupti();
   bool start_writer();
   bool register_callbacks();
+  void enable_callbacks();
 
   // The writer's thread.
   void run() noexcept;

@@ -154,6 +154,15 @@ TEST(Profilers, HaveTheRecordsAndGiveThemBack) {
   expect_gap(run);
 }
 
+TEST(Profilers, HaveTheCallbacksAndGiveThemBack) {
+  // PyTorch's subscribes first, and works without the GPU's records where it is refused.
+  const RecordedRun run =
+      record({"init", "launch:1000:2:5", "callbacks", "profile", "until:losses:1", "launch:500", "wait",
+              "no_callbacks", "launch:300", "callbacks", "no_callbacks", "launch:200", "wait"});
+  expect_whole(run);
+  expect_gap(run);
+}
+
 TEST(Profilers, ThatNeverEndAreSaidToTheEnd) {
   const RecordedRun run = record({"init", "launch:1000:2:5", "wait", "profile_on", "wait"});
   EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;

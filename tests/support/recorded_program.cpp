@@ -18,6 +18,7 @@
 //   exec             itself, with the rest of the arguments
 //   profile[:unseen] registers as a profiler does, launches 100 kernels, and ends; `unseen` by dlsym
 //   profile_on       the first half of it
+//   callbacks        subscribes to callbacks, as a profiler does first; no_callbacks: ends that
 //   limit_files:N    no file may be larger; free_files: they may again
 //   no_memory        the recorder's thread gets none any more; free_memory: it does again
 //   remove_folder    of the recording
@@ -251,6 +252,9 @@ void begin_profile(bool is_unseen) {
     profiler_function<decltype(cuptiActivityEnable)>("cuptiActivityEnable", is_unseen)(kind);
 }
 
+CUpti_SubscriberHandle subscriber_of_profiler = nullptr;
+void ignore_call(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+
 void end_profile(bool is_unseen) {
   for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME})
     profiler_function<decltype(cuptiActivityDisable)>("cuptiActivityDisable", is_unseen)(kind);
@@ -351,6 +355,12 @@ void carry_out(const std::string& command, char** rest, char** arguments) {
     if (verb == "profile_on") return;
     stand_in_function<Wait>(kWaitName)();
     end_profile(is_unseen);
+  } else if (verb == "callbacks") {
+    if (profiler_function<decltype(cuptiSubscribe)>("cuptiSubscribe", false)(
+            &subscriber_of_profiler, ignore_call, nullptr) != CUPTI_SUCCESS)
+      fail("the program's profiler gets no callbacks");
+  } else if (verb == "no_callbacks") {
+    profiler_function<decltype(cuptiUnsubscribe)>("cuptiUnsubscribe", false)(subscriber_of_profiler);
   } else if (verb == "limit_files") {
     ::signal(SIGXFSZ, SIG_IGN);
     limit(RLIMIT_FSIZE, number(1, 0));

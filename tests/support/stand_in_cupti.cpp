@@ -437,7 +437,7 @@ CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType) { return CUPTI_SUCC
 
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function, void*) {
   const std::lock_guard lock(mutex);
-  if (behaviour.held != 0) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  if (behaviour.held != 0 || callback != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   callback = function;
   *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&callback);
   return CUPTI_SUCCESS;

@@ -25,10 +25,10 @@ struct Settings {
   std::uint64_t start_after_ms = 0;  ///< from the process's first use of CUDA on
   std::uint64_t duration_ms = 0;     ///< 0: to the end
   std::uint64_t first_full_ms = 20'000, full_every_ms = 30'000, full_for_ms = 2'000,
-                off_for_ms = 2'000;      ///< of mixed
-  std::uint64_t write_every_ms = 1'000;  ///< what a kill can lose
-  std::uint64_t audit_after_ms = 1'000;  ///< names are audited then, ten times later, and each sixty times
-  std::uint64_t audit_for_ms = 50;
+                off_for_ms = 2'000;        ///< of mixed
+  std::uint64_t write_every_ms = 1'000;    ///< what a kill can lose
+  std::uint64_t audit_after_ms = 1'000;    ///< names are audited then, ten times later, and each sixty times
+  std::uint64_t audit_for_ms = 1'000;      ///< at most; from the first launch on
   std::uint64_t finish_within_ms = 5'000;  ///< at the process's end, which waits no longer
 
   bool operator==(const Settings&) const = default;

@@ -1,0 +1,236 @@
+// Programs to be watched that do nothing but launch: what recording costs a launch, and what is lost.
+//   nvcc -O2 -arch=native launcher.cu -o launcher -ldl
+// usage: launcher launches [SECONDS]         steps of 1,000 launches of a kernel over one value
+//        launcher graph [SECONDS] [NODES]    launches of one graph of so many kernels
+//        launcher threads [LAUNCHES]         so many launches by 8 threads on 4 streams, graphs among them
+//        launcher end HOW [SECONDS]          ends by return, _exit, kill or reset (cudaDeviceReset, and goes
+//        on) launcher kinds [NODES]              a graph's time as CUPTI's kinds are switched on and off
+// `launches` and `graph` print their steps' times as a line of JSON, as workloads.py does.
+#include <cuda_runtime.h>
+#include <cupti.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+__global__ void add_one(float* value) { value[blockIdx.x * blockDim.x + threadIdx.x] += 1.0f; }
+
+void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "launcher: %s\n", cudaGetErrorString(error));
+  std::exit(1);
+}
+
+float* memory(std::size_t count) {
+  float* values = nullptr;
+  check(cudaMalloc(&values, count * sizeof(float)));
+  check(cudaMemset(values, 0, count * sizeof(float)));
+  return values;
+}
+
+double microseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+template <class Step>
+std::vector<double> times_of(Step step, double seconds, int warm_up = 10) {
+  for (int i = 0; i < warm_up; ++i) step();
+  check(cudaDeviceSynchronize());
+  std::vector<double> times;
+  for (const auto end = Clock::now() + std::chrono::duration<double>(seconds); Clock::now() < end;) {
+    const auto begin = Clock::now();
+    step();
+    check(cudaDeviceSynchronize());
+    times.push_back(microseconds(Clock::now() - begin));
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+void print_steps(const char* workload, const std::vector<double>& times) {
+  std::printf(
+      "{\"workload\": \"%s\", \"steps\": %zu, \"median_us\": %.3f, \"least_us\": %.3f, \"p95_us\": %.3f}\n",
+      workload, times.size(), times[times.size() / 2], times.front(), times[times.size() * 95 / 100]);
+}
+
+cudaGraphExec_t graph_of(float* values, int nodes, cudaStream_t stream) {
+  cudaGraph_t graph{};
+  cudaGraphExec_t executable{};
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  for (int i = 0; i < nodes; ++i) add_one<<<64, 128, 0, stream>>>(values);
+  check(cudaStreamEndCapture(stream, &graph));
+  check(cudaGraphInstantiate(&executable, graph, 0));
+  return executable;
+}
+
+void launches(double seconds) {
+  float* value = memory(32);
+  print_steps("launches", times_of(
+                              [&] {
+                                for (int i = 0; i < 1000; ++i) add_one<<<1, 32>>>(value);
+                              },
+                              seconds));
+}
+
+void graph(double seconds, int nodes) {
+  cudaStream_t stream{};
+  check(cudaStreamCreate(&stream));
+  float* values = memory(64 * 128);
+  const cudaGraphExec_t executable = graph_of(values, nodes, stream);
+  const auto times = times_of([&] { check(cudaGraphLaunch(executable, stream)); }, seconds);
+  print_steps("graph", times);
+}
+
+void threads(long count) {
+  constexpr int kThreads = 8, kStreams = 4, kNodes = 100;
+  std::vector<cudaStream_t> streams(kStreams);
+  for (auto& stream : streams) check(cudaStreamCreate(&stream));
+  const auto begin = Clock::now();
+  std::vector<std::thread> workers;
+  for (int t = 0; t < kThreads; ++t) {
+    workers.emplace_back([&, t] {
+      const cudaStream_t stream = streams[t % kStreams];
+      float* values = memory(64 * 128);
+      cudaStream_t own{};
+      check(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+      cudaGraph_t captured{};
+      cudaGraphExec_t executable{};
+      check(cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal));
+      for (int i = 0; i < kNodes; ++i) add_one<<<64, 128, 0, own>>>(values);
+      check(cudaStreamEndCapture(own, &captured));
+      check(cudaGraphInstantiate(&executable, captured, 0));
+      // A tenth of all kernels are nodes.
+      for (long done = 0; done < count / kThreads;) {
+        for (int i = 0; i < 9 * kNodes; ++i) add_one<<<64, 128, 0, stream>>>(values);
+        check(cudaGraphLaunch(executable, stream));
+        done += 10 * kNodes;
+      }
+      check(cudaStreamSynchronize(stream));
+    });
+  }
+  for (auto& worker : workers) worker.join();
+  check(cudaDeviceSynchronize());
+  const long each = (count / kThreads + 10 * kNodes - 1) / (10 * kNodes) * (10 * kNodes);
+  std::printf("{\"workload\": \"threads\", \"kernels\": %ld, \"seconds\": %.3f}\n", kThreads * each,
+              microseconds(Clock::now() - begin) / 1e6);
+}
+
+void end(const std::string& how, double seconds) {
+  float* value = memory(32);
+  long count = 0;
+  for (const auto until = Clock::now() + std::chrono::duration<double>(seconds); Clock::now() < until;
+       ++count) {
+    add_one<<<1, 32>>>(value);
+    if (count % 100 == 0) check(cudaDeviceSynchronize());
+    usleep(100);
+  }
+  check(cudaDeviceSynchronize());
+  if (how == "reset") {
+    check(cudaDeviceReset());
+    value = memory(32);
+    for (int i = 0; i < 1000; ++i, ++count) add_one<<<1, 32>>>(value);
+    check(cudaDeviceSynchronize());
+  }
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  std::printf("{\"workload\": \"end %s\", \"kernels\": %ld, \"end\": %lld}\n", how.c_str(), count,
+              static_cast<long long>(time.tv_sec) * 1'000'000'000 + time.tv_nsec);
+  std::fflush(stdout);
+  if (how == "_exit") _exit(0);
+  if (how == "kill") kill(getpid(), SIGKILL);
+}
+
+void request(std::uint8_t** buffer, std::size_t* size, std::size_t* records) {
+  *size = std::size_t{128} << 10;
+  *records = 0;
+  *buffer = static_cast<std::uint8_t*>(std::malloc(*size));
+}
+
+std::size_t records_of_kernels = 0, records_of_graphs = 0;
+decltype(&::cuptiActivityGetNextRecord) next_record;
+
+void complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  for (CUpti_Activity* record = nullptr; next_record(buffer, valid, &record) == CUPTI_SUCCESS;) {
+    records_of_kernels += record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    records_of_graphs += record->kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+  }
+  std::free(buffer);
+}
+
+// Is a graph that is there already recorded as a whole when the kind is switched, and what stays of each
+// kind?
+void kinds(int nodes) {
+  void* library = dlopen("libcupti.so.13", RTLD_NOW);
+  if (library == nullptr) library = dlopen("/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", RTLD_NOW);
+  if (library == nullptr) return;
+  const auto enable =
+      reinterpret_cast<decltype(&::cuptiActivityEnable)>(dlsym(library, "cuptiActivityEnable"));
+  const auto disable =
+      reinterpret_cast<decltype(&::cuptiActivityDisable)>(dlsym(library, "cuptiActivityDisable"));
+  const auto flush =
+      reinterpret_cast<decltype(&::cuptiActivityFlushAll)>(dlsym(library, "cuptiActivityFlushAll"));
+  next_record = reinterpret_cast<decltype(next_record)>(dlsym(library, "cuptiActivityGetNextRecord"));
+  reinterpret_cast<decltype(&::cuptiActivityRegisterCallbacks)>(
+      dlsym(library, "cuptiActivityRegisterCallbacks"))(request, complete);
+  cudaStream_t stream{};
+  check(cudaStreamCreate(&stream));
+  float* values = memory(64 * 128);
+  const cudaGraphExec_t early = graph_of(values, nodes, stream);
+  const auto measure = [&](const char* name, cudaGraphExec_t executable) {
+    records_of_kernels = records_of_graphs = 0;
+    const auto times = times_of([&] { check(cudaGraphLaunch(executable, stream)); }, 0.3);
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    std::printf("%-44s least %8.1f us, median %8.1f us; %zu launches, %zu nodes and %zu graphs recorded\n",
+                name, times.front(), times[times.size() / 2], times.size() + 10, records_of_kernels,
+                records_of_graphs);
+  };
+  constexpr CUpti_ActivityKind kKernel = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                               kGraph = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+  measure("nothing was ever on", early);
+  enable(kGraph);
+  measure("whole graphs", early);
+  enable(kKernel);
+  measure("whole graphs, and kernels", early);
+  measure("the same, a graph instantiated now", graph_of(values, nodes, stream));
+  disable(kGraph);
+  measure("kernels: nodes", early);
+  enable(kGraph);
+  measure("whole graphs again", early);
+  disable(kGraph);
+  disable(kKernel);
+  measure("all off again", early);
+  measure("the same, a graph instantiated now", graph_of(values, nodes, stream));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::string what = count > 1 ? arguments[1] : "";
+  const auto number = [&](int index, double otherwise) {
+    return count > index ? std::atof(arguments[index]) : otherwise;
+  };
+  if (what == "launches")
+    launches(number(2, 5));
+  else if (what == "graph")
+    graph(number(2, 5), static_cast<int>(number(3, 600)));
+  else if (what == "threads")
+    threads(static_cast<long>(number(2, 1e7)));
+  else if (what == "end")
+    end(count > 2 ? arguments[2] : "return", number(3, 3));
+  else if (what == "kinds")
+    kinds(static_cast<int>(number(2, 600)));
+  else
+    return std::fprintf(stderr, "usage: launcher launches|graph|threads|end|kinds, see its source\n"), 2;
+}
