@@ -5,7 +5,8 @@ usage: measure_recording.py [--program build/release/bin/jitterscope] [--rounds 
        [--recorders none,empty,light]
 
 Recorders: none; sensors (the watching process reads NVML, nothing records); empty, callbacks, calls (CUPTI's records are
-thrown away, see empty_recorder.cpp); light, full; whole (graphs by launch). The table has each program's smallest and median
+thrown away, see empty_recorder.cpp); light, full; whole (graphs by launch); ended (recording ends after a millisecond, so that
+what remains is what CUPTI leaves behind); turns (1.3 s with recording and 0.7 without, in turn, in one process). The table has each program's smallest and median
 step, over that of `none`, with the range over the rounds; two halves of `none` beside each other are the null.
 """
 
@@ -20,10 +21,14 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-WORKLOADS = {"launches": ["launcher", "launches", "2"], "graph": ["launcher", "graph", "2", "600"],
+WORKLOADS = {"launches": ["launcher", "launches", "SECONDS"], "graph": ["launcher", "graph", "SECONDS", "600"],
              "resnet-32": ["resnet", "--batch", "32"], "resnet-256": ["resnet", "--batch", "256"]}
-RECORDERS = ["none", "none", "sensors", "empty", "callbacks", "calls", "light", "full", "whole"]
+RECORDERS = ["none", "none", "sensors", "empty", "callbacks", "calls", "light", "full", "whole", "ended", "turns"]
 EMPTY = {"sensors": "nothing", "empty": "records", "callbacks": "callbacks", "calls": "calls"}
+FLAGS = {"light": ["--detail", "light"], "full": ["--detail", "full"], "whole": ["--detail", "light", "--graphs", "whole"],
+         "ended": ["--duration", "0.001s"]}
+# The recorder alone, without a watching process, which has no windows as short as these.
+TURNS = "detail=1,first_full_ms=3000,full_every_ms=2000,full_for_ms=0,off_for_ms=700,audit_after_ms=1000000"
 # Programs that are measured leave NVLink multicast alone.
 QUIET = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 
@@ -40,13 +45,19 @@ def build(folder):
 def run(workload, recorder, arguments, folder, number):
     """One run; its line of JSON, with what was captured."""
     program, *rest = WORKLOADS[workload]
+    seconds = str(arguments.seconds if recorder != "turns" else 20)
+    rest = [seconds if each == "SECONDS" else each for each in rest]
     command = ([str(folder / program), *rest] if program == "launcher" else
-               [sys.executable, str(HERE / "workloads.py"), program, *rest, "--seconds", str(arguments.seconds)])
+               [sys.executable, str(HERE / "workloads.py"), program, *rest, "--seconds", seconds])
     environment = {**os.environ, **QUIET}
     place = folder / f"{number}.capture"
-    if recorder != "none":
-        flags = {"light": ["--detail", "light"], "full": ["--detail", "full"], "whole": ["--detail", "light", "--graphs", "whole"]}
-        command = [arguments.program, "capture", "-o", str(place), *flags.get(recorder, []), "--", *command]
+    if recorder == "turns":
+        library = str(pathlib.Path(arguments.program).resolve().parent / "libjitterscope_recorder.so")
+        environment |= {"JITTERSCOPE_CAPTURE": str(place), "JITTERSCOPE_CAPTURE_SETTINGS": TURNS, "LD_PRELOAD": library,
+                        "CUDA_INJECTION64_PATH": library}
+        place.mkdir()
+    elif recorder != "none":
+        command = [arguments.program, "capture", "-o", str(place), *FLAGS.get(recorder, []), "--", *command]
     if recorder in EMPTY:
         environment["JITTERSCOPE_RECORDER"] = str(folder / "libempty_recorder.so")
         environment["EMPTY_RECORDER"] = EMPTY[recorder]
@@ -90,16 +101,21 @@ def main():
             for _ in range(arguments.rounds):
                 for index in random.sample(range(len(RECORDERS)), len(RECORDERS)):
                     recorder = RECORDERS[index]
-                    if recorder == "whole" and workload != "graph" or recorder not in arguments.recorders.split(","):
+                    if recorder == "turns" and results[index] or recorder == "whole" and workload != "graph" or recorder not in arguments.recorders.split(","):
                         continue
                     result = run(workload, recorder, arguments, folder, len(runs))
                     runs.append({"workload": workload, "recorder": recorder, **result})
                     if "problem" not in result:
                         results[index].append(result)
+            for result in results[RECORDERS.index("turns")]:
+                if cost := result.get("cost"):
+                    print(f"\n{workload}, with recording and without in turn, time: {cost['ratio']:+.2%} "
+                          f"({cost['low']:+.2%} to {cost['high']:+.2%}), {cost['windows']} windows; "
+                          f"with and with {cost.get('null_ratio') or 0:+.2%}")
             print(f"\n{workload}\n\n| recorder | smallest step, µs | over none | median step over none | kernels | lost | B/kernel |")
             print("|---|--:|--:|--:|--:|--:|--:|")
             for index, recorder in enumerate(RECORDERS):
-                if not results[index] or not results[0]:
+                if not results[index] or not results[0] or recorder == "turns":
                     continue
                 last = results[index][-1]
                 print(f"| {'none again' if index == 1 else recorder} | "

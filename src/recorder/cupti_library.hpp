@@ -12,7 +12,7 @@ namespace jitterscope::recorder {
   X(cuptiGetVersion) X(cuptiGetResultString) X(cuptiSubscribe) X(cuptiUnsubscribe) X(cuptiEnableCallback)    \
   X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityEnableRuntimeApi)                            \
   X(cuptiActivityEnableDriverApi) X(cuptiActivityRegisterCallbacks) X(cuptiActivityFlushAll)                 \
-  X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)                                        \
+  X(cuptiActivityRegisterTimestampCallback) X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)                                        \
   X(cuptiGetCallbackName) X(cuptiSetThreadIdType)
 // clang-format on
 

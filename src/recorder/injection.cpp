@@ -59,6 +59,14 @@ JITTERSCOPE_EXPORTED CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCal
   return recorder == nullptr ? function(request, complete) : recorder->give_way(function, request, complete);
 }
 
+JITTERSCOPE_EXPORTED CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock) {
+  auto* const function =
+      real<decltype(cuptiActivityRegisterTimestampCallback)>("cuptiActivityRegisterTimestampCallback");
+  if (function == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
+  if (Recorder* recorder = Recorder::get(); recorder != nullptr) recorder->step_aside();
+  return function(clock);
+}
+
 JITTERSCOPE_EXPORTED CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   auto* const function = real<decltype(cuptiActivityDisable)>("cuptiActivityDisable");
   if (function == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;

@@ -1,6 +1,7 @@
 #include "recorder/recorder.hpp"
 
 #include <cuda.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -115,6 +116,11 @@ void Recorder::begin() {
 }
 
 bool Recorder::register_callbacks() {
+  // The clock that a profiler has set cannot be taken back, only set again.
+  if (!has_own_clock_) {
+    cupti_.cuptiActivityRegisterTimestampCallback([] { return static_cast<std::uint64_t>(now()); });
+    has_own_clock_ = true;
+  }
   return cupti_.cuptiActivityRegisterCallbacks(request, complete) == CUPTI_SUCCESS;
 }
 
@@ -396,6 +402,17 @@ CUptiResult Recorder::give_way(decltype(&::cuptiActivityRegisterCallbacks) regis
                                CUpti_BuffersCallbackRequestFunc their_request,
                                CUpti_BuffersCallbackCompleteFunc their_complete) noexcept {
   const std::lock_guard lock(mutex_);
+  step_aside_locked();
+  return registers(their_request, their_complete);
+}
+
+void Recorder::step_aside() noexcept {
+  const std::lock_guard lock(mutex_);
+  step_aside_locked();
+  has_own_clock_ = false;
+}
+
+void Recorder::step_aside_locked() noexcept {
   if (!has_stopped_.load() && owner_.load() == Owner::recorder) {
     // The other gets no kinds that it has not asked for, and no buffer that is not its own.
     owner_since_ = now();
@@ -404,7 +421,6 @@ CUptiResult Recorder::give_way(decltype(&::cuptiActivityRegisterCallbacks) regis
   }
   owner_.store(Owner::profiler);
   kernels_turned_off_.store(false);
-  return registers(their_request, their_complete);
 }
 
 void Recorder::note_kernels_off() noexcept { kernels_turned_off_.store(true); }
@@ -443,6 +459,14 @@ void Recorder::follow_profiler() {
   tables_->add_window(now(), detail_);
 }
 
+// Triton's profiler opens CUPTI by itself, so that its calls are not seen (injection.cpp), and fails where it
+// cannot subscribe.
+void Recorder::follow_proton() {
+  if (has_proton_ || ::dlopen("libproton.so", RTLD_NOW | RTLD_NOLOAD) == nullptr) return;
+  has_proton_ = true;
+  give_up_callbacks();
+}
+
 // Where a profiler takes the records in a way that is not seen (injection.cpp), launches go on without any.
 void Recorder::follow_silence() {
   const std::uint64_t launches = launches_.count(), kernels = tables_->kernels_seen();
@@ -454,13 +478,15 @@ void Recorder::follow_silence() {
                         "kernels were launched, but CUPTI gave no records of them");
     }
     silence_ = {time, 0, kernels, launches};
-  } else if (silence_.noted == 0 && launches - silence_.launches > kSilentLaunches &&
+  } else if (silence_.noted == 0 && (has_proton_ || launches - silence_.launches > kSilentLaunches) &&
              time - silence_.since > kSilentWrites * milliseconds(settings_.write_every_ms)) {
     silence_.noted = time;
     tables_->add_loss(
         LossKind::taken_over, silence_.since, time, 0,
-        "kernels are launched, but CUPTI gives no records of them: another profiler in this process "
-        "may have them");
+        has_proton_
+            ? "Triton's profiler is loaded, and CUPTI gives no records: it may have them"
+            : "kernels are launched, but CUPTI gives no records of them: another profiler in this process "
+              "may have them");
   }
 }
 
@@ -501,6 +527,7 @@ void Recorder::write() {
 
 void Recorder::step() {
   drain();
+  follow_proton();
   follow_profiler();
   follow_windows();
   follow_audit();

@@ -32,6 +32,8 @@ class Recorder {
 
   // Another part of the program, a profiler of its own, takes CUPTI's records over.
 
+  /// The other is about to set the clock of records: those of the recorder are fetched before that.
+  void step_aside() noexcept;
   /// Turns the recording off and registers the other's functions in place of the recorder's.
   CUptiResult give_way(decltype(&::cuptiActivityRegisterCallbacks) registers,
                        CUpti_BuffersCallbackRequestFunc their_request,
@@ -52,6 +54,8 @@ class Recorder {
   bool start_cupti();
   bool start_writer();
   bool register_callbacks();
+  void step_aside_locked() noexcept;
+  void follow_proton();
   void enable_callbacks();
 
   // The writer's thread.
@@ -99,6 +103,7 @@ class Recorder {
     std::uint64_t kernels = 0, launches = 0;
   };
   Silence silence_;
+  bool has_proton_ = false;
   std::int64_t gap_noted_ = 0;  ///< the last time that a profiler began and the tables know of
 
   // What CUPTI is told: by the writer, and by the program's thread that begins a profiler.
@@ -112,6 +117,7 @@ class Recorder {
   std::mutex mutex_;
   std::atomic<Owner> owner_{Owner::recorder};
   std::int64_t owner_since_ = 0;
+  bool has_own_clock_ = true;  ///< of records: CUPTI's, which is CLOCK_REALTIME, or one that says the same
   Kinds kinds_;
   capture::Detail detail_ = capture::Detail::off;
   std::atomic<bool> kernels_turned_off_{false};  ///< by the profiler

@@ -18,6 +18,7 @@
 //   exec             itself, with the rest of the arguments
 //   profile[:unseen] registers as a profiler does, launches 100 kernels, and ends; `unseen` by dlsym
 //   profile_on       the first half of it
+//   proton           loads a profiler that asks CUPTI unseen, and subscribes as soon as it may
 //   callbacks        subscribes to callbacks, as a profiler does first; no_callbacks: ends that
 //   limit_files:N    no file may be larger; free_files: they may again
 //   no_memory        the recorder's thread gets none any more; free_memory: it does again
@@ -41,6 +42,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <mutex>
 #include <new>
@@ -245,7 +247,12 @@ Function* profiler_function(const char* name, bool is_unseen) {
   return reinterpret_cast<Function*>(function);
 }
 
+// PyTorch's profiler counts the processor's cycles.
+std::uint64_t clock_of_profiler() { return static_cast<std::uint64_t>(std::clock()); }
+
 void begin_profile(bool is_unseen) {
+  profiler_function<decltype(cuptiActivityRegisterTimestampCallback)>(
+      "cuptiActivityRegisterTimestampCallback", is_unseen)(clock_of_profiler);
   profiler_function<decltype(cuptiActivityRegisterCallbacks)>("cuptiActivityRegisterCallbacks", is_unseen)(
       request_of_profiler, complete_of_profiler);
   for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME})
@@ -356,9 +363,13 @@ void carry_out(const std::string& command, char** rest, char** arguments) {
     stand_in_function<Wait>(kWaitName)();
     end_profile(is_unseen);
   } else if (verb == "callbacks") {
-    if (profiler_function<decltype(cuptiSubscribe)>("cuptiSubscribe", false)(
-            &subscriber_of_profiler, ignore_call, nullptr) != CUPTI_SUCCESS)
+    const auto subscribe = profiler_function<decltype(cuptiSubscribe)>("cuptiSubscribe", false);
+    if (subscribe(&subscriber_of_profiler, ignore_call, nullptr) != CUPTI_SUCCESS)
       fail("the program's profiler gets no callbacks");
+  } else if (verb == "proton") {
+    if (::dlopen("libproton.so", RTLD_NOW) == nullptr) fail(::dlerror());
+    const auto subscribe = profiler_function<decltype(cuptiSubscribe)>("cuptiSubscribe", true);
+    while (subscribe(&subscriber_of_profiler, ignore_call, nullptr) != CUPTI_SUCCESS) ::usleep(1'000);
   } else if (verb == "no_callbacks") {
     profiler_function<decltype(cuptiUnsubscribe)>("cuptiUnsubscribe", false)(subscriber_of_profiler);
   } else if (verb == "limit_files") {

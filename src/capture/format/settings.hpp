@@ -28,7 +28,7 @@ struct Settings {
                 off_for_ms = 2'000;        ///< of mixed
   std::uint64_t write_every_ms = 1'000;    ///< what a kill can lose
   std::uint64_t audit_after_ms = 1'000;    ///< names are audited then, ten times later, and each sixty times
-  std::uint64_t audit_for_ms = 1'000;      ///< at most; from the first launch on
+  std::uint64_t audit_for_ms = 10'000;     ///< at most; from the first launch on
   std::uint64_t finish_within_ms = 5'000;  ///< at the process's end, which waits no longer
 
   bool operator==(const Settings&) const = default;
