@@ -169,9 +169,8 @@ void complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::
   std::free(buffer);
 }
 
-// Is a graph that is there already recorded as a whole when the kind is switched, and what stays of each
-// kind?
-void kinds(int nodes) {
+// Each letter is a state: n nothing, k kernels, g whole graphs, b both; i instantiates the graph anew.
+void kinds(const std::string& states, int nodes) {
   void* library = dlopen("libcupti.so.13", RTLD_NOW);
   if (library == nullptr) library = dlopen("/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", RTLD_NOW);
   if (library == nullptr) return;
@@ -184,34 +183,34 @@ void kinds(int nodes) {
   next_record = reinterpret_cast<decltype(next_record)>(dlsym(library, "cuptiActivityGetNextRecord"));
   reinterpret_cast<decltype(&::cuptiActivityRegisterCallbacks)>(
       dlsym(library, "cuptiActivityRegisterCallbacks"))(request, complete);
+  std::setvbuf(stdout, nullptr, _IONBF, 0);
+  std::printf("%s:", states.c_str());
+  bool has_kernels = false, has_graphs = false;
   cudaStream_t stream{};
-  check(cudaStreamCreate(&stream));
-  float* values = memory(64 * 128);
-  const cudaGraphExec_t early = graph_of(values, nodes, stream);
-  const auto measure = [&](const char* name, cudaGraphExec_t executable) {
+  float* values = nullptr;
+  cudaGraphExec_t executable{};
+  for (const char state : states) {
+    const bool wants_kernels = state == 'k' || state == 'b', wants_graphs = state == 'g' || state == 'b';
+    if (state != 'i') {
+      if (wants_kernels != has_kernels)
+        (wants_kernels ? enable : disable)(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+      if (wants_graphs != has_graphs) (wants_graphs ? enable : disable)(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+      has_kernels = wants_kernels;
+      has_graphs = wants_graphs;
+    }
+    if (values == nullptr) {  // after the first state, as an injected recorder comes before all
+      check(cudaStreamCreate(&stream));
+      values = memory(64 * 128);
+    }
+    if (executable == nullptr || state == 'i') executable = graph_of(values, nodes, stream);
     records_of_kernels = records_of_graphs = 0;
     const auto times = times_of([&] { check(cudaGraphLaunch(executable, stream)); }, 0.3);
     flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    std::printf("%-44s least %8.1f us, median %8.1f us; %zu launches, %zu nodes and %zu graphs recorded\n",
-                name, times.front(), times[times.size() / 2], times.size() + 10, records_of_kernels,
-                records_of_graphs);
-  };
-  constexpr CUpti_ActivityKind kKernel = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                               kGraph = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
-  measure("nothing was ever on", early);
-  enable(kGraph);
-  measure("whole graphs", early);
-  enable(kKernel);
-  measure("whole graphs, and kernels", early);
-  measure("the same, a graph instantiated now", graph_of(values, nodes, stream));
-  disable(kGraph);
-  measure("kernels: nodes", early);
-  enable(kGraph);
-  measure("whole graphs again", early);
-  disable(kGraph);
-  disable(kKernel);
-  measure("all off again", early);
-  measure("the same, a graph instantiated now", graph_of(values, nodes, stream));
+    const std::size_t launches = times.size() + 10;
+    std::printf(" %c %.1f us (of 10 launches %zu nodes, %zu graphs)", state, times.front(),
+                10 * records_of_kernels / launches, 10 * records_of_graphs / launches);
+  }
+  std::printf("\n");
 }
 
 }  // namespace
@@ -230,7 +229,7 @@ int main(int count, char** arguments) {
   else if (what == "end")
     end(count > 2 ? arguments[2] : "return", number(3, 3));
   else if (what == "kinds")
-    kinds(static_cast<int>(number(2, 600)));
+    kinds(count > 2 ? arguments[2] : "nkn", static_cast<int>(number(3, 600)));
   else
     return std::fprintf(stderr, "usage: launcher launches|graph|threads|end|kinds, see its source\n"), 2;
 }

@@ -69,8 +69,9 @@ def run(workload, recorder, arguments, folder, number):
     if recorder != "none" and recorder not in EMPTY:
         shown = subprocess.run([arguments.program, "capture", "show", str(place), "--json", "-"], capture_output=True, text=True,
                                check=False)
-        if shown.returncode == 0:
-            device = json.loads(shown.stdout)["devices"][0]
+        devices = json.loads(shown.stdout)["devices"] if shown.returncode == 0 else []
+        if devices:
+            device = devices[0]
             size = sum(file.stat().st_size for file in place.rglob("kernels.arrows"))
             result |= {"kernels": device["kernels"], "lost": device.get("lost", 0), "cost": device.get("cost"),
                        "bytes_per_kernel": size / max(1, device["kernels"])}

@@ -104,10 +104,12 @@ void LaunchIds::forget() {
   std::fill(known_pointers_.begin(), known_pointers_.end(), KnownPointer{});
 }
 
-std::uint32_t LaunchIds::find(const char* name, LaunchKey key, std::uint32_t correlation) {
+std::uint32_t LaunchIds::find(const char* name, LaunchKey key, std::uint32_t correlation, bool is_node) {
   if (launches_.size() >= kMostLaunches) forget();
   key.name = name_of(name);
   const std::uint32_t id = add(key);
+  ++kernels_;
+  if (!is_node && launches_[id - first_].driver_name == kNoName) ++unaudited_;
   if (!remembers_ && awaited_names_.empty()) return id;
   ++kernels_of_audit_;
   has_correlations_ = has_correlations_ || correlation != 0;
@@ -125,6 +127,7 @@ void LaunchIds::begin_audit() {
   remembers_ = true;
   has_correlations_ = false;
   kernels_of_audit_ = 0;
+  audited_anew_ = 0;
 }
 
 void LaunchIds::audit(std::uint32_t correlation, const char* name) {
@@ -144,11 +147,13 @@ void LaunchIds::await_rest() {
 void LaunchIds::end_audit() {
   await_rest();
   awaited_names_.clear();
+  kernels_ = unaudited_ = 0;
 }
 
 void LaunchIds::rename(std::uint32_t id, std::uint32_t driver_name) {
   Launch& launch = launches_[id - first_];
   if (launch.driver_name == driver_name || launch.is_ambiguous) return;
+  if (launch.driver_name == kNoName) ++audited_anew_;
   // Two kernels of the same shape, and CUPTI has one name for both: which is which is not known.
   launch.is_ambiguous = launch.driver_name != kNoName;
   launch.driver_name = driver_name;

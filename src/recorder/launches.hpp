@@ -34,7 +34,8 @@ class LaunchIds {
   explicit LaunchIds(capture::Launches& rows);
 
   /// The number of a kernel's name and shape, whose record has a correlation id. `key` has all but the name.
-  std::uint32_t find(const char* name, LaunchKey key, std::uint32_t correlation);
+  /// The nodes of graphs have no launch of their own, so that no audit finds their names.
+  std::uint32_t find(const char* name, LaunchKey key, std::uint32_t correlation, bool is_node);
 
   /// Kernels that come from now on are remembered.
   void begin_audit();
@@ -44,6 +45,10 @@ class LaunchIds {
   void await_rest();
   /// Names that wait for their kernel are forgotten.
   void end_audit();
+  /// Whether more than one kernel in a hundred since the last audit has a name that none has looked at.
+  bool wants_audit() const { return 100 * unaudited_ > kernels_; }
+  /// How many launches the audit has found.
+  std::size_t audited_anew() const { return audited_anew_; }
   bool awaits_kernels() const { return !awaited_names_.empty(); }
   /// Whether kernels have come since the audit began, and none with a correlation id.
   bool lack_correlations() const { return kernels_of_audit_ > 0 && !has_correlations_; }
@@ -78,7 +83,9 @@ class LaunchIds {
   std::uint32_t first_ = 0;  ///< the number of the first in `launches_`
 
   bool remembers_ = false, has_correlations_ = false;
-  std::uint64_t kernels_of_audit_ = 0;
+  std::uint64_t kernels_of_audit_ = 0, kernels_ = 0,
+                unaudited_ = 0;  ///< the last two: since the last audit's end
+  std::size_t audited_anew_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> audited_kernels_;  // launches by correlation id
   std::unordered_map<std::uint32_t, std::uint32_t> awaited_names_;    // driver's names by correlation id
 };

@@ -108,7 +108,7 @@ void ProcessTables::add_kernel(const CUpti_Activity* record) {
   key.static_shared = unsigned_of(kernel.staticSharedMemory);
   key.dynamic_shared = unsigned_of(kernel.dynamicSharedMemory);
   key.local_memory = kernel.localMemoryPerThread;
-  const std::uint32_t launch = launches_.find(kernel.name, key, kernel.correlationId);
+  const std::uint32_t launch = launches_.find(kernel.name, key, kernel.correlationId, kernel.graphId != 0);
   if (kernel.start == 0 || kernel.end < kernel.start) {
     ++without_time_;
     return;

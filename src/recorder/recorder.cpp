@@ -1,7 +1,6 @@
 #include "recorder/recorder.hpp"
 
 #include <cuda.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -26,7 +25,7 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::size_t kMostWaiting = std::size_t{1} << 16;
 constexpr int kCountsPerWrite = 10;
-constexpr unsigned kSecondAudit = 10, kAuditEvery = 60;  // times the first
+constexpr unsigned kAuditEvery = 60;  // times the first, at most
 constexpr int kAuditWrites = 5, kSilentWrites = 5;
 // More launches than streams can hold: that many without a record are no queue.
 constexpr std::uint64_t kSilentLaunches = 16'384;
@@ -351,6 +350,12 @@ void Recorder::follow_windows() {
   if (const Detail wanted = wanted_detail(); wanted != detail_) set_detail(wanted);
 }
 
+void Recorder::read_names() {
+  for (std::size_t i = 0; i < names_.count(); ++i)
+    tables_->launches().audit(names_[i].correlation, names_[i].name.data());
+  tables_->launches().await_rest();
+}
+
 void Recorder::follow_audit() {
   LaunchIds& launches = tables_->launches();
   const std::int64_t time = elapsed();
@@ -360,7 +365,10 @@ void Recorder::follow_audit() {
   };
   switch (audit_) {
     case Audit::none:
-      if (time < next_audit_ || detail_ == Detail::off || owner_.load() != Owner::recorder) return;
+      if (time < next_audit_ || detail_ == Detail::off || owner_.load() != Owner::recorder ||
+          (audits_ > 0 && !launches.wants_audit())) {
+        return;
+      }
       launches.begin_audit();
       audit_ = Audit::asks;
       follow_calls();
@@ -377,9 +385,7 @@ void Recorder::follow_audit() {
       return;
     case Audit::awaits_quiet:
       if (!names_.is_quiet()) return;
-      for (std::size_t i = 0; i < names_.count(); ++i)
-        launches.audit(names_[i].correlation, names_[i].name.data());
-      launches.await_rest();
+      read_names();
       audit_ = Audit::awaits_kernels;
       audit_until_ = time + kAuditWrites * milliseconds(settings_.write_every_ms);
       return;
@@ -389,9 +395,11 @@ void Recorder::follow_audit() {
       if (launches.lack_correlations() && !needs_launch_calls_) {
         needs_launch_calls_ = true;  // once more, at once
       } else {
+        // Names that no audit finds, as those of a launch that has no callback, are asked for less and less
+        // often.
         ++audits_;
-        const auto after = [&](unsigned times) { return times * milliseconds(settings_.audit_after_ms); };
-        next_audit_ = audits_ == 1 ? std::max(time, after(kSecondAudit)) : time + after(kAuditEvery);
+        audit_pause_ = launches.audited_anew() > 0 ? 1 : std::min(2 * audit_pause_, kAuditEvery);
+        next_audit_ = time + audit_pause_ * milliseconds(settings_.audit_after_ms);
       }
       launches.end_audit();
       return;
@@ -459,14 +467,6 @@ void Recorder::follow_profiler() {
   tables_->add_window(now(), detail_);
 }
 
-// Triton's profiler opens CUPTI by itself, so that its calls are not seen (injection.cpp), and fails where it
-// cannot subscribe.
-void Recorder::follow_proton() {
-  if (has_proton_ || ::dlopen("libproton.so", RTLD_NOW | RTLD_NOLOAD) == nullptr) return;
-  has_proton_ = true;
-  give_up_callbacks();
-}
-
 // Where a profiler takes the records in a way that is not seen (injection.cpp), launches go on without any.
 void Recorder::follow_silence() {
   const std::uint64_t launches = launches_.count(), kernels = tables_->kernels_seen();
@@ -478,15 +478,13 @@ void Recorder::follow_silence() {
                         "kernels were launched, but CUPTI gave no records of them");
     }
     silence_ = {time, 0, kernels, launches};
-  } else if (silence_.noted == 0 && (has_proton_ || launches - silence_.launches > kSilentLaunches) &&
+  } else if (silence_.noted == 0 && launches - silence_.launches > kSilentLaunches &&
              time - silence_.since > kSilentWrites * milliseconds(settings_.write_every_ms)) {
     silence_.noted = time;
     tables_->add_loss(
         LossKind::taken_over, silence_.since, time, 0,
-        has_proton_
-            ? "Triton's profiler is loaded, and CUPTI gives no records: it may have them"
-            : "kernels are launched, but CUPTI gives no records of them: another profiler in this process "
-              "may have them");
+        "kernels are launched, but CUPTI gives no records of them: another profiler in this process "
+        "may have them");
   }
 }
 
@@ -527,7 +525,6 @@ void Recorder::write() {
 
 void Recorder::step() {
   drain();
-  follow_proton();
   follow_profiler();
   follow_windows();
   follow_audit();
@@ -550,6 +547,10 @@ void Recorder::end() {
       tables_->add_window(now(), detail_);
       apply({});
     }
+  }
+  if (audit_ == Audit::asks) {  // the last kernels are about to come
+    names_.end();
+    if (names_.is_quiet()) read_names();
   }
   flush(true);
   if (owner_.load() != Owner::recorder) {

@@ -55,7 +55,6 @@ class Recorder {
   bool start_writer();
   bool register_callbacks();
   void step_aside_locked() noexcept;
-  void follow_proton();
   void enable_callbacks();
 
   // The writer's thread.
@@ -70,6 +69,7 @@ class Recorder {
   void follow_windows();
   void follow_profiler();
   void follow_audit();
+  void read_names();
   void follow_silence();
 
   static void request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) noexcept;
@@ -96,14 +96,13 @@ class Recorder {
   enum class Audit { none, asks, awaits_quiet, awaits_kernels };
   Audit audit_ = Audit::none;
   std::int64_t next_audit_, audit_until_ = 0;
-  unsigned audits_ = 0;
+  unsigned audits_ = 0, audit_pause_ = 1;
   bool needs_launch_calls_ = false;  ///< kernels come without correlation ids unless calls are recorded
   struct Silence {
     std::int64_t since = 0, noted = 0;  ///< CLOCK_REALTIME; `noted`: when a loss was, or 0
     std::uint64_t kernels = 0, launches = 0;
   };
   Silence silence_;
-  bool has_proton_ = false;
   std::int64_t gap_noted_ = 0;  ///< the last time that a profiler began and the tables know of
 
   // What CUPTI is told: by the writer, and by the program's thread that begins a profiler.

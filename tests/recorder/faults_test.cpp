@@ -163,11 +163,6 @@ TEST(Profilers, HaveTheCallbacksAndGiveThemBack) {
   expect_gap(run);
 }
 
-TEST(Profilers, ThatAskCuptiUnseenAreLetInOnceTheyAreLoaded) {
-  const RecordedRun run = record({"init", "launch:1000:2:5", "proton", "launch:500", "wait"});
-  expect_whole(run);
-}
-
 TEST(Profilers, ThatNeverEndAreSaidToTheEnd) {
   const RecordedRun run = record({"init", "launch:1000:2:5", "wait", "profile_on", "wait"});
   EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;

@@ -18,7 +18,6 @@
 //   exec             itself, with the rest of the arguments
 //   profile[:unseen] registers as a profiler does, launches 100 kernels, and ends; `unseen` by dlsym
 //   profile_on       the first half of it
-//   proton           loads a profiler that asks CUPTI unseen, and subscribes as soon as it may
 //   callbacks        subscribes to callbacks, as a profiler does first; no_callbacks: ends that
 //   limit_files:N    no file may be larger; free_files: they may again
 //   no_memory        the recorder's thread gets none any more; free_memory: it does again
@@ -366,10 +365,6 @@ void carry_out(const std::string& command, char** rest, char** arguments) {
     const auto subscribe = profiler_function<decltype(cuptiSubscribe)>("cuptiSubscribe", false);
     if (subscribe(&subscriber_of_profiler, ignore_call, nullptr) != CUPTI_SUCCESS)
       fail("the program's profiler gets no callbacks");
-  } else if (verb == "proton") {
-    if (::dlopen("libproton.so", RTLD_NOW) == nullptr) fail(::dlerror());
-    const auto subscribe = profiler_function<decltype(cuptiSubscribe)>("cuptiSubscribe", true);
-    while (subscribe(&subscriber_of_profiler, ignore_call, nullptr) != CUPTI_SUCCESS) ::usleep(1'000);
   } else if (verb == "no_callbacks") {
     profiler_function<decltype(cuptiUnsubscribe)>("cuptiUnsubscribe", false)(subscriber_of_profiler);
   } else if (verb == "limit_files") {
