@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs to be watched: each works on a GPU for some seconds, and prints how long its steps took, as one line of JSON.
 
-usage: workloads.py resnet|profiler|steady|input|allocation|copies|power|neighbour [--seconds S] [--batch N]
+usage: workloads.py resnet|convolution|profiler|steady|input|allocation|copies|power|neighbour [--seconds S] [--batch N]
 Programs that only launch are in launcher.cu.
 """
 
@@ -52,6 +52,20 @@ def resnet_step(batch):
 def resnet(arguments):
     torch.backends.cudnn.benchmark = True
     return timed_steps(resnet_step(arguments.batch), arguments.seconds)
+
+
+def convolution(arguments):
+    """What a benchmark of one layer does: the second convolution of ResNet-50's first block, again and again."""
+    torch.backends.cudnn.benchmark = True
+    layer = torch.nn.Conv2d(64, 64, 3, padding=1, bias=False).to(DEVICE, torch.float16, memory_format=torch.channels_last)
+    images = torch.randn(arguments.batch, 64, 56, 56, device=DEVICE, dtype=torch.float16).to(memory_format=torch.channels_last)
+
+    def step():
+        with torch.no_grad():
+            for _ in range(50):
+                layer(images)
+
+    return timed_steps(step, arguments.seconds)
 
 
 def profiler(arguments):
@@ -160,7 +174,7 @@ def neighbour(arguments):
         other.kill()
 
 
-WORKLOADS = {"resnet": resnet, "profiler": profiler, "steady": steady,
+WORKLOADS = {"resnet": resnet, "convolution": convolution, "profiler": profiler, "steady": steady,
              "input": input_wait, "allocation": allocation, "copies": copies, "power": power,
              "neighbour": neighbour}
 
