@@ -56,6 +56,7 @@ constexpr std::size_t kMostTexts = std::size_t{1} << 16, kMostRanges = std::size
                       kMostKept = std::size_t{1} << 18;
 // Kept free for the rows that say what a full disk has not taken.
 constexpr std::size_t kReserve = std::size_t{64} << 10;
+constexpr std::size_t kMostWindows = 1024;
 
 }  // namespace
 
@@ -71,8 +72,11 @@ ProcessTables::ProcessTables(const Cupti& cupti, const std::string& folder)
                folder),
       launches_(rows<capture::Launches>()),
       counted_from_(now()) {
-  // Where that is refused, a full disk loses these rows, too.
   writer<capture::Losses>().reserve(kReserve);
+  // Windows tell what the other rows mean: they need no memory later.
+  windows_.reserve(kMostWindows);
+  rows<capture::Windows>().from.reserve(kMostWindows);
+  rows<capture::Windows>().detail.reserve(kMostWindows);
 }
 
 std::uint32_t ProcessTables::text_of(std::string_view text) {
@@ -236,7 +240,10 @@ void ProcessTables::add_marker(const CUpti_Activity* record) {
     } else {
       // Where another thread ends the range, its buffer may come first. Ends whose start was before the
       // recording never find it.
-      if (early_ends_.size() >= kMostRanges) early_ends_.clear();
+      if (early_ends_.size() >= kMostRanges) {
+        lost_ranges_ += early_ends_.size();
+        early_ends_.clear();
+      }
       early_ends_.insert_or_assign(marker.id, time);
     }
     return;
@@ -255,7 +262,11 @@ void ProcessTables::add_marker(const CUpti_Activity* record) {
   }
 }
 
-void ProcessTables::forget_open_ranges() {
+void ProcessTables::forget_open_ranges(std::int64_t since) {
+  if (!open_ranges_.empty()) {
+    add_loss(LossKind::not_recorded, since, since, open_ranges_.size(),
+             "ranges whose end the program's own profiler may have");
+  }
   open_ranges_.clear();
   early_ends_.clear();
 }
@@ -329,6 +340,7 @@ void ProcessTables::recover() {
 }
 
 void ProcessTables::add_window(std::int64_t time, capture::Detail detail) {
+  if (windows_.size() == kMostWindows) windows_.erase(windows_.begin(), windows_.begin() + kMostWindows / 2);
   windows_.push_back({time, detail});
   rows<capture::Windows>().from.push_back(time);
   rows<capture::Windows>().detail.push_back(static_cast<std::uint8_t>(detail));
@@ -340,16 +352,21 @@ void ProcessTables::add_launch_count(std::int64_t time, std::uint64_t launches) 
 }
 
 void ProcessTables::add_loss(LossKind kind, std::int64_t from, std::int64_t to, std::uint64_t count,
-                             std::string sentence) {
-  capture::Losses& rows = this->rows<capture::Losses>();
-  rows.from.push_back(from);
-  rows.to.push_back(to);
-  rows.kind.push_back(static_cast<std::uint8_t>(kind));
-  rows.count.push_back(count);
-  rows.sentence.push_back(std::move(sentence));
+                             const char* sentence) noexcept {
+  const auto end = losses_.begin() + losses_waiting_;
+  const auto same =
+      std::find_if(losses_.begin(), end, [&](const Loss& loss) { return loss.sentence == sentence; });
+  if (same == losses_.end()) return;  // there are not so many sentences
+  if (same == end) {
+    *same = {kind, from, to, 0, sentence};
+    ++losses_waiting_;
+  }
+  same->from = std::min(same->from, from);
+  same->to = std::max(same->to, to);
+  same->count += count;
 }
 
-void ProcessTables::add_lost_bytes(std::int64_t from, std::int64_t to, std::uint64_t bytes) {
+void ProcessTables::add_lost_bytes(std::int64_t from, std::int64_t to, std::uint64_t bytes) noexcept {
   add_loss(LossKind::no_buffer, from, to, count_of(bytes),
            "all buffers were full: the program launches faster than the records can be written");
 }
@@ -364,7 +381,7 @@ void ProcessTables::add_devices() {
     return;
   }
   capture::Devices& rows = this->rows<capture::Devices>();
-  for (int i = 0; i < count && i < 256; ++i) {
+  for (int i = devices_known_; i < count && i < 256; ++i) {
     int device = 0, clock = 0, multiprocessors = 0;
     std::array<unsigned char, 16> uuid{};
     std::array<char, 128> name{};
@@ -385,6 +402,7 @@ void ProcessTables::add_devices() {
     rows.name.emplace_back(name.data());
     rows.multiprocessors.push_back(static_cast<std::uint32_t>(multiprocessors));
     rows.clock_mhz.push_back(static_cast<std::uint32_t>(clock / 1000));
+    devices_known_ = i + 1;  // where memory runs out, the others come later
   }
 }
 
@@ -392,10 +410,9 @@ std::size_t ProcessTables::waiting() const {
   return std::apply([](const auto&... writers) { return (writers.size() + ...); }, writers_);
 }
 
-void ProcessTables::add_counted(std::int64_t now) {
+void ProcessTables::add_counted(std::int64_t now) noexcept {
   const auto count = [&](std::uint64_t& lost, LossKind kind, const char* sentence) {
-    if (lost == 0) return;
-    add_loss(kind, counted_from_, now, lost, sentence);
+    if (lost > 0) add_loss(kind, counted_from_, now, lost, sentence);
     lost = 0;
   };
   count(
@@ -407,52 +424,75 @@ void ProcessTables::add_counted(std::int64_t now) {
   counted_from_ = now;
 }
 
-void ProcessTables::write(std::int64_t now) {
-  try {
-    add_counted(now);
-  } catch (const std::bad_alloc&) {
-    recover();
-  }
-
+void ProcessTables::write(std::int64_t now, bool is_last) {
   // These are few, and other rows mean nothing without them: they wait until the disk has room again.
-  const auto is_kept = []<class Table>(const capture::TableWriter<Table>& writer) {
-    return writer.size() < kMostKept &&
+  const auto is_kept = [&]<class Table>(const capture::TableWriter<Table>& writer) {
+    return !is_last && writer.size() < kMostKept &&
            (std::is_same_v<Table, capture::Texts> || std::is_same_v<Table, capture::Launches> ||
-            std::is_same_v<Table, capture::Devices> || std::is_same_v<Table, capture::Windows> ||
-            std::is_same_v<Table, capture::Losses>);
+            std::is_same_v<Table, capture::Devices> || std::is_same_v<Table, capture::Windows>);
   };
-  const auto write_one = [&](auto& writer) {
+  bool has_room = true;
+  const auto write_one = [&]<class Table>(capture::TableWriter<Table>& writer) {
+    if (std::is_same_v<Table, capture::Losses>) return;
     int problem = ENOMEM;
     try {
       problem = writer.write();
     } catch (const std::bad_alloc&) {  // as if there were no room
     }
-    if (problem == 0 || is_kept(writer)) return;
-    lost_on_disk_ += writer.size();
+    if (problem == 0) return;
+    has_room = false;
+    if (is_kept(writer)) return;
+    const char* reason = ::strerrordesc_np(problem);
+    add_loss(LossKind::disk, disk_full_at_ == 0 ? now : disk_full_at_, now, writer.size(),
+             reason == nullptr ? "unknown error" : reason);
     writer.cut(0);
-    if (disk_full_at_ == 0) disk_full_at_ = now;
-    disk_problem_ = problem;
   };
   std::apply([&](auto&... writers) { (write_one(writers), ...); }, writers_);
-  if (lost_on_disk_ == 0) return;
-  capture::TableWriter<capture::Losses>& losses = writer<capture::Losses>();
-  const std::size_t before = losses.size();
-  try {
-    add_loss(LossKind::disk, disk_full_at_, now, lost_on_disk_,
-             std::string("the rows could not be written: ") + std::strerror(disk_problem_));
-    if (losses.write() == 0) {
-      lost_on_disk_ = 0;
-      disk_full_at_ = 0;
-    }
-  } catch (const std::bad_alloc&) {  // counted until it can be said
+  if (has_room) {
+    disk_full_at_ = 0;
+  } else if (disk_full_at_ == 0) {
+    disk_full_at_ = next_losses_ = now;
   }
-  if (lost_on_disk_ != 0) losses.cut(before);
+  add_counted(now);
+  write_losses(now, is_last);
+}
+
+// A disk may be full for weeks, and a row takes a hundredth of what is kept free: while it is full, rows come
+// at growing distances, some forty in a year, so that there is room for the last one.
+void ProcessTables::write_losses(std::int64_t now, bool is_last) {
+  const bool is_full = disk_full_at_ != 0;
+  if (losses_waiting_ == 0 || (is_full && !is_last && now < next_losses_)) return;
+  if (is_full) next_losses_ = now + (now - disk_full_at_) / 2;
+  capture::TableWriter<capture::Losses>& writer = this->writer<capture::Losses>();
+  try {
+    for (std::size_t i = 0; i < losses_waiting_; ++i) {
+      const Loss& loss = losses_[i];
+      writer.rows.from.push_back(loss.from);
+      writer.rows.to.push_back(loss.to);
+      writer.rows.kind.push_back(static_cast<std::uint8_t>(loss.kind));
+      writer.rows.count.push_back(loss.count);
+      writer.rows.sentence.push_back((loss.kind == LossKind::disk ? "the rows could not be written: " : "") +
+                                     std::string(loss.sentence));
+    }
+    if (writer.write() == 0) losses_waiting_ = 0;
+    if (!is_full) writer.reserve(kReserve);
+  } catch (const std::bad_alloc&) {  // they wait
+  }
+  writer.cut(0);
 }
 
 void ProcessTables::finish(std::int64_t now) {
-  for (const auto& [id, range] : open_ranges_) add_range(range, now);
+  for (const auto& [id, range] : open_ranges_) {
+    try {
+      add_range(range, now);
+    } catch (const std::bad_alloc&) {
+      ++without_memory_;
+      recover();
+    }
+  }
   open_ranges_.clear();
-  write(now);
+  write(now, true);
+  if (losses_waiting_ > 0) return;
   std::apply([](auto&... writers) { (writers.finish(), ...); }, writers_);
 }
 

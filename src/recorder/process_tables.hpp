@@ -1,6 +1,7 @@
 // What one process did, as tables: CUPTI's records go in, batches of rows come out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,26 +26,30 @@ class ProcessTables {
   void consume(std::uint8_t* bytes, std::size_t size);
   void add_window(std::int64_t time, capture::Detail detail);
   void add_launch_count(std::int64_t time, std::uint64_t launches);
+  /// Needs no memory, so that what is lost is known when memory is what has run out. Losses with the same
+  /// sentence are one row until that is written. The sentence must last as long as the tables.
   void add_loss(capture::LossKind kind, std::int64_t from, std::int64_t to, std::uint64_t count,
-                std::string sentence);
+                const char* sentence) noexcept;
   /// Records of which no more is known than how many bytes they had.
-  void add_lost_bytes(std::int64_t from, std::int64_t to, std::uint64_t bytes);
+  void add_lost_bytes(std::int64_t from, std::int64_t to, std::uint64_t bytes) noexcept;
   void add_devices();
 
   /// What stands behind kernels, and the audit of their names.
   LaunchIds& launches() { return launches_; }
 
-  /// What another had from CUPTI is not known: ranges that are open now may have ended there.
-  void forget_open_ranges();
+  /// What another had from CUPTI since then is not known: ranges that are open now may have ended there.
+  void forget_open_ranges(std::int64_t since);
 
   std::uint64_t kernels_seen() const { return kernels_seen_; }
   /// Rows that wait to be written.
   std::size_t waiting() const;
-  /// Writes what is there. What a full disk does not take is counted as lost, but for what other rows name.
-  void write(std::int64_t now);
+  /// Writes what is there. What a full disk does not take is counted as lost, but for what other rows name:
+  /// that waits for another time, if there is one.
+  void write(std::int64_t now, bool is_last = false);
   /// Where memory ran out in the midst of a row, in any of the calls above: leaves the whole ones.
   void recover();
-  /// Writes what is there, ranges that are open with their end now, and each stream's end marker.
+  /// Writes what is there, ranges that are open with their end now, and each stream's end marker: no marker
+  /// where something is missing and the disk has not taken even that.
   void finish(std::int64_t now);
 
  private:
@@ -60,7 +65,8 @@ class ProcessTables {
   std::uint32_t text_of(std::string_view text);
   bool is_in_full_window(std::int64_t time) const;
   std::uint64_t count_of(std::uint64_t bytes) const;
-  void add_counted(std::int64_t now);
+  void add_counted(std::int64_t now) noexcept;
+  void write_losses(std::int64_t now, bool is_last);
 
   const Cupti& cupti_;
   // In the order of writing: launches and texts stand before the rows that name them, so that a kill between
@@ -102,11 +108,21 @@ class ProcessTables {
     std::int64_t from;
     capture::Detail detail;
   };
-  std::vector<Window> windows_;
+  std::vector<Window> windows_;  // the last ones
+  int devices_known_ = 0;
   std::uint64_t kernels_seen_ = 0, records_seen_ = 0, bytes_seen_ = 0;
-  std::uint64_t without_time_ = 0, without_memory_ = 0, unread_ = 0, lost_ranges_ = 0, lost_on_disk_ = 0;
-  std::int64_t counted_from_, disk_full_at_ = 0;
-  int disk_problem_ = 0;
+
+  // Losses that wait for their rows: more than there are sentences.
+  struct Loss {
+    capture::LossKind kind;
+    std::int64_t from, to;
+    std::uint64_t count;
+    const char* sentence;
+  };
+  std::array<Loss, 32> losses_;
+  std::size_t losses_waiting_ = 0;
+  std::uint64_t without_time_ = 0, without_memory_ = 0, unread_ = 0, lost_ranges_ = 0;
+  std::int64_t counted_from_, disk_full_at_ = 0, next_losses_ = 0;
 };
 
 /// CLOCK_REALTIME in nanoseconds, the clock of CUPTI's records.

@@ -110,7 +110,7 @@ void Recorder::begin() {
   left_alone.store(recorder.exchange(nullptr));
   made->apply({});
   if (made->subscriber_ != nullptr) made->cupti_.cuptiUnsubscribe(made->subscriber_);
-  made->tables_->add_loss(LossKind::not_recorded, begin, now(), 0, made->problem_);
+  made->tables_->add_loss(LossKind::not_recorded, begin, now(), 0, made->problem_.c_str());
   made->tables_->finish(now());
 }
 
@@ -459,7 +459,8 @@ void Recorder::follow_profiler() {
   if (since != gap_noted_) {
     gap_noted_ = since;
     tables_->add_window(since, Detail::off);
-    tables_->forget_open_ranges();
+    drain();  // what CUPTI gave before the other began
+    tables_->forget_open_ranges(since);
   }
   if (!is_back) return;
   tables_->add_loss(LossKind::taken_over, since, now(), 0,
@@ -516,8 +517,8 @@ void Recorder::write() {
   flush(false);
   // They are asked for when CUDA is there, which it is not yet when the recorder begins.
   if (!has_devices_ && launches_.count() > 0) {
-    has_devices_ = true;
     tables_->add_devices();
+    has_devices_ = true;
   }
   follow_silence();
   tables_->write(now());
@@ -536,6 +537,15 @@ void Recorder::step() {
   if (time < next_write_) return;
   next_write_ = time + write_every;
   write();
+}
+
+template <class Work>
+void Recorder::guarded(Work&& work) noexcept {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    tables_->recover();  // the program has taken all memory; perhaps it gives some back
+  }
 }
 
 void Recorder::end() {
@@ -557,9 +567,11 @@ void Recorder::end() {
     tables_->add_loss(LossKind::taken_over, owner_since_, now(), 0,
                       "the program's own profiler (torch.profiler, for one) had CUPTI's records, to the end");
   }
-  if (!has_devices_ && launches_.count() > 0) tables_->add_devices();
   follow_silence();
-  tables_->add_launch_count(now(), launches_.count());
+  guarded([&] { tables_->add_launch_count(now(), launches_.count()); });
+  guarded([&] {
+    if (!has_devices_ && launches_.count() > 0) tables_->add_devices();
+  });
   tables_->finish(now());
   if (!goes_on) return;
   // The program goes on as if nobody had watched.
@@ -567,19 +579,12 @@ void Recorder::end() {
 }
 
 void Recorder::run() noexcept {
-  const auto guarded = [&](auto&& work) {
-    try {
-      work();
-    } catch (const std::bad_alloc&) {
-      tables_->recover();  // the program has taken all memory; perhaps it gives some back
-    }
-  };
   while (!stop_.load() && !is_over()) {
     const std::int64_t pause = milliseconds(settings_.write_every_ms) / kCountsPerWrite;
     buffers_.wait(audit_ == Audit::asks ? std::min(pause, milliseconds(settings_.audit_for_ms) / 5) : pause);
     guarded([&] { step(); });
   }
-  guarded([&] { end(); });
+  end();
   has_stopped_.store(true);
 }
 

@@ -59,6 +59,8 @@ class Recorder {
 
   // The writer's thread.
   void run() noexcept;
+  template <class Work>
+  void guarded(Work&& work) noexcept;
   void step();
   void end();
   void drain();

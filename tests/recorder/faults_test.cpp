@@ -86,14 +86,14 @@ TEST(Faults, KernelsThatCuptiRefusesToRecordAreSaid) {
 }
 
 TEST(Faults, ADiskThatIsFullIsCountedAndTheProgramGoesOn) {
+  // No more room than is kept free for the rows that say so.
   const RecordedRun run =
-      record({"init", "launch:3000:1:50", "wait", "written", "limit_files:4096", "launch:20000:1:50", "wait",
+      record({"init", "launch:3000:1:50", "wait", "written", "limit_files:65536", "launch:40000:1:50", "wait",
               "written", "launch:100:1:50", "wait", "written"});
   EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;
   const std::size_t recorded = expect_true(run);
   EXPECT_GE(run.only().lost(LossKind::disk), run.works.size() - recorded);
   EXPECT_LT(recorded, run.works.size());
-  EXPECT_FALSE(run.only().kernels.end.is_complete);
   EXPECT_TRUE(run.only().losses.end.is_complete);
 }
 

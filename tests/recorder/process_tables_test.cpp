@@ -2,6 +2,8 @@
 #include "recorder/process_tables.hpp"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <cstring>
 #include <map>
@@ -53,6 +55,12 @@ class Tables : public testing::Test {
     std::vector<std::pair<std::string, NameAudit>> result;
     for (const std::uint32_t launch : kernels.launch) result.push_back(names.at(launch));
     return result;
+  }
+
+  capture::Losses losses() const {
+    capture::Losses losses;
+    EXPECT_TRUE(capture::read_table((folder_.path() / "losses.arrows").string(), losses).is_complete);
+    return losses;
   }
 
   TemporaryFolder folder_;
@@ -119,9 +127,83 @@ TEST_F(Tables, CountOtherRecordsByTheirMeanSize) {
   for (int i = 0; i < 10; ++i) add("kernel", 1);
   tables_->add_lost_bytes(1, 2, 50 * sizeof(CUpti_ActivityKernel10));
   read();
-  capture::Losses losses;
-  EXPECT_TRUE(capture::read_table((folder_.path() / "losses.arrows").string(), losses).is_complete);
-  EXPECT_THAT(losses.count, testing::ElementsAre(50u));
+  EXPECT_THAT(losses().count, testing::ElementsAre(50u));
+}
+
+TEST_F(Tables, SayALossInOneRowUntilItIsWritten) {
+  constexpr const char* kOften = "what happens often";
+  tables_->add_loss(capture::LossKind::dropped, 5, 6, 2, kOften);
+  tables_->add_loss(capture::LossKind::dropped, 3, 4, 7, kOften);
+  tables_->add_loss(capture::LossKind::no_time, 1, 2, 1, "another");
+  tables_->write(now());
+  tables_->add_loss(capture::LossKind::dropped, 8, 9, 1, kOften);
+  tables_->finish(now());
+  EXPECT_THAT(losses().count, testing::ElementsAre(9u, 1u, 1u));
+  EXPECT_THAT(losses().from, testing::ElementsAre(3, 1, 8));
+  EXPECT_THAT(losses().to, testing::ElementsAre(6, 2, 9));
+}
+
+// A limit of this process's files stands for the disk's end. Each file may have as much as is kept for
+// losses.
+class FullDisk : public Tables {
+ protected:
+  void SetUp() override {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+  }
+  void TearDown() override { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  void limit_files(rlim_t bytes) const {
+    const rlimit limits{bytes, before_.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limits), 0);
+  }
+  std::size_t kernels_in_file() const {
+    capture::Kernels kernels;
+    capture::read_table((folder_.path() / "kernels.arrows").string(), kernels);
+    return kernels.start.size();
+  }
+
+  rlimit before_{};
+};
+
+TEST_F(FullDisk, IsCountedForMonths) {
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  constexpr int kWrites = 10'000;
+  limit_files(65'536);
+  std::int64_t time = now();
+  for (int i = 0; i < kWrites; ++i) {
+    add("kernel", 1);
+    tables_->write(time += kHour);
+  }
+  tables_->finish(time);
+  ASSERT_GT(kernels_in_file(), 0u);
+  std::uint64_t lost = 0;
+  for (const std::uint64_t count : losses().count) lost += count;
+  EXPECT_EQ(kernels_in_file() + lost, std::uint64_t{kWrites});
+  EXPECT_EQ(losses().to.back(), time);
+}
+
+TEST_F(FullDisk, IsCountedWhenItHasRoomAgain) {
+  limit_files(1);
+  add("kernel", 1);
+  tables_->write(1'000);
+  add("kernel", 1);
+  tables_->write(2'000);
+  limit_files(before_.rlim_cur);
+  add("kernel", 1);
+  EXPECT_THAT(read(), testing::ElementsAre(testing::Pair("kernel", NameAudit::none)));
+  EXPECT_THAT(losses().count, testing::ElementsAre(2u));
+}
+
+TEST_F(FullDisk, ThatDoesNotTakeTheLossesEitherLeavesNoEndMarker) {
+  add("kernel", 1);
+  tables_->write(now());
+  add("kernel", 1);
+  limit_files(1);
+  tables_->finish(now());
+  limit_files(before_.rlim_cur);
+  capture::Kernels kernels;
+  EXPECT_FALSE(capture::read_table((folder_.path() / "kernels.arrows").string(), kernels).is_complete);
+  EXPECT_EQ(kernels.start.size(), 1u);
 }
 
 }  // namespace

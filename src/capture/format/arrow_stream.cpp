@@ -243,7 +243,9 @@ int StreamWriter::open(std::span<const ColumnView> columns) {
 
 int StreamWriter::reserve(std::span<const ColumnView> columns, std::size_t bytes) {
   if (const int problem = open(columns); problem != 0) return problem;
-  return ::fallocate(file_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  return ::fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(size_), static_cast<off_t>(bytes)) == 0
+             ? 0
+             : errno;
 }
 
 int StreamWriter::write(std::span<const ColumnView> columns) {

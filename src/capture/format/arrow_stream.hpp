@@ -61,7 +61,8 @@ class StreamWriter {
   /// Appends a batch; returns 0 or errno. A batch that did not fit (a full disk) is taken back, so that the
   /// file ends with a whole one. All batches must have the same columns.
   int write(std::span<const ColumnView> columns);
-  /// Creates the file, without rows, and has the disk keep so many bytes for it; returns 0 or errno.
+  /// Creates the file, where that is not done yet, and has the disk keep so many bytes for what comes next;
+  /// returns 0 or errno.
   int reserve(std::span<const ColumnView> columns, std::size_t bytes);
   /// Writes the end marker; returns 0 or errno.
   int finish();
