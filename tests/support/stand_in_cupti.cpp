@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -66,6 +66,8 @@ std::int64_t nodes_with_times = 0;
 std::atomic<std::uint64_t> flushes{0};
 std::uint32_t next_correlation = 1;
 
+using Lock = std::unique_lock<std::mutex>;
+
 struct Buffer {
   std::uint8_t* bytes = nullptr;
   std::size_t size = 0, used = 0;
@@ -76,6 +78,7 @@ struct Buffer {
   std::vector<Work*> works;          // whose they are
 };
 std::list<Buffer>& buffers = lasting<std::list<Buffer>>();
+unsigned under_delivery = 0;  ///< buffers that a thread gives back just now
 
 // Work on the GPU that is not there.
 struct Running {
@@ -138,53 +141,82 @@ std::size_t size_of(CUpti_ActivityKind kind) {
   std::abort();
 }
 
-// All below are called with the mutex held, as CUPTI holds locks of its own when it calls back.
+// All below are called with the mutex held, and release it before they call back: who is called may hold
+// locks of its own, and call from under them.
 
-Buffer& new_buffer() {
-  Buffer& buffer = buffers.emplace_back();
-  std::size_t most = 0;
-  request_buffer(&buffer.bytes, &buffer.size, &most);
-  if (buffer.bytes == nullptr) fail("it was given no buffer, which crashes CUPTI before 12.9");
-  if (reinterpret_cast<std::uintptr_t>(buffer.bytes) % 8 != 0)
-    fail("it was given a buffer without alignment");
-  std::memset(buffer.bytes, 0, buffer.size);
-  buffer.thread = std::this_thread::get_id();
-  return buffer;
+std::uint8_t* checked(std::uint8_t* bytes) {
+  if (bytes == nullptr) fail("it was given no buffer, which crashes CUPTI before 12.9");
+  if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) fail("it was given a buffer without alignment");
+  return bytes;
 }
 
-// Where a record stands: this thread's buffer and an offset.
-std::pair<Buffer*, std::size_t> append(const void* record, std::size_t size, std::size_t room, Work* work) {
-  const auto found = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& buffer) {
-    return !buffer.is_full && buffer.thread == std::this_thread::get_id();
-  });
-  Buffer* buffer = found == buffers.end() ? &new_buffer() : &*found;
-  if (buffer->used + room > buffer->size) {
-    buffer->is_full = true;
-    buffer = &new_buffer();
-  }
-  const std::size_t offset = buffer->used;
-  std::memcpy(buffer->bytes + offset, record, size);
-  buffer->records.push_back(offset);
-  if (work != nullptr) buffer->works.push_back(work);
-  buffer->used += room;
-  return {buffer, offset};
-}
-
-void deliver(std::list<Buffer>::iterator buffer) {
-  if (behaviour.unordered != 0) {
-    std::vector<std::uint8_t> reversed;
-    for (auto at = buffer->records.rbegin(); at != buffer->records.rend(); ++at) {
-      const std::uint8_t* record = buffer->bytes + *at;
-      CUpti_ActivityKind kind{};
-      std::memcpy(&kind, record, sizeof kind);
-      reversed.insert(reversed.end(), record, record + size_of(kind));
+// This thread's buffer, with room for one more record. Another thread may do anything meanwhile.
+Buffer& with_room(Lock& lock, std::size_t room) {
+  for (;;) {
+    for (Buffer& buffer : buffers) {
+      if (buffer.is_full || buffer.thread != std::this_thread::get_id()) continue;
+      if (buffer.used + room <= buffer.size) return buffer;
+      buffer.is_full = true;
     }
-    std::memcpy(buffer->bytes, reversed.data(), reversed.size());
+    const auto request = request_buffer;
+    const auto complete = complete_buffer;
+    Buffer made;
+    std::size_t most = 0;
+    lock.unlock();
+    request(&made.bytes, &made.size, &most);
+    std::memset(checked(made.bytes), 0, made.size);
+    made.thread = std::this_thread::get_id();
+    lock.lock();
+    if (request == request_buffer) {
+      buffers.push_back(std::move(made));
+    } else {  // it is of one who has been replaced
+      lock.unlock();
+      complete(nullptr, 0, made.bytes, made.size, 0);
+      lock.lock();
+    }
   }
-  for (Work* work : buffer->works)
-    work->fate = complete_buffer == first_complete ? Fate::delivered : Fate::to_another;
-  complete_buffer(nullptr, 0, buffer->bytes, buffer->size, buffer->used);
-  buffers.erase(buffer);
+}
+
+std::size_t append(Buffer& buffer, const void* record, std::size_t size, std::size_t room, Work* work) {
+  const std::size_t offset = buffer.used;
+  std::memcpy(buffer.bytes + offset, record, size);
+  buffer.records.push_back(offset);
+  if (work != nullptr) buffer.works.push_back(work);
+  buffer.used += room;
+  return offset;
+}
+
+void reverse(Buffer& buffer) {
+  std::vector<std::uint8_t> reversed;
+  for (auto at = buffer.records.rbegin(); at != buffer.records.rend(); ++at) {
+    const std::uint8_t* record = buffer.bytes + *at;
+    CUpti_ActivityKind kind{};
+    std::memcpy(&kind, record, sizeof kind);
+    reversed.insert(reversed.end(), record, record + size_of(kind));
+  }
+  std::memcpy(buffer.bytes, reversed.data(), reversed.size());
+}
+
+// Gives back the buffers for which `is_due`.
+template <class IsDue>
+void deliver(Lock& lock, IsDue&& is_due) {
+  std::list<Buffer> due;
+  for (auto buffer = buffers.begin(); buffer != buffers.end();) {
+    const auto next = std::next(buffer);
+    if (is_due(*buffer)) due.splice(due.end(), buffers, buffer);
+    buffer = next;
+  }
+  const auto complete = complete_buffer;
+  for (Buffer& buffer : due) {
+    if (behaviour.unordered != 0) reverse(buffer);
+    for (Work* work : buffer.works)
+      work->fate = complete == first_complete ? Fate::delivered : Fate::to_another;
+    ++under_delivery;
+  }
+  lock.unlock();
+  for (const Buffer& buffer : due) complete(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
+  lock.lock();
+  under_delivery -= static_cast<unsigned>(due.size());
 }
 
 void note_times(const Running& done) {
@@ -223,13 +255,9 @@ void finish_work() {
 void work_on() {
   for (;;) {
     ::usleep(200);
-    const std::lock_guard lock(mutex);
+    Lock lock(mutex);
     finish_work();
-    for (auto buffer = buffers.begin(); buffer != buffers.end();) {
-      const auto next = std::next(buffer);
-      if (buffer->is_full && buffer->under_way == 0) deliver(buffer);
-      buffer = next;
-    }
+    deliver(lock, [](const Buffer& buffer) { return buffer.is_full && buffer.under_way == 0; });
   }
 }
 
@@ -242,7 +270,11 @@ void start_worker() {
   std::thread(work_on).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   // A child of a fork has no worker, but may hold on to the rest.
-  ::pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+  ::pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
+                   [] {
+                     under_delivery = 0;
+                     mutex.unlock();
+                   });
 }
 
 bool are_correlated() {
@@ -250,7 +282,12 @@ bool are_correlated() {
          recorded_driver_calls.contains(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
 }
 
-void begin_record(const Launch& launch, std::uint32_t node, std::uint32_t correlation, bool is_whole_graph) {
+void begin_record(Lock& lock, const Launch& launch, std::uint32_t node, std::uint32_t correlation,
+                  bool is_whole_graph) {
+  const CUpti_ActivityKind kind =
+      is_whole_graph ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  Buffer* buffer = kinds.contains(kind) ? &with_room(lock, size_of(kind)) : nullptr;
+  if (!kinds.contains(kind)) buffer = nullptr;
   Work* work = new_work();
   const std::int64_t start = std::max({now(), free_from[launch.stream], last_start + 1});
   const std::int64_t duration =
@@ -269,29 +306,27 @@ void begin_record(const Launch& launch, std::uint32_t node, std::uint32_t correl
   std::strncpy(work->name, launch.name, sizeof work->name - 1);
   if (node != 0 && behaviour.lose_times_after > 0 && ++nodes_with_times > behaviour.lose_times_after)
     work->start = 0;
-  const bool is_recorded = kinds.contains(is_whole_graph ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE
-                                                         : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   static std::int64_t count = 0;
-  if (!is_recorded) {
+  if (buffer == nullptr) {
     work->fate = Fate::not_recorded;
   } else if (behaviour.drop_every > 0 && ++count % behaviour.drop_every == 0) {
     work->fate = Fate::dropped;
     ++dropped;
+    buffer = nullptr;
   }
-  Buffer* buffer = nullptr;
   std::size_t offset = 0;
-  if (work->fate == Fate::under_way && is_whole_graph) {
+  if (buffer != nullptr && is_whole_graph) {
     CUpti_ActivityGraphTrace2 record{};
-    record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+    record.kind = kind;
     record.correlationId = work->correlation;
     record.streamId = launch.stream;
     record.graphId = launch.graph;
-    std::tie(buffer, offset) = append(&record, sizeof record, sizeof record, work);
-  } else if (work->fate == Fate::under_way) {
+    offset = append(*buffer, &record, sizeof record, sizeof record, work);
+  } else if (buffer != nullptr) {
     std::string name = launch.name;
     if (behaviour.wrong_names != 0 && name.front() == 'w') name.front() = 'd';
     CUpti_ActivityKernel10 record{};
-    record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    record.kind = kind;
     record.name = names.insert(name).first->c_str();
     record.correlationId = work->correlation;
     record.streamId = launch.stream;
@@ -301,7 +336,7 @@ void begin_record(const Launch& launch, std::uint32_t node, std::uint32_t correl
     record.registersPerThread = 40;
     record.graphId = launch.graph;
     record.graphNodeId = node;
-    std::tie(buffer, offset) = append(&record, sizeof record, sizeof record, work);
+    offset = append(*buffer, &record, sizeof record, sizeof record, work);
   }
   if (buffer != nullptr) ++buffer->under_way;
   running.push_back({buffer, offset, work, start + duration});
@@ -336,7 +371,7 @@ void stand_in_cupti_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, std::
                          const void* parameters) {
   CUpti_CallbackFunc function = nullptr;
   {
-    const std::lock_guard lock(mutex);
+    Lock lock(mutex);
     if (domains.contains(domain) || calls.contains({domain, id})) function = callback;
     const bool is_driver = domain == CUPTI_CB_DOMAIN_DRIVER_API;
     if (is_driver ? recorded_driver_calls.contains(id)
@@ -348,7 +383,7 @@ void stand_in_cupti_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, std::
       record.end = record.start + 500;
       record.threadId = static_cast<std::uint32_t>(::gettid());
       record.correlationId = correlation;
-      append(&record, sizeof record, sizeof record, nullptr);
+      append(with_room(lock, sizeof record), &record, sizeof record, sizeof record, nullptr);
     }
   }
   if (function == nullptr) return;
@@ -362,10 +397,10 @@ void stand_in_cupti_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, std::
 }
 
 void stand_in_cupti_add(const void* record, std::size_t size) {
-  const std::lock_guard lock(mutex);
+  Lock lock(mutex);
   CUpti_ActivityKind kind{};
   std::memcpy(&kind, record, sizeof kind);
-  append(record, size, size_of(kind), nullptr);
+  append(with_room(lock, size_of(kind)), record, size, size_of(kind), nullptr);
 }
 
 void stand_in_cupti_launch(const Launch& launch) {
@@ -385,13 +420,13 @@ void stand_in_cupti_launch(const Launch& launch) {
       CUPTI_CB_DOMAIN_DRIVER_API,
       launch.graph == 0 ? CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel : CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
       correlation, &parameters);
-  const std::lock_guard lock(mutex);
+  Lock lock(mutex);
   if (launch.graph != 0 && kinds.contains(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) {
-    begin_record(launch, 0, correlation, true);
+    begin_record(lock, launch, 0, correlation, true);
     return;
   }
   for (std::uint32_t node = 0; node < launch.nodes; ++node)
-    begin_record(launch, launch.graph == 0 ? 0 : node + 1, correlation, false);
+    begin_record(lock, launch, launch.graph == 0 ? 0 : node + 1, correlation, false);
 }
 
 void stand_in_cupti_wait() {
@@ -410,13 +445,13 @@ std::uint64_t stand_in_cupti_flushes() { return flushes.load(); }
 void stand_in_cupti_reset() {
   stand_in_cupti_call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2, 0,
                       nullptr);
-  const std::lock_guard lock(mutex);
-  for (Buffer& buffer : buffers) {
-    for (Work* work : buffer.works) work->fate = Fate::gone;
-    complete_buffer(nullptr, 0, buffer.bytes, buffer.size, 0);
-  }
-  buffers.clear();
+  Lock lock(mutex);
   running.clear();
+  for (Buffer& buffer : buffers) buffer.used = 0;
+  deliver(lock, [](Buffer& buffer) {
+    for (Work* work : std::exchange(buffer.works, {})) work->fate = Fate::gone;
+    return true;
+  });
 }
 
 int InitializeInjectionNvtx2(void*) { return 1; }
@@ -523,8 +558,12 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
   const bool is_forced = (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0;
   if (!is_forced) ++flushes;
-  while (is_forced && behaviour.hang != 0) ::pause();
-  const std::lock_guard lock(mutex);
+  Lock lock(mutex);
+  while (is_forced && behaviour.hang != 0) {
+    lock.unlock();
+    ::usleep(10'000);
+    lock.lock();
+  }
   finish_work();
   if (is_forced) {
     for (auto work = running.begin(); work != running.end();) {
@@ -541,10 +580,11 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
       work = running.erase(work);
     }
   }
-  for (auto buffer = buffers.begin(); buffer != buffers.end();) {
-    const auto next = std::next(buffer);
-    if (buffer->under_way == 0) deliver(buffer);
-    buffer = next;
+  deliver(lock, [](const Buffer& buffer) { return buffer.under_way == 0; });
+  while (under_delivery > 0) {  // by another thread
+    lock.unlock();
+    ::usleep(100);
+    lock.lock();
   }
   return CUPTI_SUCCESS;
 }
