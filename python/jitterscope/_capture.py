@@ -34,15 +34,16 @@ def _new_folder(name: str) -> pathlib.Path:
 
 
 def capture(command: Sequence[Union[str, os.PathLike[str]]], *, folder: Optional[Union[str, os.PathLike[str]]] = None,
-            detail: str = "mixed", graphs: str = "node", start_after: Optional[float] = None,
-            duration: Optional[float] = None, require: bool = False) -> Capture:
+            detail: str = "mixed", graphs: str = "auto", start_after: Union[float, str, None] = None,
+            duration: Union[float, str, None] = None, ranges: Optional[str] = None, require: bool = False) -> Capture:
     """Runs a program, unmodified, and records what its work on GPUs does and when: all that `jitterscope capture` does.
 
     >>> made = js.capture(["python3", "train.py"], detail="light", duration=60)
     >>> kernels = pyarrow.ipc.open_stream(next(made.folder.glob("p*/kernels.arrows"))).read_all()
 
     The program has this process's streams, environment and working directory. It is recorded from `start_after` seconds
-    after its first use of CUDA on, for `duration` seconds. `detail`: light, mixed or full; `graphs`: node or whole.
+    after its first use of CUDA on, for `duration` seconds. With `ranges` it is recorded while its own ranges (NVTX) of
+    this name go on, and both may count them: "100steps". `detail`: light, mixed or full; `graphs`: auto, node or whole.
     `folder` is new, or empty; by default it is named after the program. FailedError where jitterscope itself fails, or
     `require=True` asks for more than was captured: the sentence is on standard error.
     """
@@ -51,17 +52,22 @@ def capture(command: Sequence[Union[str, os.PathLike[str]]], *, folder: Optional
     words = [os.fspath(word) for word in command]
     if not words:
         raise UsageError("capture takes a program with its arguments as a list, and this one is empty")
-    for name, value, known in (("detail", detail, ("light", "mixed", "full")), ("graphs", graphs, ("node", "whole"))):
+    for name, value, known in (("detail", detail, ("light", "mixed", "full")), ("graphs", graphs, ("auto", "node", "whole"))):
         if value not in known:
             raise UsageError(f"capture: {name} is one of {', '.join(known)}, and not {value!r}")
     where = pathlib.Path(folder) if folder is not None else _new_folder(pathlib.Path(words[0]).name or "program")
     asked = [program(), "capture", "-o", str(where), "--detail", detail, "--graphs", graphs]
-    for flag, seconds in (("--start-after", start_after), ("--duration", duration)):
-        if seconds is None:
+    if ranges is not None:
+        asked += ["--ranges", ranges]
+    for flag, extent in (("--start-after", start_after), ("--duration", duration)):
+        if extent is None:
             continue
-        if not 0 <= seconds < float("inf"):
-            raise UsageError(f"capture: {flag[2:].replace('-', '_')} is a number of seconds from 0 on, and not {seconds}")
-        asked += [flag, f"{seconds}s"]
+        if not isinstance(extent, str):
+            if not 0 <= extent < float("inf"):
+                raise UsageError(
+                    f"capture: {flag[2:].replace('-', '_')} is a number of seconds from 0 on, and not {extent}")
+            extent = f"{extent}s"
+        asked += [flag, extent]
     if require:
         asked.append("--require")
     process = subprocess.Popen([*asked, "--", *words])

@@ -40,6 +40,13 @@ class Capture(unittest.TestCase):
         written = json.loads((made.folder / "capture.json").read_text(encoding="utf-8"))["settings"]
         self.assertEqual((written["detail"], written["graphs"], written["duration_ms"]), ("full", "whole", 60000))
 
+    def test_a_number_of_ranges_reaches_the_recorder(self):
+        js.capture([*SHELL, 'printf %s "$JITTERSCOPE_CAPTURE_SETTINGS" >settings; ' + USES_CUDA], ranges="a step",
+                   start_after="100steps", duration="50steps")
+        settings = dict(item.split("=") for item in pathlib.Path("settings").read_text(encoding="utf-8").split(","))
+        self.assertEqual((settings["start_after_steps"], settings["duration_steps"], settings["ranges"]),
+                         ("100", "50", "a step"))
+
     def test_the_program_has_our_environment_and_no_more(self):
         own = {"JITTERSCOPE_CAPTURE", "JITTERSCOPE_CAPTURE_SETTINGS", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
                "LD_PRELOAD"}

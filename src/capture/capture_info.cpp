@@ -51,7 +51,14 @@ std::string_view to_string(DetailChoice choice) {
   return "";
 }
 
-std::string_view to_string(GraphChoice choice) { return choice == GraphChoice::node ? "node" : "whole"; }
+std::string_view to_string(GraphChoice choice) {
+  switch (choice) {
+    case GraphChoice::node: return "node";
+    case GraphChoice::whole: return "whole";
+    case GraphChoice::automatic: return "auto";
+  }
+  return "";
+}
 
 template <class Fields>
 void describe(Fields& fields, Described<Fields, Settings>& settings) {
@@ -62,6 +69,7 @@ void describe(Fields& fields, Described<Fields, Settings>& settings) {
   capture::describe(each, [&](std::string_view name, std::uint64_t& number) {
     if (name != "detail" && name != "graphs") fields(name, number);
   });
+  fields("ranges", each.ranges);
   if constexpr (!Fields::kWrites) settings = each;
 }
 

@@ -101,7 +101,8 @@ std::uint32_t count_others(std::span<const cuda::GpuProcess> listed, const Proce
 
 bool is_recording(const std::map<fs::path, Nanoseconds>& first_seen, Nanoseconds now,
                   const Settings& settings) {
-  if (settings.duration_ms == 0 || first_seen.empty()) return true;
+  // When a range begins is the recorder's to know.
+  if (settings.duration_ms == 0 || !settings.ranges.empty() || first_seen.empty()) return true;
   const Nanoseconds recorded =
       milliseconds(static_cast<double>(settings.start_after_ms + settings.duration_ms)) + kMargin;
   return std::ranges::any_of(first_seen,

@@ -75,8 +75,7 @@ ProcessTables::ProcessTables(const Cupti& cupti, const std::string& folder)
   writer<capture::Losses>().reserve(kReserve);
   // Windows tell what the other rows mean: they need no memory later.
   windows_.reserve(kMostWindows);
-  rows<capture::Windows>().from.reserve(kMostWindows);
-  rows<capture::Windows>().detail.reserve(kMostWindows);
+  describe(rows<capture::Windows>(), [](const char*, auto& column) { column.reserve(kMostWindows); });
 }
 
 std::uint32_t ProcessTables::text_of(std::string_view text) {
@@ -97,6 +96,7 @@ void ProcessTables::add_kernel(const CUpti_Activity* record) {
   // Later versions of the record only add members at its end.
   const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel9*>(record);
   ++kernels_seen_;
+  if (kernel.graphId != 0) ++nodes_seen_;
   LaunchKey key;
   const auto unsigned_of = [](std::int32_t value) { return static_cast<std::uint32_t>(value); };
   key.grid[0] = unsigned_of(kernel.gridX);
@@ -235,6 +235,7 @@ void ProcessTables::add_marker(const CUpti_Activity* record) {
   const std::int64_t time = time_of(marker.timestamp);
   if ((marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_END) != 0) {
     if (const auto found = open_ranges_.find(marker.id); found != open_ranges_.end()) {
+      if (found->second.is_named) --named_ranges_.open;
       add_range(found->second, time);
       open_ranges_.erase(found);
     } else {
@@ -248,15 +249,20 @@ void ProcessTables::add_marker(const CUpti_Activity* record) {
     }
     return;
   }
-  const OpenRange range{time, text_of(marker.name == nullptr ? "" : marker.name),
-                        text_of(marker.domain == nullptr ? "" : marker.domain), thread};
-  if ((marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_START) == 0) {
+  const char* name = marker.name == nullptr ? "" : marker.name;
+  const bool is_start = (marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_START) != 0;
+  const bool is_named = is_start && !named_ranges_.name.empty() && named_ranges_.name == name;
+  if (is_named) ++named_ranges_.begun;
+  const OpenRange range{time, text_of(name), text_of(marker.domain == nullptr ? "" : marker.domain), thread,
+                        is_named};
+  if (!is_start) {
     if ((marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_INSTANTANEOUS) != 0) add_range(range, time);
   } else if (const auto end = early_ends_.find(marker.id); end != early_ends_.end()) {
     add_range(range, end->second);
     early_ends_.erase(end);
   } else if (open_ranges_.size() < kMostRanges) {
     open_ranges_.insert_or_assign(marker.id, range);
+    if (is_named) ++named_ranges_.open;
   } else {
     ++lost_ranges_;
   }
@@ -269,6 +275,7 @@ void ProcessTables::forget_open_ranges(std::int64_t since) {
   }
   open_ranges_.clear();
   early_ends_.clear();
+  named_ranges_.open = 0;
 }
 
 void ProcessTables::add(const CUpti_Activity* record) {
@@ -339,11 +346,15 @@ void ProcessTables::recover() {
   std::apply([](auto&... writers) { (writers.cut(writers.size()), ...); }, writers_);
 }
 
-void ProcessTables::add_window(std::int64_t time, capture::Detail detail) {
+void ProcessTables::add_window(std::int64_t time, capture::Detail detail, capture::GraphChoice graphs,
+                               bool between_ranges) {
   if (windows_.size() == kMostWindows) windows_.erase(windows_.begin(), windows_.begin() + kMostWindows / 2);
   windows_.push_back({time, detail});
-  rows<capture::Windows>().from.push_back(time);
-  rows<capture::Windows>().detail.push_back(static_cast<std::uint8_t>(detail));
+  capture::Windows& rows = this->rows<capture::Windows>();
+  rows.from.push_back(time);
+  rows.detail.push_back(static_cast<std::uint8_t>(detail));
+  rows.graphs.push_back(static_cast<std::uint8_t>(graphs));
+  rows.between_ranges.push_back(between_ranges ? 1 : 0);
 }
 
 void ProcessTables::add_launch_count(std::int64_t time, std::uint64_t launches) {

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "capture/format/arrow_stream.hpp"
+#include "capture/format/settings.hpp"
 #include "capture/format/tables.hpp"
 #include "recorder/cupti_library.hpp"
 #include "recorder/launches.hpp"
+#include "recorder/ranges.hpp"
 
 namespace jitterscope::recorder {
 
@@ -24,7 +26,8 @@ class ProcessTables {
 
   /// Takes all records of a buffer. Those that memory or CUPTI does not let it read are counted as lost.
   void consume(std::uint8_t* bytes, std::size_t size);
-  void add_window(std::int64_t time, capture::Detail detail);
+  void add_window(std::int64_t time, capture::Detail detail, capture::GraphChoice graphs,
+                  bool between_ranges);
   void add_launch_count(std::int64_t time, std::uint64_t launches);
   /// Needs no memory, so that what is lost is known when memory is what has run out. Losses with the same
   /// sentence are one row until that is written. The sentence must last as long as the tables.
@@ -41,6 +44,10 @@ class ProcessTables {
   void forget_open_ranges(std::int64_t since);
 
   std::uint64_t kernels_seen() const { return kernels_seen_; }
+  std::uint64_t nodes_seen() const { return nodes_seen_; }
+  /// Ranges of this name are counted from now on.
+  void count_ranges(std::string name) { named_ranges_.name = std::move(name); }
+  const NamedRanges& named_ranges() const { return named_ranges_; }
   /// Rows that wait to be written.
   std::size_t waiting() const;
   /// Writes what is there. What a full disk does not take is counted as lost, but for what other rows name:
@@ -99,10 +106,12 @@ class ProcessTables {
   struct OpenRange {
     std::int64_t start;
     std::uint32_t text, domain, thread;
+    bool is_named;
   };
   std::unordered_map<std::uint32_t, OpenRange> open_ranges_;
   std::unordered_map<std::uint32_t, std::int64_t> early_ends_;  // of ranges whose start has not come yet
   void add_range(const OpenRange& range, std::int64_t end);
+  NamedRanges named_ranges_;
 
   struct Window {
     std::int64_t from;
@@ -110,7 +119,7 @@ class ProcessTables {
   };
   std::vector<Window> windows_;  // the last ones
   int devices_known_ = 0;
-  std::uint64_t kernels_seen_ = 0, records_seen_ = 0, bytes_seen_ = 0;
+  std::uint64_t kernels_seen_ = 0, nodes_seen_ = 0, records_seen_ = 0, bytes_seen_ = 0;
 
   // Losses that wait for their rows: more than there are sentences.
   struct Loss {

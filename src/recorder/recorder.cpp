@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "recorder/process_file.hpp"
 
@@ -80,11 +81,17 @@ Recorder* Recorder::get() noexcept { return recorder.load(std::memory_order_acqu
 
 Recorder::Recorder(std::string folder, capture::Settings settings, std::int64_t begin)
     : folder_(std::move(folder)),
-      settings_(settings),
+      settings_(std::move(settings)),
       begin_(begin),
       started_(steady()),
       tables_(std::make_unique<ProcessTables>(cupti_, folder_)),
-      next_audit_(milliseconds(settings.audit_after_ms)) {}
+      range_name_(settings_.ranges),
+      next_audit_(milliseconds(settings_.audit_after_ms)),
+      graphs_are_whole_(settings_.graphs == GraphChoice::whole),
+      is_between_ranges_(!range_name_.is_empty()),
+      ranges_before_(settings_.start_after_steps) {
+  tables_->count_ranges(range_name_.text());
+}
 
 void Recorder::begin() {
   static std::atomic<bool> has_begun{false};
@@ -198,7 +205,9 @@ bool Recorder::start_cupti() {
     problem_ = "CUPTI refuses to record kernels: another profiler uses it in this process";
     return false;
   }
-  tables_->add_window(now(), detail_);
+  note_window(now());
+  // Behind the kind that records ranges: that has all ranges which are noticed as they begin.
+  if (!range_name_.is_empty()) range_name_.subscribe(cupti_, subscriber_);
   return true;
 }
 
@@ -237,8 +246,13 @@ void Recorder::complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::siz
   if (Recorder* self = Recorder::get(); self != nullptr) self->buffers_.complete(buffer, valid);
 }
 
-void Recorder::called(void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) noexcept {
+void Recorder::called(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
   Recorder* self = Recorder::get();
+  if (domain == CUPTI_CB_DOMAIN_NVTX) {
+    if (self != nullptr && self->range_name_.begins(id, *static_cast<const CUpti_NvtxData*>(data)))
+      self->begin_range();
+    return;
+  }
   const auto& call = *static_cast<const CUpti_CallbackData*>(data);
   if (self == nullptr || call.callbackSite != CUPTI_API_ENTER) return;
   switch (id) {
@@ -263,15 +277,41 @@ void Recorder::called(void*, CUpti_CallbackDomain, CUpti_CallbackId id, const vo
   self->launches_.add();
 }
 
+// Recording begins on the thread that begins a range, so that the range is recorded from its first launch on.
+// It ends on the writer's thread, when no range of the name has gone on for a while: to turn kinds on and off
+// at each of many short ranges would cost more than to record what lies between them.
+void Recorder::begin_range() noexcept {
+  const std::uint64_t begun = ranges_begun_.fetch_add(1) + 1;
+  if (elapsed() < milliseconds(settings_.start_after_ms)) {
+    ranges_before_.store(begun);
+  } else if (settings_.duration_steps > 0 && begun > ranges_before_.load() + settings_.duration_steps) {
+    buffers_.wake();  // all that was asked for is recorded
+  } else if (begun > ranges_before_.load() && is_between_ranges_.load()) {
+    // CUPTI may hold a lock during this call that the writer's thread needs as it holds ours: whoever has to
+    // wait for it leaves the work to that thread.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock.owns_lock() && owner_.load() == Owner::recorder && !stop_.load()) {
+      Kinds kinds = kinds_;
+      kinds.kernels = kinds.light = true;
+      kinds.graphs = graphs_are_whole_;
+      if (apply(kinds)) {
+        window_began_at_.store(now());
+        is_between_ranges_.store(false);
+      }
+    }
+    buffers_.wake();
+  }
+}
+
 // What CUPTI is told.
 
 Recorder::Kinds Recorder::wanted_kinds() const {
   Kinds kinds;
   kinds.kernels = kinds.light = detail_ != Detail::off;
-  kinds.graphs = kinds.kernels && settings_.graphs == GraphChoice::whole;
+  kinds.graphs = kinds.kernels && graphs_are_whole_;
   // Ranges go on in windows without recording: they cost what the program's own calls cost, and one whose end
   // is not recorded would be lost.
-  kinds.ranges = elapsed() >= milliseconds(settings_.start_after_ms);
+  kinds.ranges = !range_name_.is_empty() || elapsed() >= milliseconds(settings_.start_after_ms);
   kinds.full = detail_ == Detail::full;
   kinds.launch_calls = kinds.full || (kinds.kernels && audit_ == Audit::asks && needs_launch_calls_);
   return kinds;
@@ -305,22 +345,28 @@ bool Recorder::apply(const Kinds& wanted) {
   return works;
 }
 
-void Recorder::set_detail(Detail detail) {
+// Turns on and off what is wanted now.
+void Recorder::follow_wanted() {
   // A window holds all that happened in it: it begins when its kinds are on, and ends before they go off.
   std::int64_t time = now();
-  const bool is_more = detail > detail_;
+  Detail wanted{};
+  bool is_less = false;
   {
     const std::lock_guard lock(mutex_);
     if (owner_.load() != Owner::recorder) return;
-    detail_ = detail;
+    wanted = wanted_detail();
+    // Nodes of graphs are more than their launches as a whole.
+    is_less = wanted < detail_ || (wanted == detail_ && graphs_are_whole_);
+    const Detail before = std::exchange(detail_, wanted);
+    if (wanted == before && wanted_kinds() == kinds_) return;
     if (!apply(wanted_kinds())) detail_ = Detail::off;
   }
-  if (is_more) time = now();
-  if (detail_ != detail) {
+  if (!is_less) time = now();
+  if (detail_ != wanted) {
     tables_->add_loss(LossKind::not_recorded, time, time, 0,
                       "CUPTI refused to record kernels again: another profiler may use it in this process");
   }
-  tables_->add_window(time, detail_);
+  note_window(time);
 }
 
 // The writer's thread.
@@ -328,13 +374,18 @@ void Recorder::set_detail(Detail detail) {
 std::int64_t Recorder::elapsed() const { return steady() - started_; }
 
 bool Recorder::is_over() const {
-  return settings_.duration_ms > 0 &&
-         elapsed() >= milliseconds(settings_.start_after_ms + settings_.duration_ms);
+  if (settings_.duration_steps > 0)
+    return std::max(ranges_begun_.load(), tables_->named_ranges().begun) >
+           ranges_before_.load() + settings_.duration_steps;
+  if (settings_.duration_ms == 0) return false;
+  const std::int64_t since =
+      range_name_.is_empty() ? milliseconds(settings_.start_after_ms) : recording_since_;
+  return (range_name_.is_empty() || since > 0) && elapsed() >= since + milliseconds(settings_.duration_ms);
 }
 
 Detail Recorder::wanted_detail() const {
   const std::int64_t time = elapsed();
-  if (time < milliseconds(settings_.start_after_ms)) return Detail::off;
+  if (time < milliseconds(settings_.start_after_ms) || is_between_ranges_.load()) return Detail::off;
   if (settings_.detail != DetailChoice::mixed)
     return settings_.detail == DetailChoice::full ? Detail::full : Detail::light;
   const std::int64_t since = time - milliseconds(settings_.first_full_ms);
@@ -345,9 +396,69 @@ Detail Recorder::wanted_detail() const {
   return phase >= off_from && phase < off_from + settings_.off_for_ms ? Detail::off : Detail::light;
 }
 
+void Recorder::note_window(std::int64_t time) {
+  if (detail_ != Detail::off && recording_since_ == 0) recording_since_ = elapsed();
+  tables_->add_window(time, detail_, graphs_are_whole_ ? GraphChoice::whole : GraphChoice::node,
+                      is_between_ranges_.load());
+}
+
 void Recorder::follow_windows() {
   if (owner_.load() != Owner::recorder) return;
-  if (const Detail wanted = wanted_detail(); wanted != detail_) set_detail(wanted);
+  if (!range_name_.is_empty()) follow_ranges();
+  if (wanted_detail() != detail_) follow_wanted();
+  follow_graphs();
+}
+
+// A range's own thread has begun a window.
+void Recorder::note_range_window() {
+  const std::int64_t from = window_began_at_.exchange(0);
+  if (from == 0 || detail_ != Detail::off) return;
+  detail_ = Detail::light;
+  note_window(from);
+}
+
+void Recorder::follow_ranges() {
+  note_range_window();
+  const NamedRanges& records = tables_->named_ranges();
+  const std::uint64_t noticed = ranges_begun_.load(), begun = std::max(noticed, records.begun);
+  const std::int64_t time = elapsed();
+  // Their ends come with the records.
+  if (begun != ranges_seen_ || records.begun + ranges_missed_ < noticed || records.open > 0)
+    last_range_ = time;
+  ranges_seen_ = begun;
+  if (begun > settings_.start_after_steps && time - last_range_ < milliseconds(settings_.ranges_apart_ms)) {
+    is_between_ranges_.store(false);
+  } else if (!is_between_ranges_.exchange(true) && ranges_begun_.load() != noticed) {
+    is_between_ranges_.store(false);  // one began just now, and its thread thought that it is recorded
+  }
+}
+
+// Graphs' nodes are recorded one by one until they are many, and from then on for a short while now and then.
+// On an H200 a node costs 0.18 µs as long as the process lives once nodes have been recorded, whatever is
+// turned off later: what this saves are the records, and CUPTI's own memory for them on the GPU.
+void Recorder::follow_graphs() {
+  const std::int64_t time = elapsed();
+  if (settings_.graphs != GraphChoice::automatic || detail_ == Detail::off || time < next_look_at_graphs_)
+    return;
+  const std::uint64_t nodes = tables_->nodes_seen();
+  const std::int64_t window = milliseconds(settings_.nodes_for_ms);
+  bool are_whole = false;
+  if (!graphs_are_whole_) {
+    // Records come up to a second late: a window that follows a time of whole graphs has half of its nodes.
+    const double few = static_cast<double>(settings_.many_nodes) / (nodes_follow_whole_ ? 2.0 : 1.0);
+    are_whole =
+        static_cast<double>(nodes - nodes_before_) * 1e9 >= few * static_cast<double>(time - nodes_since_);
+  }
+  nodes_follow_whole_ = graphs_are_whole_;
+  nodes_before_ = nodes;
+  nodes_since_ = time;
+  next_look_at_graphs_ = time + (are_whole ? milliseconds(settings_.nodes_every_ms) - window : window);
+  if (are_whole == graphs_are_whole_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    graphs_are_whole_ = are_whole;
+  }
+  follow_wanted();
 }
 
 void Recorder::read_names() {
@@ -447,6 +558,7 @@ void Recorder::follow_profiler() {
   bool is_back = false;
   {
     const std::lock_guard lock(mutex_);
+    note_range_window();  // from before the other began
     since = owner_since_;
     is_back = owner_.load() == Owner::profiler_has_ended;
     if (is_back) {
@@ -458,14 +570,16 @@ void Recorder::follow_profiler() {
   }
   if (since != gap_noted_) {
     gap_noted_ = since;
-    tables_->add_window(since, Detail::off);
+    tables_->add_window(since, Detail::off, graphs_are_whole_ ? GraphChoice::whole : GraphChoice::node,
+                        false);
     drain();  // what CUPTI gave before the other began
     tables_->forget_open_ranges(since);
   }
   if (!is_back) return;
   tables_->add_loss(LossKind::taken_over, since, now(), 0,
                     "the program's own profiler (torch.profiler, for one) had CUPTI's records");
-  tables_->add_window(now(), detail_);
+  ranges_missed_ = ranges_begun_.load() - std::min(ranges_begun_.load(), tables_->named_ranges().begun);
+  note_window(now());
 }
 
 // Where a profiler takes the records in a way that is not seen (injection.cpp), launches go on without any.
@@ -553,8 +667,10 @@ void Recorder::end() {
   if (goes_on) {
     const std::lock_guard lock(mutex_);
     if (owner_.load() == Owner::recorder) {
+      note_range_window();
       detail_ = Detail::off;
-      tables_->add_window(now(), detail_);
+      note_window(now());
+      is_between_ranges_.store(false);  // that the next range does not begin a window
       apply({});
     }
   }

@@ -15,6 +15,7 @@
 #include "recorder/cupti_library.hpp"
 #include "recorder/launches.hpp"
 #include "recorder/process_tables.hpp"
+#include "recorder/ranges.hpp"
 
 namespace jitterscope::recorder {
 
@@ -68,7 +69,11 @@ class Recorder {
   void write();
   bool is_over() const;
   capture::Detail wanted_detail() const;
+  void note_window(std::int64_t time);
   void follow_windows();
+  void note_range_window();
+  void follow_ranges();
+  void follow_graphs();
   void follow_profiler();
   void follow_audit();
   void read_names();
@@ -78,6 +83,7 @@ class Recorder {
   static void complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size,
                        std::size_t valid) noexcept;
   static void called(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept;
+  void begin_range() noexcept;
 
   const std::string folder_;
   const capture::Settings settings_;
@@ -90,6 +96,7 @@ class Recorder {
   CUpti_SubscriberHandle subscriber_ = nullptr;
   LaunchCounter launches_;
   LaunchNames names_;
+  RangeName range_name_;
 
   // The writer's alone. Times are of a clock that nobody sets, since the recording began.
   std::int64_t elapsed() const;
@@ -106,22 +113,35 @@ class Recorder {
   };
   Silence silence_;
   std::int64_t gap_noted_ = 0;  ///< the last time that a profiler began and the tables know of
+  std::uint64_t ranges_seen_ = 0, ranges_missed_ = 0;  ///< `missed`: begun while another had the records
+  std::int64_t last_range_ = 0, recording_since_ = 0;
+  std::int64_t next_look_at_graphs_ = 0, nodes_since_ = 0;
+  std::uint64_t nodes_before_ = 0;
+  bool nodes_follow_whole_ = false;
 
   // What CUPTI is told: by the writer, and by the program's thread that begins a profiler.
   enum class Owner { recorder, profiler, profiler_has_ended };
   struct Kinds {
     bool kernels = false, graphs = false, light = false, ranges = false, full = false, launch_calls = false;
+    bool operator==(const Kinds&) const = default;
   };
   Kinds wanted_kinds() const;
   bool apply(const Kinds& wanted);  ///< false: kernels cannot be recorded
-  void set_detail(capture::Detail detail);
+  void follow_wanted();
   std::mutex mutex_;
   std::atomic<Owner> owner_{Owner::recorder};
   std::int64_t owner_since_ = 0;
   bool has_own_clock_ = true;  ///< of records: CUPTI's, which is CLOCK_REALTIME, or one that says the same
   Kinds kinds_;
   capture::Detail detail_ = capture::Detail::off;
+  bool graphs_are_whole_ = false;
   std::atomic<bool> kernels_turned_off_{false};  ///< by the profiler
+
+  // Where only ranges of a name are recorded: by the threads that begin them, too.
+  std::atomic<bool> is_between_ranges_;
+  std::atomic<std::uint64_t> ranges_begun_{0};
+  std::atomic<std::uint64_t> ranges_before_;      ///< the first that is recorded
+  std::atomic<std::int64_t> window_began_at_{0};  ///< with a range; 0: the tables know
 
   std::atomic<bool> stop_{false}, has_stopped_{false};
 };

@@ -173,7 +173,7 @@ std::optional<RecordingCost> recording_cost(const Process& process) {
     const RecordedWindow &before = process.windows[i - 1], &off = process.windows[i],
                          &after = process.windows[i + 1];
     const Time length = off.span.length() - 2 * kEdge;
-    if (off.detail != capture::Detail::off || before.detail != capture::Detail::light ||
+    if (off.detail != capture::Detail::off || off.between_ranges || before.detail != capture::Detail::light ||
         after.detail != capture::Detail::light || length <= 0 || before.span.length() < 3 * length + kEdge ||
         after.span.length() < length + 2 * kEdge) {
       continue;

@@ -196,9 +196,9 @@ class ProcessReader {
     for (const DeviceWork& work : process_.devices) end = std::max(end, work.span().end);
     for (std::size_t i = 0; i < windows.from.size(); ++i) {
       const Time until = i + 1 < windows.from.size() ? windows.from[i + 1] : std::max(end, windows.from[i]);
-      process_.windows.push_back(
-          {{windows.from[i], until},
-           static_cast<capture::Detail>(std::min<std::uint8_t>(windows.detail[i], 2))});
+      process_.windows.push_back({{windows.from[i], until},
+                                  static_cast<capture::Detail>(std::min<std::uint8_t>(windows.detail[i], 2)),
+                                  windows.between_ranges[i] != 0});
     }
   }
 

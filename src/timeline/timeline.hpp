@@ -55,6 +55,7 @@ struct NamedRange {
 struct RecordedWindow {
   Span span;
   capture::Detail detail = capture::Detail::light;
+  bool between_ranges = false;  ///< off, as the program did other things than what is recorded
 };
 
 struct Loss {

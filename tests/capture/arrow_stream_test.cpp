@@ -248,7 +248,9 @@ TEST(CaptureSettings, AreTheSameAsTextAndBack) {
                           .graphs = GraphChoice::whole,
                           .start_after_ms = 1500,
                           .duration_ms = 60'000,
-                          .full_every_ms = 7};
+                          .start_after_steps = 100,
+                          .full_every_ms = 7,
+                          .ranges = "a name, with=all ,ranges=of it"};
   EXPECT_EQ(parse_settings(to_text(settings)), settings);
   EXPECT_EQ(parse_settings("of_tomorrow=3,duration_ms=5,detail"), Settings{.duration_ms = 5});
   EXPECT_EQ(parse_settings(""), Settings{});

@@ -108,6 +108,9 @@ TEST(SampledTime, EndsWithTheLastRecording) {
   EXPECT_TRUE(is_recording(two, seconds(185), settings));
   EXPECT_FALSE(is_recording(two, seconds(188), settings));
   EXPECT_TRUE(is_recording(two, seconds(188), {}));  // to the end
+  Settings of_ranges = settings;
+  of_ranges.ranges = "step";
+  EXPECT_TRUE(is_recording(two, seconds(188), of_ranges));
 }
 
 TEST_F(SamplerTest, ADiskThatTakesNothingIsSaidOnce) {

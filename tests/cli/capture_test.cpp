@@ -102,8 +102,22 @@ TEST_F(Capture, AProgramWithoutDashesIsToldWhereItBelongs) {
   EXPECT_THAT(errors("--detial full -- train"), HasSubstr("did you mean '--detail'?"));
   EXPECT_THAT(errors("--detail most -- train"), HasSubstr("--detail: most not in {light,mixed,full}"));
   EXPECT_THAT(errors("--duration long -- train"), HasSubstr("--duration: 'long' is not a duration"));
+  EXPECT_THAT(errors("--ranges x --duration 0steps -- train"), HasSubstr("'0steps' is no number of steps"));
+  EXPECT_THAT(errors("--start-after 100steps -- train"),
+              HasSubstr("--start-after 100steps needs --ranges NAME"));
   EXPECT_THAT(errors(""), HasSubstr("capture needs a program to run"));
   EXPECT_THAT(errors("--"), HasSubstr("capture needs a program to run"));
+}
+
+TEST_F(Capture, WhatIsAskedForReachesTheRecorder) {
+  const std::string show = " -- sh -c 'echo $JITTERSCOPE_CAPTURE_SETTINGS'";
+  EXPECT_THAT(capture_into("c", show).output, HasSubstr("graphs=2,start_after_ms=0,duration_ms=0,"));
+  EXPECT_THAT(capture_into("c", "--start-after 1.5 --duration 2m --graphs whole" + show).output,
+              HasSubstr("graphs=1,start_after_ms=1500,duration_ms=120000,"));
+  EXPECT_THAT(
+      capture_into("c", "--start-after 100steps --duration 1step --ranges 'my step, all'" + show).output,
+      AllOf(HasSubstr("start_after_ms=0,duration_ms=0,start_after_steps=100,duration_steps=1,"),
+            HasSubstr(",ranges=my step, all\n")));
 }
 
 TEST_F(Capture, UnderNohupTheProgramIsSafeFromHangups) {

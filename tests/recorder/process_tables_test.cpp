@@ -143,6 +143,54 @@ TEST_F(Tables, SayALossInOneRowUntilItIsWritten) {
   EXPECT_THAT(losses().to, testing::ElementsAre(6, 2, 9));
 }
 
+TEST(RangeNames, AreKnownHoweverTheProgramGivesThem) {
+  struct Attributes {  // of NVTX 3
+    std::uint16_t version = 3, size = 48;
+    std::uint32_t category = 0;
+    std::int32_t color_type = 0;
+    std::uint32_t color = 0;
+    std::int32_t payload_type = 0, reserved = 0;
+    std::uint64_t payload = 0;
+    std::int32_t message_type = 0;
+    const void* message = nullptr;
+  };
+  RangeName name("step");
+  const auto begins = [&](CUpti_CallbackId id, const void* parameters, const void* result = nullptr) {
+    return name.begins(id, {nullptr, parameters, result});
+  };
+  const char *step = "step", *longer = "step 1", *none = nullptr;
+  EXPECT_TRUE(begins(CUPTI_CBID_NVTX_nvtxRangePushA, &step));
+  EXPECT_TRUE(begins(CUPTI_CBID_NVTX_nvtxRangeStartA, &step));
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxMarkA, &step));
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxRangePushA, &longer));
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxRangePushA, &none));
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxRangePushA, nullptr));
+
+  Attributes attributes;
+  attributes.message_type = 1;
+  attributes.message = step;
+  const Attributes* pointer = &attributes;
+  const void* in_domain[] = {&name, pointer};
+  EXPECT_TRUE(begins(CUPTI_CBID_NVTX_nvtxRangePushEx, &pointer));
+  EXPECT_TRUE(begins(CUPTI_CBID_NVTX_nvtxDomainRangePushEx, in_domain));
+  EXPECT_TRUE(begins(CUPTI_CBID_NVTX_nvtxDomainRangeStartEx, in_domain));
+  attributes.message_type = 2;  // wide characters
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxRangePushEx, &pointer));
+
+  attributes.message_type = 3;
+  attributes.message = &attributes;  // a handle
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxDomainRangePushEx, in_domain));
+  const void *registered = &attributes, *another = &step;
+  const void* of_another[] = {&name, longer};
+  const void* of_step[] = {&name, step};
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxDomainRegisterStringA, of_another, &registered));
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxDomainRangePushEx, in_domain));
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxDomainRegisterStringA, of_step, &registered));
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxDomainRegisterStringA, of_step, &another));
+  EXPECT_FALSE(begins(CUPTI_CBID_NVTX_nvtxDomainRegisterStringA, of_step, nullptr));
+  EXPECT_TRUE(begins(CUPTI_CBID_NVTX_nvtxDomainRangePushEx, in_domain));
+}
+
 // A limit of this process's files stands for the disk's end. Each file may have as much as is kept for
 // losses.
 class FullDisk : public Tables {

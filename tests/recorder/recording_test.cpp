@@ -2,6 +2,8 @@
 // the files, as it was, or be counted as lost.
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "recorder/recorded_run.hpp"
 
 namespace jitterscope::recorder {
@@ -174,6 +176,136 @@ TEST(Windows, EndSoonerWhereThatIsAskedAndTheProgramGoesOn) {
   ASSERT_GE(run.works.size(), 110u);
   for (std::size_t i = run.works.size() - 100; i < run.works.size(); ++i)
     EXPECT_EQ(run.works[i].fate, Fate::not_recorded);
+}
+
+// Ranges of a name.
+
+Settings of_steps() {
+  Settings settings = quick_settings();
+  settings.ranges = "step";
+  settings.ranges_apart_ms = 60;
+  return settings;
+}
+
+// Commands for ranges of 10 kernels each.
+std::vector<std::string> steps(unsigned count) {
+  std::vector<std::string> commands;
+  for (unsigned i = 0; i < count; ++i) {
+    for (const char* command : {"push:step", "launch:10", "wait", "pop"}) commands.emplace_back(command);
+  }
+  return commands;
+}
+
+std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// The fates of works, one for each ten that follow each other.
+std::vector<Fate> fates_of_tens(const RecordedRun& run, std::size_t from, std::size_t to) {
+  std::vector<Fate> fates;
+  for (std::size_t i = from; i < to; ++i) {
+    if ((i - from) % 10 == 0) fates.push_back(run.works[i].fate);
+    EXPECT_EQ(run.works[i].fate, fates.back()) << "kernel " << i;
+  }
+  return fates;
+}
+
+std::vector<Detail> details(const RecordedProcess& process) {
+  std::vector<Detail> details;
+  for (const std::uint8_t detail : process.windows.detail) details.push_back(static_cast<Detail>(detail));
+  return details;
+}
+
+TEST(RangesOfAName, AreRecordedFromTheirFirstLaunchOnAndWhatLiesFarBetweenThemIsNot) {
+  std::vector<std::string> commands{"init", "launch:20", "wait", "push:other", "launch:10", "pop"};
+  commands = joined(commands, steps(1));
+  commands = joined(commands, {"until:windows:3", "mark", "launch:30", "wait"});
+  commands = joined(commands, steps(2));
+  const RecordedRun run = record(commands, of_steps());
+  expect_whole(run);
+  EXPECT_THAT(fates_of_tens(run, 0, 40),
+              ElementsAre(Fate::not_recorded, Fate::not_recorded, Fate::not_recorded, Fate::delivered));
+  EXPECT_THAT(fates_of_tens(run, run.marked, run.works.size()),
+              ElementsAre(Fate::not_recorded, Fate::not_recorded, Fate::not_recorded, Fate::delivered,
+                          Fate::delivered));
+  EXPECT_THAT(details(run.only()), ElementsAre(Detail::off, Detail::light, Detail::off, Detail::light));
+  EXPECT_THAT(run.only().windows.between_ranges, ElementsAre(1, 0, 1, 0));
+}
+
+TEST(RangesOfAName, AreRecordedTogetherWhereTheyFollowEachOtherSoon) {
+  Settings settings = of_steps();
+  settings.ranges_apart_ms = 3'600'000;
+  const RecordedRun run = record(joined({"init"}, steps(200)), settings);
+  expect_whole(run);
+  EXPECT_THAT(details(run.only()), ElementsAre(Detail::off, Detail::light));
+  EXPECT_EQ(run.only().kernels.start.size(), 2'000u);
+}
+
+TEST(RangesOfAName, AreCountedWhereRecordingBeginsAndEndsAfterSoMany) {
+  Settings settings = of_steps();
+  settings.start_after_steps = 2;
+  settings.duration_steps = 3;
+  const RecordedRun run =
+      record(joined(joined({"init"}, steps(6)), {"until:windows:3", "mark", "launch:10"}), settings);
+  expect_whole(run);
+  EXPECT_THAT(fates_of_tens(run, 0, 50), ElementsAre(Fate::not_recorded, Fate::not_recorded, Fate::delivered,
+                                                     Fate::delivered, Fate::delivered));
+  EXPECT_THAT(fates_of_tens(run, run.marked, run.marked + 10), ElementsAre(Fate::not_recorded));
+  EXPECT_THAT(details(run.only()), ElementsAre(Detail::off, Detail::light, Detail::off));
+}
+
+TEST(RangesOfAName, AreSeenByTheirRecordsWhereNobodyCalls) {
+  const RecordedRun run = record({"init", "ranges:3", "until:windows:2", "wait"}, of_steps());
+  expect_whole(run);
+  EXPECT_THAT(run.only().windows.detail, Contains(static_cast<std::uint8_t>(Detail::light)));
+}
+
+TEST(RangesOfAName, GoOnBehindAProfilerOfTheProgramsOwn) {
+  std::vector<std::string> commands = joined({"init"}, steps(1));
+  commands = joined(commands, {"profile", "push:step", "launch:10", "pop", "until:losses:1"});
+  commands = joined(commands, {"until:windows:5", "mark", "launch:10", "wait"});
+  commands = joined(commands, steps(1));
+  const RecordedRun run = record(commands, of_steps());
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;
+  expect_true(run);
+  EXPECT_THAT(fates_of_tens(run, run.marked, run.works.size()),
+              ElementsAre(Fate::not_recorded, Fate::delivered));
+}
+
+// Graphs that are recorded in one way and the other.
+
+TEST(Graphs, AreRecordedAsAWholeWhereTheirNodesAreManyAndNodeByNodeNowAndThen) {
+  Settings settings = quick_settings();
+  settings.many_nodes = 1;
+  settings.nodes_for_ms = 40;
+  settings.nodes_every_ms = 120;
+  const RecordedRun run = record({"init", "until:windows:5:graph", "wait"}, settings);
+  expect_whole(run);
+  std::set<std::int64_t> whole(run.only().graphs.start.begin(), run.only().graphs.start.end());
+  EXPECT_EQ(whole.size(), run.only().graphs.start.size());
+  for (const stand_in::Work& work : run.works) {
+    EXPECT_EQ(work.fate, Fate::delivered);
+    if (work.node == 0) {
+      EXPECT_TRUE(whole.contains(work.start));
+    }
+  }
+  EXPECT_FALSE(whole.empty());
+  EXPECT_FALSE(run.only().kernels.start.empty());
+  for (std::size_t i = 0; i < run.only().windows.graphs.size(); ++i) {
+    EXPECT_EQ(run.only().windows.graphs[i], i % 2) << i;
+    EXPECT_EQ(run.only().windows.detail[i], static_cast<std::uint8_t>(Detail::light));
+  }
+}
+
+TEST(Graphs, AreRecordedNodeByNodeWhereTheyAreFew) {
+  Settings settings = quick_settings();
+  settings.many_nodes = 1'000'000'000;
+  settings.nodes_for_ms = 1;
+  const RecordedRun run = record({"init", "graph:30:100", "wait", "written"}, settings);
+  expect_whole(run);
+  EXPECT_EQ(run.only().kernels.start.size(), 3'000u);
+  EXPECT_THAT(run.only().windows.graphs, ElementsAre(static_cast<std::uint8_t>(GraphChoice::node)));
 }
 
 // Names.

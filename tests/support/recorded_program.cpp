@@ -6,13 +6,17 @@
 //   launch:N[:T[:S]] N kernels, in T threads and streams, of S shapes
 //   graph:L:N        L launches of a graph of N nodes
 //   work             records of copies, sets, allocations and overheads, one of each
-//   ranges:N         N ranges with one inside, a mark, and a range that another thread ends first
+//   push:NAME        begins a range, as NVTX does; pop: ends the last one
+//   ranges:N         N ranges with one inside, a mark, and a range that another thread ends first; NVTX does
+//   not
+//                    call for them
 //   open_range       a range that never ends
 //   calls:N          N calls of the runtime that are no launches
 //   wait             until the GPU is done
 //   mark             what has been launched until now must be there later
 //   written          waits until the recorder has written all that CUPTI gives back without force
 //   until:TABLE:N    launches kernels of three shapes until the recorder's file of a table has N rows
+//   until:TABLE:N:graph  … launches graphs of 50 nodes
 //   until:details    … until there was a window of each detail
 //   forks:HOW        a child that does HOW without exec: exits, leaves (_exit) or launches and exits
 //   exec             itself, with the rest of the arguments
@@ -161,6 +165,26 @@ void add_marker(std::uint32_t flags, std::uint32_t id, std::uint64_t time, const
   add(marker);
 }
 
+std::uint64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+std::vector<std::uint32_t> open_ranges;
+void push(const std::string& name) {
+  static std::set<std::string>& names = *new std::set<std::string>;  // as CUPTI's own copies last
+  static std::uint32_t last_id = 3'000'000;
+  const char* const text = names.insert(name).first->c_str();
+  stand_in_function<Call>(kCallName)(CUPTI_CB_DOMAIN_NVTX, CUPTI_CBID_NVTX_nvtxRangePushA, 0, &text);
+  open_ranges.push_back(++last_id);
+  add_marker(CUPTI_ACTIVITY_FLAG_MARKER_START, last_id, now(), text);
+}
+void pop() {
+  add_marker(CUPTI_ACTIVITY_FLAG_MARKER_END, open_ranges.back(), now(), nullptr);
+  open_ranges.pop_back();
+}
+
 void add_ranges(unsigned count) {
   constexpr std::uint32_t kStart = CUPTI_ACTIVITY_FLAG_MARKER_START, kEnd = CUPTI_ACTIVITY_FLAG_MARKER_END;
   for (unsigned i = 0; i < count; ++i) {
@@ -195,15 +219,23 @@ void wait_until_written() {
   for (const std::uint64_t before = flushes(); flushes() < before + 2;) ::usleep(500);
 }
 
+void launch_graphs(unsigned count, unsigned nodes) {
+  for (unsigned i = 0; i < count; ++i) stand_in_function<LaunchWork>(kLaunchName)({"node", 3, 5, 9, nodes});
+}
+
 template <class Table>
-void launch_until(std::size_t rows) {
+void launch_until(std::size_t rows, bool are_graphs) {
   for (;;) {
     Table table;
     jitterscope::capture::read_table(path_of_table(Table::kName), table);
     std::size_t count = 0;
     describe(table, [&](const char*, const auto& column) { count = column.size(); });
     if (count >= rows) return;
-    launch(30, 1, 3);
+    if (are_graphs) {
+      launch_graphs(1, 50);
+    } else {
+      launch(30, 1, 3);
+    }
     ::usleep(1'000);
   }
 }
@@ -323,10 +355,13 @@ void carry_out(const std::string& command, char** rest, char** arguments) {
   } else if (verb == "launch") {
     launch(number(1, 1), number(2, 1), number(3, 1));
   } else if (verb == "graph") {
-    for (unsigned i = 0; i < number(1, 1); ++i)
-      stand_in_function<LaunchWork>(kLaunchName)({"node", 3, 5, 9, number(2, 1)});
+    launch_graphs(number(1, 1), number(2, 1));
   } else if (verb == "work") {
     add_work();
+  } else if (verb == "push") {
+    push(parts.at(1));
+  } else if (verb == "pop") {
+    pop();
   } else if (verb == "ranges") {
     add_ranges(number(1, 1));
   } else if (verb == "open_range") {
@@ -341,11 +376,12 @@ void carry_out(const std::string& command, char** rest, char** arguments) {
   } else if (verb == "written") {
     wait_until_written();
   } else if (verb == "until") {
-    if (parts.at(1) == "windows") launch_until<jitterscope::capture::Windows>(number(2, 1));
-    if (parts.at(1) == "calls") launch_until<jitterscope::capture::Calls>(number(2, 1));
+    const bool are_graphs = parts.size() > 3;
+    if (parts.at(1) == "windows") launch_until<jitterscope::capture::Windows>(number(2, 1), are_graphs);
+    if (parts.at(1) == "calls") launch_until<jitterscope::capture::Calls>(number(2, 1), are_graphs);
     if (parts.at(1) == "details") launch_until_all_details();
-    if (parts.at(1) == "losses") launch_until<jitterscope::capture::Losses>(number(2, 1));
-    if (parts.at(1) == "launches") launch_until<jitterscope::capture::Launches>(number(2, 1));
+    if (parts.at(1) == "losses") launch_until<jitterscope::capture::Losses>(number(2, 1), are_graphs);
+    if (parts.at(1) == "launches") launch_until<jitterscope::capture::Launches>(number(2, 1), are_graphs);
   } else if (verb == "forks") {
     forks(parts.at(1));
   } else if (verb == "exec") {

@@ -374,8 +374,10 @@ void stand_in_cupti_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, std::
     Lock lock(mutex);
     if (domains.contains(domain) || calls.contains({domain, id})) function = callback;
     const bool is_driver = domain == CUPTI_CB_DOMAIN_DRIVER_API;
-    if (is_driver ? recorded_driver_calls.contains(id)
-                  : kinds.contains(CUPTI_ACTIVITY_KIND_RUNTIME) && !quiet_runtime_calls.contains(id)) {
+    if (domain == CUPTI_CB_DOMAIN_NVTX) {
+      // its record is the marker
+    } else if (is_driver ? recorded_driver_calls.contains(id)
+                         : kinds.contains(CUPTI_ACTIVITY_KIND_RUNTIME) && !quiet_runtime_calls.contains(id)) {
       CUpti_ActivityAPI record{};
       record.kind = is_driver ? CUPTI_ACTIVITY_KIND_DRIVER : CUPTI_ACTIVITY_KIND_RUNTIME;
       record.cbid = id;
@@ -387,6 +389,11 @@ void stand_in_cupti_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, std::
     }
   }
   if (function == nullptr) return;
+  if (domain == CUPTI_CB_DOMAIN_NVTX) {
+    const CUpti_NvtxData data{nullptr, parameters, nullptr};
+    function(nullptr, domain, id, &data);
+    return;
+  }
   CUpti_CallbackData data{};
   data.functionParams = parameters;
   data.correlationId = correlation;

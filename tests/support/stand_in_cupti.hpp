@@ -15,8 +15,8 @@ inline constexpr char kCallName[] = "stand_in_cupti_call", kAddName[] = "stand_i
                       kWaitName[] = "stand_in_cupti_wait", kResetName[] = "stand_in_cupti_reset",
                       kFlushesName[] = "stand_in_cupti_flushes";
 
-/// A call to the driver or the runtime: the subscriber's callback is called if its domain, or the call, is
-/// enabled, and a record is made if calls are recorded.
+/// A call to the driver, the runtime or NVTX: the subscriber's callback is called if its domain, or the call,
+/// is enabled, and a record is made if calls are recorded.
 using Call = void (*)(CUpti_CallbackDomain, CUpti_CallbackId, std::uint32_t correlation,
                       const void* parameters);
 /// A whole record, which goes into this thread's buffer.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,7 @@ constexpr int kOwnFailure = 125;
 
 struct CaptureFlags {
   std::vector<std::string> words;  ///< that stand where the program is expected, without --
-  std::string folder, detail = "mixed", graphs = "node";
-  double start_after_s = 0.0, duration_s = 0.0;
+  std::string folder, detail = "mixed", graphs = "auto", start_after = "0s", duration = "0s", ranges;
   int cost = 0;
   bool require = false;
 };
@@ -41,6 +41,7 @@ constexpr const char* kCaptureExamples = R"(Examples:
   jitterscope capture -- python3 train.py
   jitterscope capture -o friday.capture --detail light -- torchrun --nproc-per-node 8 train.py
   jitterscope capture --start-after 20s --duration 60s -- ./serve --port 8000
+  jitterscope capture --ranges step --start-after 100steps --duration 50steps -- python3 train.py
   jitterscope capture --cost 10 -- ./train --steps 100
 
 The program runs as without jitterscope: its streams, signals and terminal are its own.
@@ -118,14 +119,40 @@ std::vector<std::string> what_is_wrong(const Watched& watched) {
   return sentences;
 }
 
+// A time, or a number of ranges of a name.
+struct Extent {
+  std::uint64_t milliseconds = 0, steps = 0;
+};
+
+Extent extent_of(const std::string& flag, const std::string& text, const std::string& ranges) {
+  const std::size_t unit = text.find("step");
+  if (unit == std::string::npos || (text.substr(unit) != "step" && text.substr(unit) != "steps"))
+    return {static_cast<std::uint64_t>(1e3 * std::stod(duration_in(flag, seconds(1))(text))), 0};
+  const std::optional<std::int64_t> count = read_count(text.substr(0, unit));
+  if (!count || *count < 1)
+    throw UsageError(fmt::format("{}: '{}' is no number of steps, as 100steps", flag, text));
+  if (ranges.empty()) {
+    throw UsageError(fmt::format(
+        "{} {} needs --ranges NAME: what a step is, only the program's own ranges (NVTX) tell while it "
+        "runs; without them name a time, as 20s",
+        flag, text));
+  }
+  return {0, static_cast<std::uint64_t>(*count)};
+}
+
 capture::WatchRequest request_of(const CaptureFlags& flags, const Invocation& invocation) {
   capture::WatchRequest request;
   request.command = invocation.program;
   request.folder = flags.folder;
   request.settings.detail = choice_of<capture::DetailChoice>(flags.detail);
   request.settings.graphs = choice_of<capture::GraphChoice>(flags.graphs);
-  request.settings.start_after_ms = static_cast<std::uint64_t>(flags.start_after_s * 1e3);
-  request.settings.duration_ms = static_cast<std::uint64_t>(flags.duration_s * 1e3);
+  const Extent start_after = extent_of("--start-after", flags.start_after, flags.ranges);
+  const Extent duration = extent_of("--duration", flags.duration, flags.ranges);
+  request.settings.start_after_ms = start_after.milliseconds;
+  request.settings.start_after_steps = start_after.steps;
+  request.settings.duration_ms = duration.milliseconds;
+  request.settings.duration_steps = duration.steps;
+  request.settings.ranges = flags.ranges;
   request.environment = read_environment(invocation.command_line);
   request.ignored_signals = signals_ignored_before();
   request.left_behind = [name = name_of(invocation.program)](std::size_t processes) {
@@ -154,8 +181,7 @@ int tell(const Watched& watched, bool is_required) {
   return is_required && (is_refused || !watched.has_work) ? kOwnFailure : watched.exit_code;
 }
 
-int capture_program(const CaptureFlags& flags, const Invocation& invocation) {
-  const capture::WatchRequest request = request_of(flags, invocation);
+int capture_program(const CaptureFlags& flags, const capture::WatchRequest& request) {
   // Whoever closed our stream is not to change the program's exit code.
   const auto without_pipe_signals = [] { std::signal(SIGPIPE, SIG_IGN); };
   if (flags.cost == 0) {
@@ -183,8 +209,9 @@ void run_capture(const CaptureFlags& flags, Invocation& invocation) {
   if (!flags.words.empty()) throw UsageError(without_dashes_before(flags.words));
   if (invocation.program.empty())
     throw UsageError("capture needs a program to run: jitterscope capture -- COMMAND…");
+  const capture::WatchRequest request = request_of(flags, invocation);
   try {
-    invocation.exit_code = static_cast<ExitCode>(capture_program(flags, invocation));
+    invocation.exit_code = static_cast<ExitCode>(capture_program(flags, request));
   } catch (const Error& error) {
     say(error.what());
     invocation.exit_code = static_cast<ExitCode>(kOwnFailure);
@@ -207,18 +234,28 @@ void add_capture_command(CLI::App& app, Invocation& invocation) {
       ->check(CLI::IsMember({"light", "mixed", "full"}))
       ->capture_default_str();
   command
-      ->add_option("--graphs", flags->graphs,
-                   "how CUDA graphs are recorded: each node, or a launch as a whole")
-      ->check(CLI::IsMember({"node", "whole"}))
+      ->add_option(
+          "--graphs", flags->graphs,
+          "how CUDA graphs are recorded: each node, a launch as a whole, or auto (each node, but from "
+          "50,000 a second on as a whole, with 2 s of nodes every 30 s)")
+      ->check(CLI::IsMember({"auto", "node", "whole"}))
       ->capture_default_str();
   command
-      ->add_option("--start-after", flags->start_after_s,
-                   "record from this long after a process's first use of CUDA on, as 20s")
-      ->type_name("TIME")
-      ->transform(duration_in("--start-after", seconds(1)));
-  command->add_option("--duration", flags->duration_s, "record for this long, as 60s (default: to the end)")
-      ->type_name("TIME")
-      ->transform(duration_in("--duration", seconds(1)));
+      ->add_option("--start-after", flags->start_after,
+                   "record from this long after a process's first use of CUDA on, as 20s; with --ranges also "
+                   "after so many of them, as 100steps")
+      ->type_name("TIME");
+  command
+      ->add_option("--duration", flags->duration,
+                   "record for this long, as 60s, or with --ranges for so many of them, as 50steps (default: "
+                   "to the end)")
+      ->type_name("TIME");
+  command
+      ->add_option(
+          "--ranges", flags->ranges,
+          "record only while the program's own ranges (NVTX) of this name go on, and in pauses of less "
+          "than a second between them")
+      ->type_name("NAME");
   command->add_flag("--require", flags->require,
                     "exit code 125 if CUDA was used and not captured, as when another profiler holds it");
   command
