@@ -74,9 +74,10 @@ fs::path make_named_folder(const std::string& program) {
   cannot_make(name + ".capture", "there are too many already");
 }
 
-fs::path make_folder(const fs::path& folder) {
+// Returns whether it was not there.
+bool make_folder(const fs::path& folder) {
   std::error_code problem;
-  fs::create_directories(folder, problem);
+  const bool is_new = fs::create_directories(folder, problem);
   if (problem) cannot_make(folder, problem.message());
   const bool is_empty = fs::is_empty(folder, problem);
   if (problem) cannot_make(folder, problem.message());
@@ -84,7 +85,7 @@ fs::path make_folder(const fs::path& folder) {
     throw UsageError(folder.string() +
                      " is not empty, and a capture is not mixed with other files: name a new folder");
   }
-  return folder;
+  return is_new;
 }
 
 CapturedGpu describe_gpu(const cuda::NvmlDevice& device) {
@@ -115,12 +116,13 @@ bool has_work(const fs::path& process_folder) {
       [&](const char* table) { return has_rows(process_folder / (std::string(table) + ".arrows")); });
 }
 
-// Removes what this process wrote into the folder, and then the folder, if nothing else is in it.
-void remove_folder(const fs::path& folder) {
+// Removes what this process wrote into the folder, and then the folder, if it made that and nothing else is
+// in it.
+void remove_folder(const fs::path& folder, bool is_new) {
   std::error_code ignored;
   for (const char* file : {"capture.json", "sensors.arrows", "clocks.arrows"})
     fs::remove(folder / file, ignored);
-  ::rmdir(folder.c_str());
+  if (is_new) ::rmdir(folder.c_str());
 }
 
 void look_at_processes(Watched& watched) {
@@ -198,7 +200,8 @@ Watched watch(const WatchRequest& request) {
   for (const cuda::NvmlDevice& gpu : gpus) info.gpus.push_back(describe_gpu(gpu));
 
   const fs::path folder =
-      request.folder.empty() ? make_named_folder(request.command.front()) : make_folder(request.folder);
+      request.folder.empty() ? make_named_folder(request.command.front()) : fs::path(request.folder);
+  const bool is_new = request.folder.empty() || make_folder(folder);
   watched.folder = folder;
   info.begin = realtime_now();
   write_capture_info(folder, info);
@@ -223,7 +226,7 @@ Watched watch(const WatchRequest& request) {
   }
   look_at_processes(watched);
   if (watched.processes.empty() && !info.processes_left) {
-    remove_folder(folder);
+    remove_folder(folder, is_new);
     watched.folder.clear();
     return watched;
   }

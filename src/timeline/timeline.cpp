@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -10,6 +11,7 @@
 
 #include "capture/capture_info.hpp"
 #include "capture/format/arrow_stream.hpp"
+#include "capture/sampler.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::timeline {
@@ -77,9 +79,13 @@ class ProcessReader {
       for (const std::string& word : info.command) process_.label += ' ' + word;
       if (info.rank) process_.rank = static_cast<std::uint32_t>(*info.rank);
       process_.problem = info.problem;
-    } catch (const UsageError& error) {
+    } catch (const UsageError&) {
       process_.label = folder_.filename().string();
-      process_.problem = error.what();
+      process_.losses.push_back(
+          {{},
+           capture::LossKind::disk,
+           0,
+           "its process.json is not whole: the disk was full, or the process was ended as it began"});
     }
   }
 
@@ -209,6 +215,29 @@ class ProcessReader {
   std::uint64_t unnamed_ = 0;
 };
 
+// How a process ended whose files lack their end: known of the program and of those that outlived their
+// parents, which have ended under the eyes of `jitterscope capture`. `goes_on`: as another program, by exec.
+std::string how_it_ended(std::uint32_t pid, bool goes_on, const std::optional<capture::CaptureInfo>& info) {
+  constexpr const char* kMissing = "what it did in its last second is missing";
+  if (goes_on) return fmt::format("the process became another program (exec): {}", kMissing);
+  if (!info || !info->end)
+    return fmt::format("the process has not ended yet, or was ended together with the capture: {}", kMissing);
+  const auto ended = std::find_if(info->ended.begin(), info->ended.end(), [&](const EndedProcess& each) {
+    return each.pid == static_cast<pid_t>(pid);
+  });
+  if (ended == info->ended.end()) {
+    return fmt::format("the process {}: {}",
+                       info->processes_left ? "was ended, or goes on" : "was ended (killed, or by _exit)",
+                       kMissing);
+  }
+  if (ended->signal == 0)
+    return fmt::format(
+        "the process ended with {} before its last records were written (by _exit, for one): {}",
+        ended->exit_code, kMissing);
+  return fmt::format("the process was ended by signal {} ({}): {}", ended->signal, ::strsignal(ended->signal),
+                     kMissing);
+}
+
 }  // namespace
 
 Span DeviceWork::span() const {
@@ -238,11 +267,7 @@ void sort_by_begin(DeviceWork& work) {
 Timeline read_capture(const std::string& folder) {
   Timeline timeline;
   timeline.source = folder;
-  std::error_code error;
-  std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (fs::exists(entry.path() / "process.json")) folders.push_back(entry.path());
-  }
+  const std::vector<fs::path> folders = capture::process_folders(folder);
   if (!folders.empty() || fs::exists(fs::path(folder) / "capture.json")) {
     try {
       timeline.info = capture::read_capture_info(folder);
@@ -256,8 +281,18 @@ Timeline read_capture(const std::string& folder) {
   if (timeline.info) {
     for (const capture::CapturedGpu& gpu : timeline.info->gpus) timeline.gpus.push_back(gpu.uuid);
   }
-  std::sort(folders.begin(), folders.end());
-  for (const fs::path& each : folders) timeline.processes.push_back(ProcessReader(each).read());
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    Process& process = timeline.processes.emplace_back(ProcessReader(folders[i]).read());
+    if (process.is_complete) continue;
+    const std::uint32_t pid = capture::process_of(folders[i]);
+    const bool goes_on = i + 1 < folders.size() && capture::process_of(folders[i + 1]) == pid;
+    const bool was_full = !process.losses.empty() && process.losses.back().kind == capture::LossKind::disk;
+    process.losses.push_back({{},
+                              capture::LossKind::not_recorded,
+                              0,
+                              how_it_ended(pid, goes_on, timeline.info) +
+                                  (was_full ? ", and what the disk has not taken since its last loss" : "")});
+  }
   const fs::path sensors = fs::path(folder) / "sensors.arrows";
   if (fs::exists(sensors)) {
     const capture::StreamEnd end = capture::read_table(sensors.string(), timeline.sensors);

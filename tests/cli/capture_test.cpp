@@ -57,6 +57,9 @@ TEST_F(Capture, WithoutCudaNothingIsCaptured) {
   EXPECT_EQ(outcome.errors,
             "jitterscope: sh ended with 3 and never initialised CUDA: nothing was captured\n");
   EXPECT_FALSE(std::filesystem::exists(path("c")));
+  std::filesystem::create_directory(path("mine"));
+  capture_into("mine", "-- true");
+  EXPECT_TRUE(std::filesystem::is_empty(path("mine"))) << "who made the folder may need it";
   EXPECT_THAT(capture_into("c", "-- sh -c 'kill -9 $$'").errors,
               HasSubstr("sh was ended by signal 9 (Killed)"));
 }

@@ -112,9 +112,10 @@ Truth* truth() {
 }
 
 Work* new_work() {
-  static Work none;  // where nobody looks
+  static std::list<Work>& unseen = lasting<std::list<Work>>();  // where nobody looks
   static const pid_t owner = ::getpid();
-  if (truth() == nullptr || owner != ::getpid()) return &none;  // CUDA does not work in a fork
+  if (truth() == nullptr || owner != ::getpid())
+    return &unseen.emplace_back();  // CUDA does not work in a fork
   const std::uint32_t index = truth()->count.fetch_add(1);
   if (index >= Truth::kMost) std::abort();
   return &truth()->works[index];

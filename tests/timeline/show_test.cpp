@@ -2,7 +2,16 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 
+#include <fmt/format.h>
+
+#include "base/files.hpp"
+#include "capture/capture_info.hpp"
+#include "capture/format/arrow_stream.hpp"
+#include "capture/sampler.hpp"
 #include "commands/capture/details.hpp"
 #include "commands/capture/record.hpp"
 #include "commands/records.hpp"
@@ -62,6 +71,60 @@ TEST(CaptureText, OfNothingSaysSo) {
   Timeline timeline;
   timeline.source = "a.capture";
   EXPECT_THAT(shown(timeline), HasSubstr("**Nothing was captured** in 'a.capture'"));
+}
+
+// A capture whose processes have left their files without the end.
+TEST(CaptureFolder, TellsHowEachProcessEnded) {
+  const TemporaryFolder folder;
+  const auto add_process = [&](const std::string& name, bool is_whole) {
+    const std::filesystem::path process = folder.path() / name;
+    std::filesystem::create_directory(process);
+    capture::TableWriter<capture::Losses> losses(process.string());
+    capture::TableWriter<capture::Kernels> kernels(process.string());
+    losses.reserve(0);
+    describe(kernels.rows, [](const char*, auto& column) { column.push_back(1); });
+    kernels.write();
+    if (is_whole) {
+      losses.finish();
+      kernels.finish();
+    }
+    std::ofstream(process / "process.json")
+        << fmt::format(R"({{"pid": {}, "command": ["train"]}})", capture::process_of(process));
+  };
+  add_process("p10-1", false);
+  add_process("p11-1", false);
+  add_process("p12-1", false);
+  add_process("p12-2", true);
+  add_process("p13-1", false);
+  add_process("p14-1", true);
+  std::filesystem::remove(folder.path() / "p14-1" / "process.json");
+  capture::CaptureInfo info;
+  const auto sentences = [&] {
+    capture::write_capture_info(folder.path(), info);
+    std::vector<std::string> found;
+    const Timeline timeline = read_capture(folder.path().string());
+    for (const CaptureLoss& loss : make_capture_record(timeline, analyse(timeline, {})).losses) {
+      const std::size_t last_colon = loss.sentence.rfind(": what it did in its last second is missing");
+      found.push_back(loss.sentence.substr(0, last_colon));
+    }
+    return found;
+  };
+  constexpr const char* kUnknown = ": the process has not ended yet, or was ended together with the capture";
+  constexpr const char* kOther = "pid 12 train: the process became another program (exec)";
+  constexpr const char* kNotWhole =
+      "p14-1: its process.json is not whole: the disk was full, or the process was ended as it began";
+  EXPECT_THAT(sentences(),
+              testing::IsSupersetOf({std::string("pid 10 train") + kUnknown, std::string(kOther),
+                                     std::string("pid 13 train") + kUnknown, std::string(kNotWhole)}));
+  info.end = 5;
+  info.ended = {{.pid = 10, .exit_code = -1, .signal = SIGKILL}, {.pid = 11, .exit_code = 3}};
+  EXPECT_THAT(
+      sentences(),
+      testing::IsSupersetOf(
+          {std::string("pid 10 train: the process was ended by signal 9 (Killed)"),
+           std::string("pid 11 train: the process ended with 3 before its last records were written (by "
+                       "_exit, for one)"),
+           std::string(kOther), std::string("pid 13 train: the process was ended (killed, or by _exit)")}));
 }
 
 TEST(CaptureRecord, IsReadAsItWasWritten) {
