@@ -348,12 +348,14 @@ bool Recorder::apply(const Kinds& wanted) {
 // Turns on and off what is wanted now.
 void Recorder::follow_wanted() {
   // A window holds all that happened in it: it begins when its kinds are on, and ends before they go off.
-  std::int64_t time = now();
+  std::int64_t time = 0;
   Detail wanted{};
   bool is_less = false;
   {
     const std::lock_guard lock(mutex_);
     if (owner_.load() != Owner::recorder) return;
+    note_range_window();
+    time = now();
     wanted = wanted_detail();
     // Nodes of graphs are more than their launches as a whole.
     is_less = wanted < detail_ || (wanted == detail_ && graphs_are_whole_);
@@ -409,7 +411,7 @@ void Recorder::follow_windows() {
   follow_graphs();
 }
 
-// A range's own thread has begun a window.
+// A range's own thread has begun a window. Before anything is turned on or off: what is on follows `detail_`.
 void Recorder::note_range_window() {
   const std::int64_t from = window_began_at_.exchange(0);
   if (from == 0 || detail_ != Detail::off) return;
@@ -426,7 +428,9 @@ void Recorder::follow_ranges() {
   if (begun != ranges_seen_ || records.begun + ranges_missed_ < noticed || records.open > 0)
     last_range_ = time;
   ranges_seen_ = begun;
-  if (begun > settings_.start_after_steps && time - last_range_ < milliseconds(settings_.ranges_apart_ms)) {
+  const bool may_record =
+      begun > settings_.start_after_steps && time >= milliseconds(settings_.start_after_ms);
+  if (may_record && time - last_range_ < milliseconds(settings_.ranges_apart_ms)) {
     is_between_ranges_.store(false);
   } else if (!is_between_ranges_.exchange(true) && ranges_begun_.load() != noticed) {
     is_between_ranges_.store(false);  // one began just now, and its thread thought that it is recorded
@@ -472,7 +476,9 @@ void Recorder::follow_audit() {
   const std::int64_t time = elapsed();
   const auto follow_calls = [&] {
     const std::lock_guard lock(mutex_);
-    if (owner_.load() == Owner::recorder) apply(wanted_kinds());
+    if (owner_.load() != Owner::recorder) return;
+    note_range_window();
+    apply(wanted_kinds());
   };
   switch (audit_) {
     case Audit::none:
@@ -664,10 +670,10 @@ void Recorder::guarded(Work&& work) noexcept {
 
 void Recorder::end() {
   const bool goes_on = !stop_.load();
-  if (goes_on) {
+  {
     const std::lock_guard lock(mutex_);
-    if (owner_.load() == Owner::recorder) {
-      note_range_window();
+    if (owner_.load() == Owner::recorder) note_range_window();
+    if (goes_on && owner_.load() == Owner::recorder) {
       detail_ = Detail::off;
       note_window(now());
       is_between_ranges_.store(false);  // that the next range does not begin a window

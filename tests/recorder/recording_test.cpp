@@ -221,16 +221,20 @@ TEST(RangesOfAName, AreRecordedFromTheirFirstLaunchOnAndWhatLiesFarBetweenThemIs
   std::vector<std::string> commands{"init", "launch:20", "wait", "push:other", "launch:10", "pop"};
   commands = joined(commands, steps(1));
   commands = joined(commands, {"until:windows:3", "mark", "launch:30", "wait"});
-  commands = joined(commands, steps(2));
+  commands = joined(commands, steps(1));
   const RecordedRun run = record(commands, of_steps());
   expect_whole(run);
   EXPECT_THAT(fates_of_tens(run, 0, 40),
               ElementsAre(Fate::not_recorded, Fate::not_recorded, Fate::not_recorded, Fate::delivered));
   EXPECT_THAT(fates_of_tens(run, run.marked, run.works.size()),
-              ElementsAre(Fate::not_recorded, Fate::not_recorded, Fate::not_recorded, Fate::delivered,
-                          Fate::delivered));
-  EXPECT_THAT(details(run.only()), ElementsAre(Detail::off, Detail::light, Detail::off, Detail::light));
-  EXPECT_THAT(run.only().windows.between_ranges, ElementsAre(1, 0, 1, 0));
+              ElementsAre(Fate::not_recorded, Fate::not_recorded, Fate::not_recorded, Fate::delivered));
+  // On a machine that is busy there may be a fifth, before the end.
+  std::vector<Detail> first = details(run.only());
+  ASSERT_GE(first.size(), 4u);
+  first.resize(4);
+  EXPECT_THAT(first, ElementsAre(Detail::off, Detail::light, Detail::off, Detail::light));
+  for (std::size_t i = 0; i < first.size(); ++i)
+    EXPECT_EQ(run.only().windows.between_ranges[i], first[i] == Detail::off ? 1 : 0);
 }
 
 TEST(RangesOfAName, AreRecordedTogetherWhereTheyFollowEachOtherSoon) {
@@ -244,6 +248,7 @@ TEST(RangesOfAName, AreRecordedTogetherWhereTheyFollowEachOtherSoon) {
 
 TEST(RangesOfAName, AreCountedWhereRecordingBeginsAndEndsAfterSoMany) {
   Settings settings = of_steps();
+  settings.ranges_apart_ms = 3'600'000;
   settings.start_after_steps = 2;
   settings.duration_steps = 3;
   const RecordedRun run =
@@ -255,22 +260,32 @@ TEST(RangesOfAName, AreCountedWhereRecordingBeginsAndEndsAfterSoMany) {
   EXPECT_THAT(details(run.only()), ElementsAre(Detail::off, Detail::light, Detail::off));
 }
 
+TEST(RangesOfAName, AreRecordedFromATimeOnThatFallsIntoOne) {
+  Settings settings = of_steps();
+  settings.start_after_ms = 50;
+  const RecordedRun run =
+      record({"init", "push:step", "until:windows:2", "launch:10", "wait", "pop"}, settings);
+  expect_whole(run);
+  EXPECT_THAT(details(run.only()), ElementsAre(Detail::off, Detail::light));
+  EXPECT_EQ(run.works.back().fate, Fate::delivered);
+}
+
 TEST(RangesOfAName, AreSeenByTheirRecordsWhereNobodyCalls) {
   const RecordedRun run = record({"init", "ranges:3", "until:windows:2", "wait"}, of_steps());
   expect_whole(run);
   EXPECT_THAT(run.only().windows.detail, Contains(static_cast<std::uint8_t>(Detail::light)));
 }
 
+// Ranges that began while the profiler had the records are not waited for.
 TEST(RangesOfAName, GoOnBehindAProfilerOfTheProgramsOwn) {
   std::vector<std::string> commands = joined({"init"}, steps(1));
-  commands = joined(commands, {"profile", "push:step", "launch:10", "pop", "until:losses:1"});
-  commands = joined(commands, {"until:windows:5", "mark", "launch:10", "wait"});
+  commands = joined(commands, {"profile_on", "push:step", "pop", "wait", "profile", "until:losses:1"});
+  commands = joined(commands, {"until:windows:5", "mark"});
   commands = joined(commands, steps(1));
   const RecordedRun run = record(commands, of_steps());
   EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;
   expect_true(run);
-  EXPECT_THAT(fates_of_tens(run, run.marked, run.works.size()),
-              ElementsAre(Fate::not_recorded, Fate::delivered));
+  EXPECT_THAT(fates_of_tens(run, run.works.size() - 10, run.works.size()), ElementsAre(Fate::delivered));
 }
 
 // Graphs that are recorded in one way and the other.
