@@ -110,10 +110,9 @@ bool has_rows(const fs::path& table) {
   return reader.next() && reader.rows() > 0;
 }
 
-bool has_work(const fs::path& process_folder) {
-  return std::ranges::any_of(
-      std::array{Kernels::kName, GraphLaunches::kName, Copies::kName},
-      [&](const char* table) { return has_rows(process_folder / (std::string(table) + ".arrows")); });
+template <class... Tables>
+bool has_any(const fs::path& process_folder) {
+  return (has_rows(process_folder / (std::string(Tables::kName) + ".arrows")) || ...);
 }
 
 // Removes what this process wrote into the folder, and then the folder, if it made that and nothing else is
@@ -135,7 +134,8 @@ void look_at_processes(Watched& watched) {
       process.problem =
           "its process.json is not whole: the disk is full, or the process was ended as it began";
     }
-    watched.has_work = watched.has_work || has_work(folder);
+    watched.has_work = watched.has_work || has_any<Kernels, GraphLaunches, Copies>(folder);
+    watched.has_losses = watched.has_losses || has_any<Losses>(folder);
   }
 }
 

@@ -28,6 +28,7 @@ struct Watched {
   CaptureInfo info;
   std::vector<ProcessInfo> processes;  ///< that used CUDA
   bool has_work = false;               ///< a kernel, a graph or a copy was recorded
+  bool has_losses = false;             ///< a recorder has counted what is missing
   std::string problem;                 ///< capture.json is not complete; empty: it is
 };
 

@@ -77,6 +77,7 @@ TEST_F(WatchTest, EachProcessThatUsesCudaIsFound) {
   EXPECT_THAT(watched.processes[0].command, ElementsAre("train", "--fast"));
   EXPECT_EQ(watched.processes[0].problem, "");
   EXPECT_TRUE(watched.has_work);
+  EXPECT_FALSE(watched.has_losses);
   EXPECT_EQ(watched.problem, "");
   const CaptureInfo info = read_capture_info(watched.folder);
   EXPECT_EQ(info.command.front(), "/bin/sh");
@@ -95,6 +96,15 @@ TEST_F(WatchTest, EachProcessThatUsesCudaIsFound) {
   Sensors sensors;
   EXPECT_TRUE(read_table("sh.capture/sensors.arrows", sensors).is_complete);
   EXPECT_THAT(sensors.time, testing::Not(IsEmpty()));
+}
+
+TEST_F(WatchTest, LossesOfAProcessAreSeen) {
+  TableWriter<Losses> writer(folder_.path().string());
+  describe(writer.rows, [](const char*, auto& column) { column.resize(1); });
+  ASSERT_EQ(writer.write(), 0);
+  const Watched watched = watch(
+      request("STAND_IN_RECORDER_USES_CUDA=1 sh -c 'exit 0'; cp losses.arrows \"$JITTERSCOPE_CAPTURE\"/p*/"));
+  EXPECT_TRUE(watched.has_losses);
 }
 
 TEST_F(WatchTest, AProcessThatWasNotRecordedSaysWhy) {

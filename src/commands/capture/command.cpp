@@ -111,6 +111,9 @@ std::vector<std::string> what_is_wrong(const Watched& watched) {
   } else if (!watched.has_work) {
     sentences.emplace_back("CUDA was initialised, but no kernel and no copy was recorded");
   }
+  // One that was not recorded has said so.
+  if (watched.has_losses && refused == watched.processes.end())
+    sentences.emplace_back("something was lost or not recorded; capture show says what");
   if (!watched.problem.empty()) {
     sentences.push_back(watched.problem);
   } else if (!watched.info.missing_samples.empty()) {
