@@ -11,7 +11,6 @@
 #include "base/files.hpp"
 #include "capture/capture_info.hpp"
 #include "capture/format/arrow_stream.hpp"
-#include "capture/sampler.hpp"
 #include "commands/capture/details.hpp"
 #include "commands/capture/record.hpp"
 #include "commands/records.hpp"
@@ -76,8 +75,8 @@ TEST(CaptureText, OfNothingSaysSo) {
 // A capture whose processes have left their files without the end.
 TEST(CaptureFolder, TellsHowEachProcessEnded) {
   const TemporaryFolder folder;
-  const auto add_process = [&](const std::string& name, bool is_whole) {
-    const std::filesystem::path process = folder.path() / name;
+  const auto add_process = [&](int pid, int begin, bool is_whole) {
+    const std::filesystem::path process = folder.path() / fmt::format("p{}-{}", pid, begin);
     std::filesystem::create_directory(process);
     capture::TableWriter<capture::Losses> losses(process.string());
     capture::TableWriter<capture::Kernels> kernels(process.string());
@@ -88,15 +87,14 @@ TEST(CaptureFolder, TellsHowEachProcessEnded) {
       losses.finish();
       kernels.finish();
     }
-    std::ofstream(process / "process.json")
-        << fmt::format(R"({{"pid": {}, "command": ["train"]}})", capture::process_of(process));
+    std::ofstream(process / "process.json") << fmt::format(R"({{"pid": {}, "command": ["train"]}})", pid);
   };
-  add_process("p10-1", false);
-  add_process("p11-1", false);
-  add_process("p12-1", false);
-  add_process("p12-2", true);
-  add_process("p13-1", false);
-  add_process("p14-1", true);
+  add_process(10, 1, false);
+  add_process(11, 1, false);
+  add_process(12, 1, false);
+  add_process(12, 2, true);
+  add_process(13, 1, false);
+  add_process(14, 1, true);
   std::filesystem::remove(folder.path() / "p14-1" / "process.json");
   capture::CaptureInfo info;
   const auto sentences = [&] {
