@@ -55,7 +55,6 @@ std::string_view to_string(GraphChoice choice) {
   switch (choice) {
     case GraphChoice::node: return "node";
     case GraphChoice::whole: return "whole";
-    case GraphChoice::automatic: return "auto";
   }
   return "";
 }

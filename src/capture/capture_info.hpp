@@ -22,9 +22,7 @@ constexpr auto enumerators(DetailChoice) {
   return std::array{DetailChoice::light, DetailChoice::mixed, DetailChoice::full};
 }
 std::string_view to_string(GraphChoice);
-constexpr auto enumerators(GraphChoice) {
-  return std::array{GraphChoice::node, GraphChoice::whole, GraphChoice::automatic};
-}
+constexpr auto enumerators(GraphChoice) { return std::array{GraphChoice::node, GraphChoice::whole}; }
 
 /// A GPU of the machine as NVML describes it. Sensors name it by its place in the list.
 struct CapturedGpu {

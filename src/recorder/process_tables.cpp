@@ -96,7 +96,6 @@ void ProcessTables::add_kernel(const CUpti_Activity* record) {
   // Later versions of the record only add members at its end.
   const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel9*>(record);
   ++kernels_seen_;
-  if (kernel.graphId != 0) ++nodes_seen_;
   LaunchKey key;
   const auto unsigned_of = [](std::int32_t value) { return static_cast<std::uint32_t>(value); };
   key.grid[0] = unsigned_of(kernel.gridX);
@@ -155,6 +154,8 @@ void ProcessTables::add_graph(const CUpti_Activity* record) {
     ++without_time_;
     return;
   }
+  // Graphs as a whole stay on in windows of nothing.
+  if (detail_at(time_of(graph.start)) == capture::Detail::off) return;
   capture::GraphLaunches& rows = this->rows<capture::GraphLaunches>();
   rows.start.push_back(time_of(graph.start));
   rows.duration.push_back(time_of(graph.end - graph.start));
@@ -188,16 +189,16 @@ void ProcessTables::add_memory(const CUpti_Activity* record) {
 }
 
 // Audits turn records of launch calls on for a moment: they belong to no window in which calls are recorded.
-bool ProcessTables::is_in_full_window(std::int64_t time) const {
+capture::Detail ProcessTables::detail_at(std::int64_t time) const {
   for (auto window = windows_.rbegin(); window != windows_.rend(); ++window) {
-    if (window->from <= time) return window->detail == capture::Detail::full;
+    if (window->from <= time) return window->detail;
   }
-  return false;
+  return capture::Detail::off;
 }
 
 void ProcessTables::add_api(const CUpti_Activity* record, CUpti_CallbackDomain domain) {
   const auto& call = *reinterpret_cast<const CUpti_ActivityAPI*>(record);
-  if (!is_in_full_window(time_of(call.start))) return;
+  if (detail_at(time_of(call.start)) != capture::Detail::full) return;
   const std::uint64_t key = (static_cast<std::uint64_t>(domain) << 32) | call.cbid;
   auto found = functions_.find(key);
   if (found == functions_.end()) {
@@ -346,14 +347,12 @@ void ProcessTables::recover() {
   std::apply([](auto&... writers) { (writers.cut(writers.size()), ...); }, writers_);
 }
 
-void ProcessTables::add_window(std::int64_t time, capture::Detail detail, capture::GraphChoice graphs,
-                               bool between_ranges) {
+void ProcessTables::add_window(std::int64_t time, capture::Detail detail, bool between_ranges) {
   if (windows_.size() == kMostWindows) windows_.erase(windows_.begin(), windows_.begin() + kMostWindows / 2);
   windows_.push_back({time, detail});
   capture::Windows& rows = this->rows<capture::Windows>();
   rows.from.push_back(time);
   rows.detail.push_back(static_cast<std::uint8_t>(detail));
-  rows.graphs.push_back(static_cast<std::uint8_t>(graphs));
   rows.between_ranges.push_back(between_ranges ? 1 : 0);
 }
 

@@ -26,8 +26,7 @@ class ProcessTables {
 
   /// Takes all records of a buffer. Those that memory or CUPTI does not let it read are counted as lost.
   void consume(std::uint8_t* bytes, std::size_t size);
-  void add_window(std::int64_t time, capture::Detail detail, capture::GraphChoice graphs,
-                  bool between_ranges);
+  void add_window(std::int64_t time, capture::Detail detail, bool between_ranges);
   void add_launch_count(std::int64_t time, std::uint64_t launches);
   /// Needs no memory, so that what is lost is known when memory is what has run out. Losses with the same
   /// sentence are one row until that is written. The sentence must last as long as the tables.
@@ -44,7 +43,6 @@ class ProcessTables {
   void forget_open_ranges(std::int64_t since);
 
   std::uint64_t kernels_seen() const { return kernels_seen_; }
-  std::uint64_t nodes_seen() const { return nodes_seen_; }
   /// Ranges of this name are counted from now on.
   void count_ranges(std::string name) { named_ranges_.name = std::move(name); }
   const NamedRanges& named_ranges() const { return named_ranges_; }
@@ -70,7 +68,7 @@ class ProcessTables {
   void add_api(const CUpti_Activity* record, CUpti_CallbackDomain domain);
   void add_marker(const CUpti_Activity* record);
   std::uint32_t text_of(std::string_view text);
-  bool is_in_full_window(std::int64_t time) const;
+  capture::Detail detail_at(std::int64_t time) const;
   std::uint64_t count_of(std::uint64_t bytes) const;
   void add_counted(std::int64_t now) noexcept;
   void write_losses(std::int64_t now, bool is_last);
@@ -119,7 +117,7 @@ class ProcessTables {
   };
   std::vector<Window> windows_;  // the last ones
   int devices_known_ = 0;
-  std::uint64_t kernels_seen_ = 0, nodes_seen_ = 0, records_seen_ = 0, bytes_seen_ = 0;
+  std::uint64_t kernels_seen_ = 0, records_seen_ = 0, bytes_seen_ = 0;
 
   // Losses that wait for their rows: more than there are sentences.
   struct Loss {

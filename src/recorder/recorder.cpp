@@ -157,6 +157,7 @@ void Recorder::note_finalized() noexcept {
   {
     const std::lock_guard lock(mutex_);
     subscriber_ = nullptr;
+    graphs_are_whole_ = false;
     kinds_ = {};
     if (owner_.load() == Owner::recorder) owner_since_ = now();
     owner_.store(Owner::profiler_has_ended);
@@ -293,7 +294,6 @@ void Recorder::begin_range() noexcept {
     if (lock.owns_lock() && owner_.load() == Owner::recorder && !stop_.load()) {
       Kinds kinds = kinds_;
       kinds.kernels = kinds.light = true;
-      kinds.graphs = graphs_are_whole_;
       if (apply(kinds)) {
         window_began_at_.store(now());
         is_between_ranges_.store(false);
@@ -308,7 +308,8 @@ void Recorder::begin_range() noexcept {
 Recorder::Kinds Recorder::wanted_kinds() const {
   Kinds kinds;
   kinds.kernels = kinds.light = detail_ != Detail::off;
-  kinds.graphs = kinds.kernels && graphs_are_whole_;
+  // From the first to the last: CUPTI 13.0 crashes at the launch of a graph that was instantiated without.
+  kinds.graphs = graphs_are_whole_;
   // Ranges go on in windows without recording: they cost what the program's own calls cost, and one whose end
   // is not recorded would be lost.
   kinds.ranges = !range_name_.is_empty() || elapsed() >= milliseconds(settings_.start_after_ms);
@@ -357,8 +358,7 @@ void Recorder::follow_wanted() {
     note_range_window();
     time = now();
     wanted = wanted_detail();
-    // Nodes of graphs are more than their launches as a whole.
-    is_less = wanted < detail_ || (wanted == detail_ && graphs_are_whole_);
+    is_less = wanted < detail_;
     const Detail before = std::exchange(detail_, wanted);
     if (wanted == before && wanted_kinds() == kinds_) return;
     if (!apply(wanted_kinds())) detail_ = Detail::off;
@@ -400,15 +400,13 @@ Detail Recorder::wanted_detail() const {
 
 void Recorder::note_window(std::int64_t time) {
   if (detail_ != Detail::off && recording_since_ == 0) recording_since_ = elapsed();
-  tables_->add_window(time, detail_, graphs_are_whole_ ? GraphChoice::whole : GraphChoice::node,
-                      is_between_ranges_.load());
+  tables_->add_window(time, detail_, is_between_ranges_.load());
 }
 
 void Recorder::follow_windows() {
   if (owner_.load() != Owner::recorder) return;
   if (!range_name_.is_empty()) follow_ranges();
   if (wanted_detail() != detail_) follow_wanted();
-  follow_graphs();
 }
 
 // A range's own thread has begun a window. Before anything is turned on or off: what is on follows `detail_`.
@@ -435,34 +433,6 @@ void Recorder::follow_ranges() {
   } else if (!is_between_ranges_.exchange(true) && ranges_begun_.load() != noticed) {
     is_between_ranges_.store(false);  // one began just now, and its thread thought that it is recorded
   }
-}
-
-// Graphs' nodes are recorded one by one until they are many, and from then on for a short while now and then.
-// On an H200 a node costs 0.18 µs as long as the process lives once nodes have been recorded, whatever is
-// turned off later: what this saves are the records, and CUPTI's own memory for them on the GPU.
-void Recorder::follow_graphs() {
-  const std::int64_t time = elapsed();
-  if (settings_.graphs != GraphChoice::automatic || detail_ == Detail::off || time < next_look_at_graphs_)
-    return;
-  const std::uint64_t nodes = tables_->nodes_seen();
-  const std::int64_t window = milliseconds(settings_.nodes_for_ms);
-  bool are_whole = false;
-  if (!graphs_are_whole_) {
-    // Records come up to a second late: a window that follows a time of whole graphs has half of its nodes.
-    const double few = static_cast<double>(settings_.many_nodes) / (nodes_follow_whole_ ? 2.0 : 1.0);
-    are_whole =
-        static_cast<double>(nodes - nodes_before_) * 1e9 >= few * static_cast<double>(time - nodes_since_);
-  }
-  nodes_follow_whole_ = graphs_are_whole_;
-  nodes_before_ = nodes;
-  nodes_since_ = time;
-  next_look_at_graphs_ = time + (are_whole ? milliseconds(settings_.nodes_every_ms) - window : window);
-  if (are_whole == graphs_are_whole_) return;
-  {
-    const std::lock_guard lock(mutex_);
-    graphs_are_whole_ = are_whole;
-  }
-  follow_wanted();
 }
 
 void Recorder::read_names() {
@@ -541,6 +511,7 @@ void Recorder::step_aside_locked() noexcept {
   if (!has_stopped_.load() && owner_.load() == Owner::recorder) {
     // The other gets no kinds that it has not asked for, and no buffer that is not its own.
     owner_since_ = now();
+    graphs_are_whole_ = false;
     apply({});
     cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   }
@@ -576,8 +547,13 @@ void Recorder::follow_profiler() {
   }
   if (since != gap_noted_) {
     gap_noted_ = since;
-    tables_->add_window(since, Detail::off, graphs_are_whole_ ? GraphChoice::whole : GraphChoice::node,
-                        false);
+    tables_->add_window(since, Detail::off, false);
+    if (settings_.graphs == GraphChoice::whole) {
+      tables_->add_loss(
+          LossKind::not_recorded, since, since, 0,
+          "graphs are recorded node by node from the program's own profiler on: CUPTI crashes where it is "
+          "asked again for graphs as a whole");
+    }
     drain();  // what CUPTI gave before the other began
     tables_->forget_open_ranges(since);
   }

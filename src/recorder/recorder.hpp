@@ -73,7 +73,6 @@ class Recorder {
   void follow_windows();
   void note_range_window();
   void follow_ranges();
-  void follow_graphs();
   void follow_profiler();
   void follow_audit();
   void read_names();
@@ -115,9 +114,6 @@ class Recorder {
   std::int64_t gap_noted_ = 0;  ///< the last time that a profiler began and the tables know of
   std::uint64_t ranges_seen_ = 0, ranges_missed_ = 0;  ///< `missed`: begun while another had the records
   std::int64_t last_range_ = 0, recording_since_ = 0;
-  std::int64_t next_look_at_graphs_ = 0, nodes_since_ = 0;
-  std::uint64_t nodes_before_ = 0;
-  bool nodes_follow_whole_ = false;
 
   // What CUPTI is told: by the writer, and by the program's thread that begins a profiler.
   enum class Owner { recorder, profiler, profiler_has_ended };

@@ -114,7 +114,7 @@ TEST_F(Capture, AProgramWithoutDashesIsToldWhereItBelongs) {
 
 TEST_F(Capture, WhatIsAskedForReachesTheRecorder) {
   const std::string show = " -- sh -c 'echo $JITTERSCOPE_CAPTURE_SETTINGS'";
-  EXPECT_THAT(capture_into("c", show).output, HasSubstr("graphs=2,start_after_ms=0,duration_ms=0,"));
+  EXPECT_THAT(capture_into("c", show).output, HasSubstr("graphs=0,start_after_ms=0,duration_ms=0,"));
   EXPECT_THAT(capture_into("c", "--start-after 1.5 --duration 2m --graphs whole" + show).output,
               HasSubstr("graphs=1,start_after_ms=1500,duration_ms=120000,"));
   EXPECT_THAT(

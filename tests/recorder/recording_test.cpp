@@ -288,39 +288,34 @@ TEST(RangesOfAName, GoOnBehindAProfilerOfTheProgramsOwn) {
   EXPECT_THAT(fates_of_tens(run, run.works.size() - 10, run.works.size()), ElementsAre(Fate::delivered));
 }
 
-// Graphs that are recorded in one way and the other.
+// Graphs as a whole. CUPTI 13.0 crashes at the launch of a graph that was instantiated without: so does the
+// stand-in.
 
-TEST(Graphs, AreRecordedAsAWholeWhereTheirNodesAreManyAndNodeByNodeNowAndThen) {
+Settings of_whole_graphs() {
   Settings settings = quick_settings();
-  settings.many_nodes = 1;
-  settings.nodes_for_ms = 40;
-  settings.nodes_every_ms = 120;
-  const RecordedRun run = record({"init", "until:windows:5:graph", "wait"}, settings);
-  expect_whole(run);
-  std::set<std::int64_t> whole(run.only().graphs.start.begin(), run.only().graphs.start.end());
-  EXPECT_EQ(whole.size(), run.only().graphs.start.size());
-  for (const stand_in::Work& work : run.works) {
-    EXPECT_EQ(work.fate, Fate::delivered);
-    if (work.node == 0) {
-      EXPECT_TRUE(whole.contains(work.start));
-    }
-  }
-  EXPECT_FALSE(whole.empty());
-  EXPECT_FALSE(run.only().kernels.start.empty());
-  for (std::size_t i = 0; i < run.only().windows.graphs.size(); ++i) {
-    EXPECT_EQ(run.only().windows.graphs[i], i % 2) << i;
-    EXPECT_EQ(run.only().windows.detail[i], static_cast<std::uint8_t>(Detail::light));
-  }
+  settings.graphs = GraphChoice::whole;
+  return settings;
 }
 
-TEST(Graphs, AreRecordedNodeByNodeWhereTheyAreFew) {
-  Settings settings = quick_settings();
-  settings.many_nodes = 1'000'000'000;
-  settings.nodes_for_ms = 1;
-  const RecordedRun run = record({"init", "graph:30:100", "wait", "written"}, settings);
-  expect_whole(run);
-  EXPECT_EQ(run.only().kernels.start.size(), 3'000u);
-  EXPECT_THAT(run.only().windows.graphs, ElementsAre(static_cast<std::uint8_t>(GraphChoice::node)));
+TEST(Graphs, AsAWholeAreOnFromTheFirstAndAreWrittenFromTheStartOn) {
+  Settings settings = of_whole_graphs();
+  settings.start_after_ms = 30;
+  const RecordedRun run =
+      record({"init", "graph:5:20", "until:windows:2:graph", "graph:3:20", "wait"}, settings);
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;
+  const RecordedProcess& process = run.only();
+  ASSERT_GE(process.graphs.start.size(), 3u);
+  EXPECT_LT(process.graphs.start.size(), run.works.size());
+  for (const std::int64_t start : process.graphs.start) EXPECT_GE(start, process.windows.from.back());
+}
+
+TEST(Graphs, AreRecordedNodeByNodeFromAProfilerOn) {
+  const RecordedRun run = record(
+      {"init", "graph:5:20", "wait", "profile", "until:losses:2", "graph:3:20", "wait"}, of_whole_graphs());
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;
+  EXPECT_EQ(run.only().graphs.start.size(), 5u);
+  EXPECT_GE(run.only().kernels.start.size(), 60u);
+  EXPECT_THAT(run.only().losses.sentence, Contains(HasSubstr("node by node")));
 }
 
 // Names.

@@ -16,24 +16,21 @@ inline constexpr const char* kSettingsVariable = "JITTERSCOPE_CAPTURE_SETTINGS";
 /// How much is recorded. Mixed: light, with a window of full now and then, from which idle time is explained,
 /// and half a cycle later one of nothing, from which the cost of recording is known.
 enum class DetailChoice : std::uint8_t { light, mixed, full };
-/// How graphs are recorded: each node, or a launch as a whole. Automatic: each node, but where these are many
-/// as a whole, with a window of nodes now and then. Recording a node costs the GPU about 0.18 µs.
-enum class GraphChoice : std::uint8_t { node, whole, automatic };
+/// How graphs are recorded: each node, or a launch as a whole.
+enum class GraphChoice : std::uint8_t { node, whole };
 
 struct Settings {
   DetailChoice detail = DetailChoice::mixed;
-  GraphChoice graphs = GraphChoice::automatic;
+  GraphChoice graphs = GraphChoice::node;
   std::uint64_t start_after_ms = 0;                         ///< from the process's first use of CUDA on
   std::uint64_t duration_ms = 0;                            ///< from the first recording on; 0: to the end
   std::uint64_t start_after_steps = 0, duration_steps = 0;  ///< the same in ranges named `ranges`
   std::uint64_t first_full_ms = 20'000, full_every_ms = 30'000, full_for_ms = 2'000,
-                off_for_ms = 2'000;   ///< of mixed
-  std::uint64_t many_nodes = 50'000;  ///< a second, of automatic: they cost about 1 % of the time
-  std::uint64_t nodes_every_ms = 30'000, nodes_for_ms = 2'000;
-  std::uint64_t ranges_apart_ms = 1'000;  ///< in pauses between ranges longer than this nothing is recorded
-  std::uint64_t write_every_ms = 1'000;   ///< what a kill can lose
-  std::uint64_t audit_after_ms = 1'000;   ///< names are audited then, and again where there are new ones
-  std::uint64_t audit_for_ms = 10'000;    ///< at most; from the first launch on
+                off_for_ms = 2'000;        ///< of mixed
+  std::uint64_t ranges_apart_ms = 1'000;   ///< in pauses between ranges longer than this nothing is recorded
+  std::uint64_t write_every_ms = 1'000;    ///< what a kill can lose
+  std::uint64_t audit_after_ms = 1'000;    ///< names are audited then, and again where there are new ones
+  std::uint64_t audit_for_ms = 10'000;     ///< at most; from the first launch on
   std::uint64_t finish_within_ms = 5'000;  ///< at the process's end, which waits no longer
   /// Only what happens while the program's own ranges (NVTX) of this name go on is recorded. Empty: all.
   std::string ranges{};
@@ -59,9 +56,6 @@ void describe(Settings& settings, Function&& setting) {
   setting("full_every_ms", settings.full_every_ms);
   setting("full_for_ms", settings.full_for_ms);
   setting("off_for_ms", settings.off_for_ms);
-  setting("many_nodes", settings.many_nodes);
-  setting("nodes_every_ms", settings.nodes_every_ms);
-  setting("nodes_for_ms", settings.nodes_for_ms);
   setting("ranges_apart_ms", settings.ranges_apart_ms);
   setting("write_every_ms", settings.write_every_ms);
   setting("audit_after_ms", settings.audit_after_ms);

@@ -116,7 +116,6 @@ struct Windows {
   static constexpr const char* kName = "windows";
   std::vector<std::int64_t> from;
   std::vector<std::uint8_t> detail;          ///< Detail
-  std::vector<std::uint8_t> graphs;          ///< GraphChoice, node or whole
   std::vector<std::uint8_t> between_ranges;  ///< 1: off since no range of the name that was asked for goes on
 };
 enum class Detail : std::uint8_t { off, light, full };
@@ -259,7 +258,6 @@ JITTERSCOPE_COLUMNS(Texts) {
 JITTERSCOPE_COLUMNS(Windows) {
   column("from", t.from);
   column("detail", t.detail);
-  column("graphs", t.graphs);
   column("between_ranges", t.between_ranges);
 }
 JITTERSCOPE_COLUMNS(LaunchCounts) {

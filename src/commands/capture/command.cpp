@@ -32,7 +32,7 @@ constexpr int kOwnFailure = 125;
 
 struct CaptureFlags {
   std::vector<std::string> words;  ///< that stand where the program is expected, without --
-  std::string folder, detail = "mixed", graphs = "auto", start_after = "0s", duration = "0s", ranges;
+  std::string folder, detail = "mixed", graphs = "node", start_after = "0s", duration = "0s", ranges;
   int cost = 0;
   bool require = false;
 };
@@ -239,9 +239,8 @@ void add_capture_command(CLI::App& app, Invocation& invocation) {
   command
       ->add_option(
           "--graphs", flags->graphs,
-          "how CUDA graphs are recorded: each node, a launch as a whole, or auto (each node, but from "
-          "50,000 a second on as a whole, with 2 s of nodes every 30 s)")
-      ->check(CLI::IsMember({"auto", "node", "whole"}))
+          "how CUDA graphs are recorded: each node, or a launch as a whole, which costs less and shows less")
+      ->check(CLI::IsMember({"node", "whole"}))
       ->capture_default_str();
   command
       ->add_option("--start-after", flags->start_after,
