@@ -79,11 +79,15 @@ DeviceAnalysis analyse_device(const Timeline& timeline, std::size_t process_inde
     if (process.names[what].audit == capture::NameAudit::corrected) ++result.corrected;
   }
   result.steps = range.empty() ? find_steps(process, work) : steps_of_ranges(process, work, range);
-  result.idle = idle_of(process, work);
+  // A program loads and tunes before its first step: how busy the GPU is then is another question.
+  const Span within = result.steps.were_found()
+                          ? Span{result.steps.steps.front().begin, result.steps.steps.back().end}
+                          : work.span();
+  result.idle = idle_of(process, work, within);
   result.variation = variation_of(timeline, process, work, result.steps);
   if (result.steps.were_found()) result.slow = slow_steps_of(process, work, result.steps);
   result.copy_summary = copies_of(process, work);
-  result.cost = recording_cost(process);
+  result.cost = recording_cost(process, within);
   return result;
 }
 
@@ -124,7 +128,7 @@ std::optional<RecordedUse> recorded_use(const Timeline& timeline) {
   double most = 0.0;
   for (const Process& process : timeline.processes) {
     for (const DeviceWork& work : process.devices) {
-      const Idle idle = idle_of(process, work);
+      const Idle idle = idle_of(process, work, work.span());
       if (idle.busy_seconds <= most) continue;
       most = idle.busy_seconds;
       RecordedUse use{.length = Nanoseconds(static_cast<double>(work.span().length())),
@@ -150,7 +154,7 @@ std::optional<RecordedUse> recorded_use(const Timeline& timeline) {
   return result;
 }
 
-std::optional<RecordingCost> recording_cost(const Process& process) {
+std::optional<RecordingCost> recording_cost(const Process& process, Span within) {
   const capture::LaunchCounts& counts = process.launch_counts;
   if (counts.time.size() < 10) return std::nullopt;
   const auto launches_at = [&](Time time) {
@@ -178,6 +182,8 @@ std::optional<RecordingCost> recording_cost(const Process& process) {
         after.span.length() < length + 2 * kEdge) {
       continue;
     }
+    if (off.span.begin - kEdge - 3 * length < within.begin || off.span.end + kEdge + length > within.end)
+      continue;
     // The stretch before and the one behind are as long: a trend of the program's own falls out.
     const double without = rate(off.span.begin + kEdge, off.span.end - kEdge);
     const double earlier = rate(off.span.begin - kEdge - length, off.span.begin - kEdge);
@@ -191,11 +197,14 @@ std::optional<RecordingCost> recording_cost(const Process& process) {
   }
   if (costs.size() < 2) return std::nullopt;
   RecordingCost cost;
+  // A pause of the program's own lies in one window of many: the median passes over it.
+  const std::optional<statistics::Interval> around_median = statistics::order_statistic_interval(costs);
   const statistics::MeanInterval mean = statistics::mean_interval(costs);
-  cost.ratio = std::expm1(mean.mean);
-  cost.interval = {std::expm1(mean.interval.low), std::expm1(mean.interval.high)};
+  const statistics::Interval interval = around_median.value_or(mean.interval);
+  cost.ratio = std::expm1(around_median ? statistics::median(costs) : mean.mean);
+  cost.interval = {std::expm1(interval.low), std::expm1(interval.high)};
   cost.windows = costs.size();
-  if (nulls.size() >= 2) cost.null_ratio = std::expm1(statistics::mean_interval(nulls).mean);
+  if (nulls.size() >= 2) cost.null_ratio = std::expm1(statistics::median(nulls));
   return cost;
 }
 

@@ -70,6 +70,6 @@ std::optional<RecordedUse> recorded_use(const Timeline& timeline);
 /// True for kernels that convert between NCHW and NHWC, as cuDNN adds them.
 bool converts_layout(const WorkName& name);
 
-std::optional<RecordingCost> recording_cost(const Process& process);
+std::optional<RecordingCost> recording_cost(const Process& process, Span within);
 
 }  // namespace jitterscope::timeline

@@ -122,7 +122,7 @@ IdleCause GapCauses::of(const Gap& gap) const {
   return is_known ? IdleCause::launch : IdleCause::unknown;
 }
 
-Idle idle_of(const Process& process, const DeviceWork& work) {
+Idle idle_of(const Process& process, const DeviceWork& work, Span within) {
   Idle idle;
   const std::vector<Gap> gaps = gaps_of(work);
   const GapCauses causes(process, work);
@@ -138,6 +138,7 @@ Idle idle_of(const Process& process, const DeviceWork& work) {
   double all = 0.0;
   Time gone = 0;
   for (const Gap& gap : gaps) {
+    if (gap.span.begin < within.begin || gap.span.end > within.end) continue;
     const Detail detail = detail_of(gap);
     const auto seconds = static_cast<double>(gap.span.length()) * 1e-9;
     if (detail == Detail::off) {
@@ -149,7 +150,7 @@ Idle idle_of(const Process& process, const DeviceWork& work) {
     idle.shares[static_cast<std::size_t>(causes.of(gap))] += seconds;
     all += seconds;
   }
-  idle.busy_seconds = static_cast<double>(work.span().length() - gone) * 1e-9 - idle.idle_seconds;
+  idle.busy_seconds = static_cast<double>(within.length() - gone) * 1e-9 - idle.idle_seconds;
   for (double& share : idle.shares) share = all > 0.0 ? share / all : 0.0;
   idle.windows = static_cast<std::size_t>(
       std::count_if(process.windows.begin(), process.windows.end(),

@@ -46,8 +46,8 @@ struct Idle {
   bool has_causes() const;
 };
 
-/// Busy and idle time from the device's first work to its last, but for time in which nothing was recorded.
-Idle idle_of(const Process& process, const DeviceWork& work);
+/// Busy and idle time within a span of the device's work, but for time in which nothing was recorded.
+Idle idle_of(const Process& process, const DeviceWork& work, Span within);
 
 /// Why a gap was: from the calls that were made during it. `unknown` where calls were not recorded then.
 class GapCauses {

@@ -78,6 +78,19 @@ void add_single_items(const DeviceWork& work, std::size_t names, std::vector<Rec
   }
 }
 
+// The nodes of one launch of a graph share its number, and come one after the other.
+void add_graph_launches(const DeviceWork& work, std::vector<Recurrence>& found) {
+  std::vector<std::uint32_t> places;
+  std::uint32_t last = 0;
+  for (std::size_t i = 0; i + 1 < work.size(); ++i) {
+    const std::uint32_t launch = work.correlation[i];
+    if (launch == last || launch != work.correlation[i + 1]) continue;
+    last = launch;
+    if (launch != 0) places.push_back(static_cast<std::uint32_t>(i));
+  }
+  if (auto recurrence = recurrence_at(std::move(places), work)) found.push_back(std::move(*recurrence));
+}
+
 // A network of equal layers runs each of its kernels many times a step, but a sequence of them once. Of all
 // sequences of so many items, those are followed whose hash ends in zeros: the same ones in each step, and
 // few enough to be held.
@@ -393,6 +406,9 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   Steps result;
   result.other_work = work.size();
   std::vector<Recurrence> tried;
+  add_graph_launches(work, tried);
+  // What repeats within a graph is no step, and neither is a kernel alone that comes again and again.
+  const std::size_t shortest = tried.empty() ? 2 : tried.front().distance;
   add_single_items(work, process.names.size(), tried);
   for (const std::size_t length : {std::size_t{8}, std::size_t{64}}) add_sequences(work, length, tried);
   // The longest distance first. Of the same distance, what comes back most regularly, since a step of another
@@ -405,6 +421,12 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   std::sort(tried.begin(), tried.end(),
             [&](const Recurrence& a, const Recurrence& b) { return order(b) < order(a); });
   result.reason = "no kernel comes back at equal distances";
+  const std::size_t all = tried.size();
+  std::erase_if(tried, [&](const Recurrence& each) {
+    return each.distance < shortest && process.names[work.what[each.places.front()]].kind != WorkKind::graph;
+  });
+  if (tried.empty() && all > 0)
+    result.reason = "the same kernel comes again and again, and nothing shows where a step begins";
   if (tried.empty()) return result;
   const Contents contents(work);
   std::optional<Division> found;

@@ -44,7 +44,8 @@ struct Steps {
 /// Looks for the longest repetition: a kernel, or a sequence of them, that occurs again and again at equal
 /// distances begins a step, if at least five steps hold the same work, nine of ten work items lie in steps
 /// that occur at least three times, and these cover half of the GPU's time. A wrong answer would be worse
-/// than none: gaps between kernels alone are no evidence.
+/// than none: gaps between kernels alone are no evidence, nor is one kernel that comes again and again. A
+/// step is no shorter than a launch of a graph.
 Steps find_steps(const Process& process, const DeviceWork& work);
 
 /// Steps as the program named them: one begins with each range of that name. Throws UsageError, with the

@@ -39,10 +39,10 @@ struct Call {
   std::size_t number = 0;  // of all calls of its kind
 };
 
-// Steps of the most frequent kind, or seconds.
+// Steps of the most frequent kind, or, without steps, stretches of time: 400 of them, of 50 ms to 1 s.
 struct Units {
   std::vector<Step> steps;
-  bool are_seconds = false;
+  bool are_stretches = false;
 };
 
 Units units_of(const Steps& steps, const DeviceWork& work) {
@@ -51,15 +51,15 @@ Units units_of(const Steps& steps, const DeviceWork& work) {
     if (step.kind == 0 && step.is_whole) units.steps.push_back(step);
   }
   if (!units.steps.empty() || work.size() == 0) return units;
-  units.are_seconds = true;
-  constexpr Time kSecond = 1'000'000'000;
+  units.are_stretches = true;
+  const Time stretch = std::clamp<Time>(work.span().length() / 400, 50'000'000, 1'000'000'000);
   std::size_t first = 0;
-  for (Time begin = work.begin.front(); first < work.size(); begin += kSecond) {
+  for (Time begin = work.begin.front(); first < work.size(); begin += stretch) {
     const auto last =
         static_cast<std::size_t>(std::lower_bound(work.begin.begin() + static_cast<std::ptrdiff_t>(first),
-                                                  work.begin.end(), begin + kSecond) -
+                                                  work.begin.end(), begin + stretch) -
                                  work.begin.begin());
-    if (last > first) units.steps.push_back({first, last, begin, begin + kSecond});
+    if (last > first) units.steps.push_back({first, last, begin, begin + stretch});
     first = last;
   }
   return units;
@@ -190,8 +190,8 @@ std::vector<std::vector<Call>> calls_in(const Units& units, const DeviceWork& wo
       const std::uint32_t what = work.what[next];
       if (last_step[what] != unit) places[what] = 0;
       last_step[what] = unit;
-      // Without steps there are no places: seconds begin anywhere.
-      calls[what].push_back({next, unit, units.are_seconds ? 0 : places[what]++, numbers[what]++});
+      // Without steps there are no places: stretches begin anywhere.
+      calls[what].push_back({next, unit, units.are_stretches ? 0 : places[what]++, numbers[what]++});
     }
   }
   return calls;
@@ -547,7 +547,7 @@ class Explainer {
     }
     regression.add(Follows::first_calls, std::move(first), true);
     std::vector<double> by_place(y.size(), 0.0);
-    if (!units_.are_seconds) {
+    if (!units_.are_stretches) {
       by_place = cross_fitted_means(y, places, steps);
       regression.add(Follows::place, by_place);
     }
@@ -662,7 +662,7 @@ Variation variation_of(const Timeline& timeline, const Process& process, const D
                        const Steps& steps) {
   Variation variation;
   const Units units = units_of(steps, work);
-  variation.by_seconds = units.are_seconds;
+  variation.by_stretches = units.are_stretches;
   // Times of all calls, whether in a step or not.
   std::vector<std::vector<std::uint32_t>> items(process.names.size());
   for (std::size_t i = 0; i < work.size(); ++i) items[work.what[i]].push_back(static_cast<std::uint32_t>(i));
@@ -685,7 +685,7 @@ Variation variation_of(const Timeline& timeline, const Process& process, const D
   for (KernelVariation& kernel : variation.kernels) {
     kernel.share = all > 0.0 ? kernel.seconds / all : 0.0;
     kernel.calls_per_step =
-        units.steps.empty() || units.are_seconds
+        units.steps.empty() || units.are_stretches
             ? 0.0
             : static_cast<double>(calls[kernel.what].size()) / static_cast<double>(units.steps.size());
     if (explained.size() < kMostExplained) explained.push_back(kernel.what);

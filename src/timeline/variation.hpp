@@ -59,7 +59,7 @@ struct CommonFactor {
 struct Variation {
   std::vector<KernelVariation> kernels;  ///< by their time, the longest first
   CommonFactor common;
-  bool by_seconds = false;  ///< no steps were found: seconds are the unit
+  bool by_stretches = false;  ///< no steps were found: stretches of time are the unit
 };
 
 /// Durations of all kinds of work, and what those of the longest follow, over the whole steps of the most

@@ -96,7 +96,7 @@ TEST_F(OneGap, IsNoneWhereAnotherStreamWorks) {
   work_.stream.back() = 2;
   sort_by_begin(work_);
   EXPECT_TRUE(gaps_of(work_).empty());
-  const Idle idle = idle_of(process_, work_);
+  const Idle idle = idle_of(process_, work_, work_.span());
   EXPECT_DOUBLE_EQ(idle.idle_seconds, 0.0);
   EXPECT_NEAR(idle.busy_seconds, 300e-6, 1e-12);
 }
@@ -105,7 +105,7 @@ TEST(Idle, AddsUpToTheWholeTime) {
   const Timeline timeline =
       test::make_timeline({.steps = 300, .late_input_every = 10, .records_calls = true});
   const Process& process = timeline.processes[0];
-  const Idle idle = idle_of(process, process.devices[0]);
+  const Idle idle = idle_of(process, process.devices[0], process.devices[0].span());
   EXPECT_NEAR(idle.busy_seconds + idle.idle_seconds,
               static_cast<double>(process.devices[0].span().length()) * 1e-9, 1e-9);
   double sum = 0.0;
@@ -129,7 +129,7 @@ TEST(Idle, LeavesOutWhatWasNotRecorded) {
   process.windows = {{{all.begin, from}, capture::Detail::light},
                      {{from, to}, capture::Detail::off},
                      {{to, all.end}, capture::Detail::light}};
-  const Idle idle = idle_of(process, work);
+  const Idle idle = idle_of(process, work, work.span());
   EXPECT_LT(idle.idle_share(), 0.02);
 }
 

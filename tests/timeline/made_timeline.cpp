@@ -58,6 +58,7 @@ class Maker {
     const double trend = program_.trend * static_cast<double>(step) / static_cast<double>(program_.steps);
     const bool copies = program_.copy_slows >= 0.0 && step % 2 == 1;
     const double begin = time_;
+    if (program_.as_graphs) ++correlation_;
     for (std::size_t i = 0; i < program_.head; ++i) kernel(program_.kernels + i, trend);
     for (std::size_t layer = 0; layer < program_.layers; ++layer) {
       for (std::size_t i = 0; i < program_.kernels; ++i) {
@@ -65,6 +66,7 @@ class Maker {
         kernel(i, trend + (beside ? program_.copy_slows : 0.0));
         if (program_.place_slows > 0.0 && i == 0) kernel(0, trend + program_.place_slows);
       }
+      if (copies && layer == 0 && program_.records_calls) ++correlation_;
       if (copies && layer == 0) add(copy_, begin, middle_, 7, 64 << 20);
     }
   }

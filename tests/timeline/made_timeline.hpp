@@ -35,6 +35,7 @@ struct MadeProgram {
   std::size_t prefill_every = 0;     ///< a step of another kind in front of every so many steps
   std::size_t warm_up = 37;          ///< kernels before the first step that follow no order
   bool records_calls = false;        ///< as --detail full
+  bool as_graphs = false;            ///< a step is one launch of a graph, and kernels are its nodes
 };
 
 Timeline make_timeline(const MadeProgram& program);

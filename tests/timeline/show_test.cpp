@@ -1,6 +1,8 @@
 // The first screen of a capture: its sentences hold what was put in.
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -171,6 +173,8 @@ TEST(ShortName, LeavesOutNamespacesArgumentsAndTemplates) {
 }
 
 // Launches a second, with and without recording in turn.
+constexpr Span kAlways{std::numeric_limits<Time>::min() / 2, std::numeric_limits<Time>::max() / 2};
+
 TEST(RecordingCost, IsTheDifferenceOfTheRates) {
   Process process;
   Random random(1);
@@ -191,15 +195,17 @@ TEST(RecordingCost, IsTheDifferenceOfTheRates) {
     window(capture::Detail::off, 20);
   }
   window(capture::Detail::light, 130);
-  const std::optional<RecordingCost> cost = recording_cost(process);
+  const std::optional<RecordingCost> cost = recording_cost(process, kAlways);
   ASSERT_TRUE(cost);
   EXPECT_NEAR(cost->ratio, 0.05, 0.003);
   EXPECT_LE(cost->interval.low, 0.05);
   EXPECT_GE(cost->interval.high, 0.05);
   ASSERT_TRUE(cost->null_ratio);
   EXPECT_NEAR(*cost->null_ratio, 0.0, 0.003);
+  // What lies in front of the first step is no part of it: one window is not enough.
+  EXPECT_FALSE(recording_cost(process, {process.windows[13].span.begin, time}));
   process.windows.clear();
-  EXPECT_FALSE(recording_cost(process));
+  EXPECT_FALSE(recording_cost(process, kAlways));
 }
 
 }  // namespace

@@ -70,10 +70,20 @@ TEST(Steps, OfTwoKindsAreToldApart) {
   EXPECT_EQ(steps.kinds[1].work, 40u);
 }
 
-TEST(Steps, OfAPlainLoopAreItsCalls) {
+// One kernel again and again: how many of them are a step is the program's secret.
+TEST(Steps, AreNotInventedInAPlainLoop) {
   const Steps steps = steps_of({.steps = 500, .kernels = 1, .warm_up = 0});
-  ASSERT_EQ(steps.kinds.size(), 1u);
-  EXPECT_EQ(steps.kinds[0].work, 1u);
+  EXPECT_FALSE(steps.were_found());
+  EXPECT_THAT(steps.reason, testing::HasSubstr("the same kernel comes again and again"));
+}
+
+TEST(Steps, AreLaunchesOfAGraphAndNotWhatRepeatsInIt) {
+  for (const std::size_t kernels : {1u, 3u}) {
+    const Steps steps = steps_of({.steps = 200, .kernels = kernels, .layers = 30, .as_graphs = true});
+    ASSERT_EQ(steps.kinds.size(), 1u) << steps.reason;
+    EXPECT_EQ(steps.kinds[0].work, 30 * kernels);
+    EXPECT_NEAR(static_cast<double>(steps.kinds[0].count), 200.0, 1.0);
+  }
 }
 
 // Work without an order, whatever its gaps are.

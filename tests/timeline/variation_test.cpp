@@ -117,7 +117,7 @@ TEST(Variation, FollowsAnotherProcess) {
 
 TEST(Variation, WithoutStepsIsBySeconds) {
   const Analysed result = analysed({.steps = 0, .kernel_us = 500.0, .warm_up = 20'000});
-  EXPECT_TRUE(result.variation.by_seconds);
+  EXPECT_TRUE(result.variation.by_stretches);
   EXPECT_EQ(result.variation.kernels.size(), 24u);
   for (const KernelVariation& kernel : result.variation.kernels) EXPECT_TRUE(kernel.follows.empty());
 }

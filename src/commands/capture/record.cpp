@@ -487,8 +487,14 @@ std::string slow_text(const CaptureDevice::Slow& slow) {
   return text + ".";
 }
 
+// What steps vary by, with about how much of the time that is.
+struct Finding {
+  double size = 0.0;
+  std::string sentence;
+};
+
 // Kernels that follow the same cause are said together, with the range of their effects.
-void add_followed(const CaptureDevice& device, std::vector<std::string>& findings) {
+void add_followed(const CaptureDevice& device, std::vector<Finding>& findings) {
   std::map<timeline::Follows, std::vector<double>> effects;
   std::map<timeline::Follows, double> share;
   for (const CaptureWork& work : device.work) {
@@ -505,30 +511,49 @@ void add_followed(const CaptureDevice& device, std::vector<std::string>& finding
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     const bool are_same = change_text(*least) == change_text(*most);
     findings.push_back(
-        fmt::format("{} with {} of the GPU's time {} **{}**: {}.",
-                    counted(static_cast<std::int64_t>(values.size()), "kernel"), percent_text(share[cause]),
-                    values.size() == 1 ? "follows" : "follow", timeline::to_string(cause),
-                    are_same ? time_change_text(*most)
-                             : fmt::format("{} to {}", change_text(*least), change_text(*most))));
+        {device.busy * share[cause] * std::max(std::abs(*least), std::abs(*most)),
+         fmt::format("{} with {} of the GPU's time {} **{}**: {}.",
+                     counted(static_cast<std::int64_t>(values.size()), "kernel"), percent_text(share[cause]),
+                     values.size() == 1 ? "follows" : "follow", timeline::to_string(cause),
+                     are_same ? time_change_text(*most)
+                              : fmt::format("{} to {}", change_text(*least), change_text(*most)))});
   }
 }
 
-std::vector<std::string> findings_of(const CaptureDevice& device) {
-  std::vector<std::string> findings;
+std::vector<Finding> variations_of(const CaptureDevice& device) {
+  std::vector<Finding> findings;
   if (device.common) {
-    findings.push_back(fmt::format(
-        "{} {} of what the GPU's time in a step varies by: {} slow down together, by up to {}{}.",
-        device.common->is_clock ? "**The clock** moves" : "**A factor common to all kernels** moves",
-        percent_text(device.common->share), counted(device.common->kernels, "kernel"),
-        change_text(device.common->effect),
-        device.common->is_clock ? ", as NVML's clock falls or the time held by a cap grows"
-                                : "; nothing that was recorded moves with it"));
+    findings.push_back(
+        {device.busy * device.common->effect,
+         fmt::format(
+             "{} {} of what the GPU's time in a step varies by: {} slow down together, by up to {}{}.",
+             device.common->is_clock ? "**The clock** moves" : "**A factor common to all kernels** moves",
+             percent_text(device.common->share), counted(device.common->kernels, "kernel"),
+             change_text(device.common->effect),
+             device.common->is_clock ? ", as NVML's clock falls or the time held by a cap grows"
+                                     : "; nothing that was recorded moves with it")});
   }
   // That the GPU works longer in some steps is what a common factor says already.
   const bool is_said = device.common && device.slow && device.slow->traits.size() == 1 &&
                        device.slow->traits[0].trait == timeline::StepTrait::longer_work;
-  if (device.slow && !is_said) findings.push_back(slow_text(*device.slow));
+  if (device.slow && !is_said) {
+    const double share = static_cast<double>(device.slow->steps) / static_cast<double>(device.slow->of);
+    findings.push_back({share * device.slow->longer, slow_text(*device.slow)});
+  }
   add_followed(device, findings);
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.size > b.size; });
+  return findings;
+}
+
+// What varies by more than a hundredth of the time comes first, then what all steps have in common.
+std::vector<std::string> findings_of(const CaptureDevice& device) {
+  constexpr double kMuch = 0.01;
+  const std::vector<Finding> variations = variations_of(device);
+  std::vector<std::string> findings;
+  for (const Finding& each : variations) {
+    if (each.size >= kMuch) findings.push_back(each.sentence);
+  }
   constexpr double kMuchIdle = 0.2, kMuchConverted = 0.02, kMuchCopied = 0.02;
   if (1.0 - device.busy >= kMuchIdle) {
     findings.push_back(
@@ -551,12 +576,15 @@ std::vector<std::string> findings_of(const CaptureDevice& device) {
         copies.bytes > 0.0 ? ", " + rate_text(copies.bytes / (copies.total.value() * 1e-9), "B/s") : "",
         percent_text(copies.beside_kernels)));
   }
+  for (const Finding& each : variations) {
+    if (each.size < kMuch) findings.push_back(each.sentence);
+  }
   return findings;
 }
 
 std::string idle_text(const CaptureDevice& device) {
-  std::string text =
-      fmt::format("GPU: {} busy, {} idle", percent_text(device.busy), percent_text(1.0 - device.busy));
+  std::string text = fmt::format("GPU{}: {} busy, {} idle", device.steps.empty() ? "" : " in the steps",
+                                 percent_text(device.busy), percent_text(1.0 - device.busy));
   std::string list;
   for (const CaptureIdle& idle : device.idle) {
     if (idle.share < 0.01 * (1.0 - device.busy)) continue;
