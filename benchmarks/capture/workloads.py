@@ -8,6 +8,7 @@ Programs that only launch are in launcher.cu.
 import argparse
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -79,24 +80,46 @@ def profiler(arguments):
     return times + timed_steps(step, arguments.seconds / 3)
 
 
-def products(size=2048, count=20):
-    """A step of products of matrices, the same each time."""
-    a = torch.randn(size, size, device=DEVICE, dtype=torch.float16)
+def network(size=2048, layers=6, values=None):
+    """A step of a small network: products of matrices and what stands between them."""
+    weights = [torch.randn(size, size, device=DEVICE, dtype=torch.float16) / size**0.5 for _ in range(layers)]
+    start = torch.randn(size, size, device=DEVICE, dtype=torch.float16)
 
     def step():
-        for _ in range(count):
-            torch.mm(a, a)
+        state = start if values is None else values()
+        for weight in weights:
+            state = torch.relu(torch.mm(state, weight)) + 0.5
+            state = torch.sigmoid(state) * 2
+        return torch.softmax(state, -1).sum()
 
     return step
 
 
+def memory_step(values):
+    """A step that is bound by memory: five kinds of kernels, four times each."""
+    for _ in range(4):
+        values.add_(1).mul_(0.5).clamp_(-1, 1).sigmoid_().tanh_()
+
+
+class Turns:
+    """On and off in turn, for times that follow no rhythm: 0.2 to 1.2 s."""
+
+    def __init__(self):
+        self.random, self.is_on, self.until = random.Random(1), False, 0.0
+
+    def __call__(self):
+        if (now := time.perf_counter()) >= self.until:
+            self.is_on, self.until = not self.is_on, now + self.random.uniform(0.2, 1.2)
+        return self.is_on
+
+
 def steady(arguments):
-    return timed_steps(products(), arguments.seconds)
+    return timed_steps(network(), arguments.seconds)
 
 
 def input_wait(arguments):
     """One step in 25 waits for its input for 8 ms."""
-    work, number = products(), [0]
+    work, number = network(), [0]
 
     def step():
         number[0] += 1
@@ -109,7 +132,7 @@ def input_wait(arguments):
 
 def allocation(arguments):
     """One step in 25 takes memory from the driver and gives it back."""
-    work, number = products(), [0]
+    work, number = network(), [0]
 
     def step():
         number[0] += 1
@@ -123,9 +146,9 @@ def allocation(arguments):
 
 
 def copies(arguments):
-    """Every second step a copy from pinned memory runs beside kernels that are bound by memory."""
+    """In every second step a copy from pinned memory runs beside kernels that are bound by memory."""
     values = torch.zeros(64 << 20, device=DEVICE)
-    host, other = torch.zeros(64 << 20, pin_memory=True), torch.zeros(64 << 20, device=DEVICE)
+    host, other = torch.zeros(16 << 20, pin_memory=True), torch.zeros(16 << 20, device=DEVICE)
     stream, number = torch.cuda.Stream(), [0]
 
     def step():
@@ -133,43 +156,46 @@ def copies(arguments):
         if number[0] % 2 == 0:
             with torch.cuda.stream(stream):
                 other.copy_(host, non_blocking=True)
-        for _ in range(20):
-            values.add_(1)
+        memory_step(values)
 
     return timed_steps(step, arguments.seconds)
 
 
 def power(arguments):
-    """The same products, of random numbers and of zeros for a second in turn: those of random numbers reach the cap of power."""
-    numbers = [torch.randn(8192, 8192, device=DEVICE, dtype=torch.float16), torch.zeros(8192, 8192, device=DEVICE, dtype=torch.float16)]
-    values = torch.zeros(64 << 20, device=DEVICE)
+    """Products of random numbers and of zeros in turn: those of random numbers reach the cap of power."""
+    numbers = torch.randn(8192, 8192, device=DEVICE, dtype=torch.float16)
+    zeros, turns = torch.zeros_like(numbers), Turns()
+    weight = torch.randn(8192, 8192, device=DEVICE, dtype=torch.float16) / 90
 
     def step():
-        a = numbers[int(time.perf_counter()) % 2]
-        for _ in range(4):
-            torch.mm(a, a)
-        values.add_(1)
+        state = numbers if turns() else zeros
+        for _ in range(3):
+            state = torch.relu(torch.mm(state, weight))
+            state = torch.tanh(state * 2)
+        torch.softmax(state, -1)
 
     return timed_steps(step, arguments.seconds)
 
 
 def neighbour(arguments):
-    """The steady program, beside another process that works on the GPU for two seconds in four."""
+    """The steady program, beside another process that works on the GPU now and then."""
     if arguments.batch == 0:  # the other process
-        work = products(4096, 4)
+        work, turns = network(4096, 4), Turns()
         end = time.perf_counter() + arguments.seconds
         while time.perf_counter() < end:
-            if int(time.time() / 2) % 2:
+            if turns():
                 work()
                 torch.cuda.synchronize()
             else:
                 time.sleep(0.01)
         return [1.0]
-    other = subprocess.Popen([sys.executable, __file__, "neighbour", "--batch", "0", "--seconds", str(arguments.seconds + 3)],
-                             env={name: value for name, value in os.environ.items() if "INJECTION" not in name}, stdout=subprocess.DEVNULL)
+    hidden = ("INJECTION", "LD_PRELOAD", "JITTERSCOPE_CAPTURE")
+    other = subprocess.Popen([sys.executable, __file__, "neighbour", "--batch", "0", "--seconds", str(arguments.seconds + 20)],
+                             env={name: value for name, value in os.environ.items() if not any(each in name for each in hidden)},
+                             stdout=subprocess.DEVNULL)
     try:
         time.sleep(5)
-        return timed_steps(products(), arguments.seconds)
+        return timed_steps(network(), arguments.seconds)
     finally:
         other.kill()
 
