@@ -432,10 +432,13 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   std::optional<Division> found;
   // A shorter step is one where all steps are alike; or where most are, and each begins behind a gap of its
   // own: the tokens of a decoding loop among prefills. The layers of a network have neither.
-  const auto is_better = [](const Division& shorter) {
+  // A network whose host is late has a gap at each layer, but a longer one where its step begins.
+  constexpr double kLongerGap = 1.5;
+  const auto is_better = [&](const Division& shorter) {
     if (shorter.share_of_usual() >= kAllAlike) return true;
     const Division::LongestGap gap = shorter.longest_gap();
-    return shorter.share_of_usual() >= kMostAlike && gap.longest >= 2.0 * gap.next && gap.longest > 0.0;
+    return shorter.share_of_usual() >= kMostAlike && gap.longest >= 2.0 * gap.next && gap.longest > 0.0 &&
+           found->longest_gap().longest < kLongerGap * gap.longest;
   };
   std::size_t distances = 0, beginnings = 0, distance = 0;
   for (const Recurrence& each : tried) {

@@ -3,10 +3,12 @@
 #include <Eigen/Dense>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "base/random.hpp"
@@ -132,6 +134,11 @@ double weighted_median(std::vector<std::pair<double, double>>& values) {
 // NVML's readings of one GPU, asked for stretches of time.
 class GpuSensors {
  public:
+  // What grows as the clock falls. On some hosts NVML says 1980 MHz and no time held throughout, while the
+  // power is at its cap.
+  enum class Sign { held, clock, power };
+  static constexpr std::array kSigns = {Sign::held, Sign::clock, Sign::power};
+
   GpuSensors(const Timeline& timeline, const Process& process, std::uint32_t device) {
     std::optional<std::size_t> gpu;
     for (const ProcessDevice& each : process.device_names) {
@@ -148,15 +155,21 @@ class GpuSensors {
                            static_cast<double>(all.throttled_thermal[i]) +
                            static_cast<double>(all.throttled_brake[i]));
       clocks_.push_back(all.clock_mhz[i]);
+      powers_.push_back(all.power_mw[i]);
       others_.push_back(all.other_processes[i]);
     }
   }
   bool is_empty() const { return times_.size() < 2; }
-  // Share of the time that was held by a cap.
-  double throttled(Time from, Time to) const {
-    return (at(throttled_, to) - at(throttled_, from)) / static_cast<double>(std::max<Time>(to - from, 1));
+  double sign(Sign what, Time from, Time to) const {
+    switch (what) {
+      case Sign::held:
+        return (at(throttled_, to) - at(throttled_, from)) /
+               static_cast<double>(std::max<Time>(to - from, 1));
+      case Sign::clock: return -0.5 * (at(clocks_, from) + at(clocks_, to));
+      case Sign::power: return 0.5 * (at(powers_, from) + at(powers_, to));
+    }
+    return 0.0;
   }
-  double clock(Time from, Time to) const { return 0.5 * (at(clocks_, from) + at(clocks_, to)); }
   bool has_others(Time time) const {
     const auto next = std::upper_bound(times_.begin(), times_.end(), time) - times_.begin();
     return next > 0 && others_[static_cast<std::size_t>(next - 1)] > 0;
@@ -174,7 +187,7 @@ class GpuSensors {
   }
 
   std::vector<Time> times_;
-  std::vector<double> throttled_, clocks_;
+  std::vector<double> throttled_, clocks_, powers_;
   std::vector<std::uint32_t> others_;
 };
 
@@ -262,12 +275,15 @@ std::vector<double> log_busy_times(const Units& units, const DeviceWork& work) {
   return result;
 }
 
-// Whether a series moves with NVML's: means over stretches of 40 to 200 ms, since NVML is read each 20 ms.
-bool moves_with(const GpuSensors& sensors, const Units& units, const std::vector<double>& factor) {
-  if (sensors.is_empty()) return false;
+// The sign that a series moves with, or none: means over stretches of 20 to 200 ms, since NVML is read each
+// 20 ms.
+std::optional<GpuSensors::Sign> sign_of(const GpuSensors& sensors, const Units& units,
+                                        const std::vector<double>& factor) {
+  if (sensors.is_empty()) return std::nullopt;
   const Time stretch =
-      std::clamp<Time>((units.steps.back().end - units.steps.front().begin) / 400, 40'000'000, 200'000'000);
-  std::vector<double> values, throttled, clock;
+      std::clamp<Time>((units.steps.back().end - units.steps.front().begin) / 400, 20'000'000, 200'000'000);
+  std::vector<double> values;
+  std::array<std::vector<double>, GpuSensors::kSigns.size()> signs;
   for (std::size_t i = 0; i < units.steps.size();) {
     const Time begin = units.steps[i].begin;
     double sum = 0.0;
@@ -278,15 +294,20 @@ bool moves_with(const GpuSensors& sensors, const Units& units, const std::vector
       end = units.steps[i].end;
     }
     values.push_back(sum / static_cast<double>(count));
-    throttled.push_back(sensors.throttled(begin, end));
-    clock.push_back(-sensors.clock(begin, end));
+    for (std::size_t k = 0; k < signs.size(); ++k)
+      signs[k].push_back(sensors.sign(GpuSensors::kSigns[k], begin, end));
   }
-  constexpr double kChance = 0.01 / 2;  // two sensors are asked
-  const auto follows = [&](const std::vector<double>& sensor) {
-    return correlation(ranks(values), ranks(sensor)) > 0.0 &&
-           chance_of_correlation(values, sensor) <= kChance;
+  const auto varies = [](const std::vector<double>& sign) {
+    const auto [least, most] = std::minmax_element(sign.begin(), sign.end());
+    return *least < *most;
   };
-  return follows(throttled) || follows(clock);
+  const double chance = 0.01 / static_cast<double>(std::count_if(signs.begin(), signs.end(), varies));
+  for (std::size_t k = 0; k < signs.size(); ++k) {
+    if (varies(signs[k]) && correlation(ranks(values), ranks(signs[k])) > 0.0 &&
+        chance_of_correlation(values, signs[k]) <= chance)
+      return GpuSensors::kSigns[k];
+  }
+  return std::nullopt;
 }
 
 // Whether the factor is mostly that of the seconds in which another process is on the GPU.
@@ -312,7 +333,7 @@ CommonFactor find_common_factor(const StepMedians& medians, const Units& units, 
   common.effect =
       std::exp(sorted[rank_distance(sorted.size(), 0.95)] - sorted[rank_distance(sorted.size(), 0.05)]) - 1.0;
   if (common.effect < kMaterial) return common;
-  common.moves_with_sensors = moves_with(sensors, units, factor);
+  common.moves_with_sensors = sign_of(sensors, units, factor).has_value();
   common.is_of_other_process = !common.moves_with_sensors && moves_with_others(sensors, units, factor);
   const double r = correlation(factor, log_busy_times(units, work));
   common.step_share = r > 0.0 ? r * r : 0.0;
@@ -573,14 +594,15 @@ class Explainer {
     if (own == medians_.rows().end()) return {};
     std::vector<double> series = own->values;
     for (double& value : series) value = std::isnan(value) ? 0.0 : value;
-    if (!moves_with(sensors_, units_, series)) return {};
-    std::vector<double> throttled;
+    const std::optional<GpuSensors::Sign> sign = sign_of(sensors_, units_, series);
+    if (!sign) return {};
+    std::vector<double> signs;
     for (const Step& step : units_.steps) {
       const Time margin =
           std::max<Time>(0, 20'000'000 - (step.end - step.begin)) / 2;  // NVML is read each 20 ms
-      throttled.push_back(sensors_.throttled(step.begin - margin, step.end + margin));
+      signs.push_back(sensors_.sign(*sign, step.begin - margin, step.end + margin));
     }
-    return throttled;
+    return signs;
   }
 
   const DeviceWork& work_;

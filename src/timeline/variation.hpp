@@ -48,8 +48,8 @@ struct KernelVariation {
 
 /// A factor that all kernels have in common, step by step.
 struct CommonFactor {
-  std::vector<double> by_step;  ///< logarithm; 0 in the median. Empty: there is none
-  bool moves_with_sensors = false;
+  std::vector<double> by_step;       ///< logarithm; 0 in the median. Empty: there is none
+  bool moves_with_sensors = false;   ///< with NVML's clock, the time held by a cap, or the power
   bool is_of_other_process = false;  ///< it is most of it the difference that another process makes
   double step_share = 0.0;           ///< share of the variance of the steps' busy time that it explains
   double effect = 0.0;               ///< from its 5th to its 95th percentile, as a ratio - 1

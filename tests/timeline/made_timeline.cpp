@@ -61,6 +61,7 @@ class Maker {
     if (program_.as_graphs) ++correlation_;
     for (std::size_t i = 0; i < program_.head; ++i) kernel(program_.kernels + i, trend);
     for (std::size_t layer = 0; layer < program_.layers; ++layer) {
+      time_ += program_.layer_gap_us * kMicrosecond;
       for (std::size_t i = 0; i < program_.kernels; ++i) {
         const bool beside = copies && layer == 0 && i < program_.kernels / 2;
         kernel(i, trend + (beside ? program_.copy_slows : 0.0));
@@ -124,7 +125,8 @@ class Maker {
       sensors.gpu.push_back(0);
       sensors.clock_mhz.push_back(1980);
       sensors.memory_clock_mhz.push_back(3201);
-      sensors.power_mw.push_back(500'000);
+      const double above = 500'000 + (program_.power_shows ? 200'000 * wave : 0.0) + 5'000 * random_.normal();
+      sensors.power_mw.push_back(static_cast<std::uint32_t>(above));
       sensors.temperature.push_back(60);
       sensors.energy_mj.push_back(0);
       sensors.throttled_power.push_back(static_cast<std::uint64_t>(throttled));

@@ -23,8 +23,10 @@ struct MadeProgram {
   double noise = 0.003;              ///< of each call
   double gap_us = 1.0;               ///< between kernels
   double step_gap_us = 5.0;          ///< between steps
+  double layer_gap_us = 0.0;         ///< in front of each layer
   double clock = 0.0;                ///< all kernels slow down by up to so much, in waves of 10 s
   bool clock_shows = true;           ///< NVML's throttled time grows with it
+  bool power_shows = false;          ///< NVML's power rises with it
   std::size_t late_input_every = 0;  ///< every so many steps the input comes 9 ms late
   double copy_slows =
       -1.0;  ///< >= 0: beside every second step a copy runs, and kernels beside it take so much longer

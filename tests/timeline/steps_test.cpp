@@ -33,6 +33,14 @@ TEST(Steps, HoldAllLayersOfANetworkAndNotOneEach) {
   EXPECT_EQ(steps.kinds[0].work, 12u * 24u + 5u);
 }
 
+// The host launches each layer late, and the step later still.
+TEST(Steps, HoldAllLayersAlsoWhereEachBeginsBehindAGap) {
+  const Steps steps = steps_of(
+      {.steps = 300, .kernels = 5, .layers = 6, .head = 3, .step_gap_us = 40.0, .layer_gap_us = 15.0});
+  ASSERT_EQ(steps.kinds.size(), 1u);
+  EXPECT_EQ(steps.kinds[0].work, 33u);
+}
+
 // Each kernel runs many times a step, none once, in an order without a pattern: sequences of them recur.
 TEST(Steps, AreFoundWhereNoKernelComesOnceAStep) {
   Timeline timeline = test::make_timeline({.steps = 0, .warm_up = 12'000});

@@ -60,6 +60,17 @@ TEST(Variation, FollowsTheClockWhereSensorsMoveWithIt) {
   EXPECT_GT(result.variation.common.step_share, 0.95);
 }
 
+// As on hosts whose NVML says the same clock throughout.
+TEST(Variation, FollowsTheClockThatThePowerShows) {
+  MadeProgram program = long_program(4);
+  program.clock = 0.15;
+  program.clock_shows = false;
+  program.power_shows = true;
+  const Analysed result = analysed(program);
+  EXPECT_TRUE(result.variation.common.moves_with_sensors);
+  EXPECT_EQ(followers(result.variation, Follows::clock), 24u);
+}
+
 TEST(Variation, FollowsACommonFactorWhereNoSensorDoes) {
   MadeProgram program = long_program(4);
   program.clock = 0.15;

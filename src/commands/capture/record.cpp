@@ -530,7 +530,7 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
              device.common->is_clock ? "**The clock** moves" : "**A factor common to all kernels** moves",
              percent_text(device.common->share), counted(device.common->kernels, "kernel"),
              change_text(device.common->effect),
-             device.common->is_clock ? ", as NVML's clock falls or the time held by a cap grows"
+             device.common->is_clock ? ", as NVML's clock falls, a cap holds it longer or more power is drawn"
                                      : "; nothing that was recorded moves with it")});
   }
   // That the GPU works longer in some steps is what a common factor says already.
