@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "jitterscope/error.hpp"
 
@@ -34,8 +33,7 @@ std::string_view memory_text(capture::MemoryKind kind) {
   return "memory";
 }
 
-std::vector<CopySummary> copies_of(const Process& process, const DeviceWork& work) {
-  const Overlap overlap = overlap_of(process, work);
+std::vector<CopySummary> copies_of(const Process& process, const DeviceWork& work, const Overlap& overlap) {
   std::map<std::uint32_t, CopySummary> summaries;
   for (std::size_t i = 0; i < work.size(); ++i) {
     const WorkKind kind = process.names[work.what[i]].kind;
@@ -66,14 +64,12 @@ DeviceAnalysis analyse_device(const Timeline& timeline, std::size_t process_inde
   result.process = process_index;
   result.device = device_index;
   result.seconds = static_cast<double>(work.span().length()) * 1e-9;
-  std::set<std::uint32_t> names;
-  for (std::size_t i = 0; i < work.size(); ++i) {
-    const WorkKind kind = process.names[work.what[i]].kind;
-    ++(kind == WorkKind::copy || kind == WorkKind::set ? result.copies : result.kernels);
-    names.insert(work.what[i]);
-  }
-  for (const std::uint32_t what : names) {
-    if (process.names[what].kind != WorkKind::kernel) continue;
+  std::vector<std::size_t> calls(process.names.size());
+  for (const std::uint32_t what : work.what) ++calls[what];
+  for (std::size_t what = 0; what < calls.size(); ++what) {
+    const WorkKind kind = process.names[what].kind;
+    (kind == WorkKind::copy || kind == WorkKind::set ? result.copies : result.kernels) += calls[what];
+    if (kind != WorkKind::kernel || calls[what] == 0) continue;
     ++result.names;
     if (process.names[what].audit != capture::NameAudit::none) ++result.audited;
     if (process.names[what].audit == capture::NameAudit::corrected) ++result.corrected;
@@ -84,9 +80,10 @@ DeviceAnalysis analyse_device(const Timeline& timeline, std::size_t process_inde
                           ? Span{result.steps.steps.front().begin, result.steps.steps.back().end}
                           : work.span();
   result.idle = idle_of(process, work, within);
-  result.variation = variation_of(timeline, process, work, result.steps);
+  const Overlap overlap = overlap_of(process, work);
+  result.variation = variation_of(timeline, process, work, result.steps, overlap);
   if (result.steps.were_found()) result.slow = slow_steps_of(process, work, result.steps);
-  result.copy_summary = copies_of(process, work);
+  result.copy_summary = copies_of(process, work, overlap);
   result.cost = recording_cost(process, within);
   return result;
 }

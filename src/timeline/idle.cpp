@@ -23,17 +23,6 @@ std::string_view to_string(IdleCause cause) {
   return "";
 }
 
-std::vector<Gap> gaps_of(const DeviceWork& work) {
-  std::vector<Gap> gaps;
-  if (work.size() == 0) return gaps;
-  std::size_t last = 0;  // what ends last so far
-  for (std::size_t i = 1; i < work.size(); ++i) {
-    if (work.begin[i] > work.end[last]) gaps.push_back({{work.end[last], work.begin[i]}, last, i});
-    if (work.end[i] > work.end[last]) last = i;
-  }
-  return gaps;
-}
-
 bool Idle::has_causes() const {
   return std::any_of(shares.begin(), shares.end() - 1, [](double share) { return share > 0.0; });
 }
@@ -124,7 +113,6 @@ IdleCause GapCauses::of(const Gap& gap) const {
 
 Idle idle_of(const Process& process, const DeviceWork& work, Span within) {
   Idle idle;
-  const std::vector<Gap> gaps = gaps_of(work);
   const GapCauses causes(process, work);
   std::size_t next = 0;  // gaps and windows are in the order of time
   const auto detail_of = [&](const Gap& gap) {
@@ -137,19 +125,19 @@ Idle idle_of(const Process& process, const DeviceWork& work, Span within) {
   };
   double all = 0.0;
   Time gone = 0;
-  for (const Gap& gap : gaps) {
-    if (gap.span.begin < within.begin || gap.span.end > within.end) continue;
+  for_each_gap(work, [&](const Gap& gap) {
+    if (gap.span.begin < within.begin || gap.span.end > within.end) return;
     const Detail detail = detail_of(gap);
     const auto seconds = static_cast<double>(gap.span.length()) * 1e-9;
     if (detail == Detail::off) {
       gone += gap.span.length();
-      continue;
+      return;
     }
     idle.idle_seconds += seconds;
-    if (detail != Detail::full) continue;
+    if (detail != Detail::full) return;
     idle.shares[static_cast<std::size_t>(causes.of(gap))] += seconds;
     all += seconds;
-  }
+  });
   idle.busy_seconds = static_cast<double>(within.length() - gone) * 1e-9 - idle.idle_seconds;
   for (double& share : idle.shares) share = all > 0.0 ? share / all : 0.0;
   idle.windows = static_cast<std::size_t>(

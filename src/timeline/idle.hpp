@@ -30,8 +30,15 @@ struct Gap {
   std::size_t before = 0, after = 0;  ///< of the device's work: what ended last, and what came next
 };
 
-/// Where no work ran on any stream of the GPU, in order of time. `work` is by begin.
-std::vector<Gap> gaps_of(const DeviceWork& work);
+/// Takes each time in which no work ran on any stream of the GPU, in order. `work` is by begin.
+template <class Take>
+void for_each_gap(const DeviceWork& work, Take&& take) {
+  std::size_t last = 0;  // what ends last so far
+  for (std::size_t i = 1; i < work.size(); ++i) {
+    if (work.begin[i] > work.end[last]) take(Gap{{work.end[last], work.begin[i]}, last, i});
+    if (work.end[i] > work.end[last]) last = i;
+  }
+}
 
 struct Idle {
   double busy_seconds = 0.0, idle_seconds = 0.0;

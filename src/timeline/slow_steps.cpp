@@ -50,7 +50,7 @@ double fisher(std::size_t slow_with, std::size_t slow, std::size_t other_with, s
 class Portraits {
  public:
   Portraits(const Process& process, const DeviceWork& work, const Steps& steps)
-      : work_(work), gaps_(gaps_of(work)), causes_(process, work) {
+      : work_(work), causes_(process, work) {
     const capture::Overheads& overheads = process.overheads;
     for (std::size_t i = 0; i < overheads.start.size(); ++i) {
       const auto kind = static_cast<capture::OverheadKind>(overheads.kind[i]);
@@ -68,6 +68,7 @@ class Portraits {
           portrait(step, i > 0 && steps.steps[i - 1].kind != 0 && steps.steps[i - 1].end == step.begin));
       portraits_.back().is_first = is_first;
     }
+    add_gaps(steps);
   }
   const std::vector<std::size_t>& indices() const { return indices_; }
   const std::vector<Portrait>& all() const { return portraits_; }
@@ -78,16 +79,6 @@ class Portraits {
     result.seconds = static_cast<double>(step.end - step.begin) * 1e-9;
     result.after_other_kind = after_other_kind;
     result.is_full = step.is_full;
-    const auto first = std::lower_bound(gaps_.begin(), gaps_.end(), step.begin,
-                                        [](const Gap& gap, Time time) { return gap.span.end <= time; });
-    for (auto gap = first; gap != gaps_.end() && gap->span.begin < step.end; ++gap) {
-      const double seconds =
-          static_cast<double>(std::min(gap->span.end, step.end) - std::max(gap->span.begin, step.begin)) *
-          1e-9;
-      result.idle += seconds;
-      if (step.is_full) result.idle_by_cause[static_cast<std::size_t>(causes_.of(*gap))] += seconds;
-    }
-    result.busy = result.seconds - result.idle;
     if (!work_.bytes.empty()) {
       for (std::size_t i = step.first; i < step.last; ++i)
         result.bytes += static_cast<double>(work_.bytes[i]);
@@ -97,8 +88,25 @@ class Portraits {
     return result;
   }
 
+  // Steps and gaps are in the order of time.
+  void add_gaps(const Steps& steps) {
+    std::size_t next = 0;
+    for_each_gap(work_, [&](const Gap& gap) {
+      const auto step = [&](std::size_t i) -> const Step& { return steps.steps[indices_[i]]; };
+      while (next < indices_.size() && step(next).end <= gap.span.begin) ++next;
+      for (std::size_t i = next; i < indices_.size() && step(i).begin < gap.span.end; ++i) {
+        const double seconds = static_cast<double>(std::min(gap.span.end, step(i).end) -
+                                                   std::max(gap.span.begin, step(i).begin)) *
+                               1e-9;
+        portraits_[i].idle += seconds;
+        if (step(i).is_full)
+          portraits_[i].idle_by_cause[static_cast<std::size_t>(causes_.of(gap))] += seconds;
+      }
+    });
+    for (Portrait& each : portraits_) each.busy = each.seconds - each.idle;
+  }
+
   const DeviceWork& work_;
-  std::vector<Gap> gaps_;
   std::vector<Time> loads_;
   GapCauses causes_;
   std::vector<std::size_t> indices_;

@@ -49,33 +49,26 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Takes places that recur at equal distances; the others are no beginning of a step.
-std::optional<Recurrence> recurrence_at(std::vector<std::uint32_t> places, const DeviceWork& work) {
-  if (places.size() < kFewestSteps + 1) return std::nullopt;
-  std::vector<std::size_t> distances;
-  std::vector<double> gaps;
-  for (std::size_t i = 1; i < places.size(); ++i) {
-    distances.push_back(places[i] - places[i - 1]);
-    gaps.push_back(static_cast<double>(work.begin[places[i]] - work.end[places[i] - 1]));
-  }
-  std::vector<std::size_t> sorted = distances;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  const double tolerance = kSameDistance * static_cast<double>(*middle);
-  const auto alike = std::count_if(distances.begin(), distances.end(), [&](std::size_t distance) {
-    return std::abs(static_cast<double>(distance) - static_cast<double>(*middle)) <= tolerance;
+// Adds places that recur at equal distances; the others are no beginning of a step.
+void add_recurrence(std::span<const std::uint32_t> places, const DeviceWork& work,
+                    std::vector<Recurrence>& found) {
+  if (places.size() < kFewestSteps + 1) return;
+  std::vector<std::uint32_t> distances(places.size() - 1);
+  for (std::size_t i = 1; i < places.size(); ++i) distances[i - 1] = places[i] - places[i - 1];
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
+  const std::size_t distance = *middle;
+  const double tolerance = kSameDistance * static_cast<double>(distance);
+  const auto alike = std::count_if(distances.begin(), distances.end(), [&](std::uint32_t each) {
+    return std::abs(static_cast<double>(each) - static_cast<double>(distance)) <= tolerance;
   });
   const double regular = static_cast<double>(alike) / static_cast<double>(distances.size());
-  if (*middle > kMostOfStep || regular < kRegular) return std::nullopt;
-  return Recurrence{std::move(places), *middle, regular, statistics::median(gaps)};
-}
-
-void add_single_items(const DeviceWork& work, std::size_t names, std::vector<Recurrence>& found) {
-  std::vector<std::vector<std::uint32_t>> places(names);
-  for (std::size_t i = 0; i < work.size(); ++i) places[work.what[i]].push_back(static_cast<std::uint32_t>(i));
-  for (std::vector<std::uint32_t>& at : places) {
-    if (auto recurrence = recurrence_at(std::move(at), work)) found.push_back(std::move(*recurrence));
+  if (distance > kMostOfStep || regular < kRegular) return;
+  std::vector<double> gaps(places.size() - 1);
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    gaps[i - 1] = static_cast<double>(work.begin[places[i]] - work.end[places[i] - 1]);
   }
+  found.push_back({{places.begin(), places.end()}, distance, regular, statistics::median(gaps)});
 }
 
 // The nodes of one launch of a graph share its number, and come one after the other.
@@ -88,7 +81,7 @@ void add_graph_launches(const DeviceWork& work, std::vector<Recurrence>& found) 
     last = launch;
     if (launch != 0) places.push_back(static_cast<std::uint32_t>(i));
   }
-  if (auto recurrence = recurrence_at(std::move(places), work)) found.push_back(std::move(*recurrence));
+  add_recurrence(places, work, found);
 }
 
 // A network of equal layers runs each of its kernels many times a step, but a sequence of them once. Of all
@@ -111,9 +104,7 @@ void add_sequences(const DeviceWork& work, std::size_t length, std::vector<Recur
     if (i + 1 >= length && (sequence & mask) == 0)
       places[sequence].push_back(static_cast<std::uint32_t>(i + 1 - length));
   }
-  for (auto& [sequence, at] : places) {
-    if (auto recurrence = recurrence_at(std::move(at), work)) found.push_back(std::move(*recurrence));
-  }
+  for (const auto& [sequence, at] : places) add_recurrence(at, work, found);
 }
 
 // A step's work as a number that does not depend on its order: streams shift against each other.
@@ -121,8 +112,16 @@ class Contents {
  public:
   explicit Contents(const DeviceWork& work) : work_(work), sums_(work.size() + 1) {
     for (std::size_t i = 0; i < work.size(); ++i) sums_[i + 1] = sums_[i] + mixed(work.what[i]);
+    all_time_ = std::max(time_of(0, work.size()), 1.0);
   }
   std::uint64_t of(std::size_t first, std::size_t last) const { return sums_[last] - sums_[first]; }
+  // Nanoseconds in which this work runs, and all.
+  double time_of(std::size_t first, std::size_t last) const {
+    double sum = 0.0;
+    for (std::size_t i = first; i < last; ++i) sum += static_cast<double>(work_.end[i] - work_.begin[i]);
+    return sum;
+  }
+  double all_time() const { return all_time_; }
   // How alike two steps are: what they share of what either has (Jaccard's index of multisets).
   double likeness(const Step& a, const Step& b) const {
     std::unordered_map<std::uint32_t, std::int64_t> counts;
@@ -138,6 +137,7 @@ class Contents {
  private:
   const DeviceWork& work_;
   std::vector<std::uint64_t> sums_;
+  double all_time_ = 0.0;
 };
 
 // Cuts the work into steps at each occurrence of what begins one, and groups them by what they hold.
@@ -166,14 +166,10 @@ class Division {
       return fmt::format("only {:.0f} % of the work between the first and the last repetition repeats",
                          100 * share);
     }
-    double in_steps = 0.0, all = 0.0;
-    for (std::size_t i = 0; i < work_.size(); ++i) {
-      const auto length = static_cast<double>(work_.end[i] - work_.begin[i]);
-      all += length;
-      if (i >= steps_.front().first && i < steps_.back().last) in_steps += length;
-    }
-    if (in_steps < kCovered * all)
-      return fmt::format("what repeats is {:.0f} % of the GPU's time", 100 * in_steps / all);
+    const double outside =
+        contents_.time_of(0, steps_.front().first) + contents_.time_of(steps_.back().last, work_.size());
+    const double covered = 1.0 - outside / contents_.all_time();
+    if (covered < kCovered) return fmt::format("what repeats is {:.0f} % of the GPU's time", 100 * covered);
     return "";
   }
 
@@ -409,7 +405,10 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   add_graph_launches(work, tried);
   // What repeats within a graph is no step, and neither is a kernel alone that comes again and again.
   const std::size_t shortest = tried.empty() ? 2 : tried.front().distance;
-  add_single_items(work, process.names.size(), tried);
+  {
+    const PlacesByName places(work, process.names.size());
+    for (std::size_t what = 0; what < places.names(); ++what) add_recurrence(places.of(what), work, tried);
+  }
   for (const std::size_t length : {std::size_t{8}, std::size_t{64}}) add_sequences(work, length, tried);
   // The longest distance first. Of the same distance, what comes back most regularly, since a step of another
   // kind may run the same kernels; then what comes most often, since a long sequence is missing around such a

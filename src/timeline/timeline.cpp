@@ -58,17 +58,23 @@ class ProcessReader {
   }
 
  private:
-  template <class Table>
-  Table table() {
-    Table rows;
+  template <class Table, class Take>
+  void for_each_batch(Take&& take) {
     const fs::path path = folder_ / (std::string(Table::kName) + ".arrows");
-    if (!fs::exists(path)) return rows;
-    const capture::StreamEnd end = capture::read_table(path.string(), rows);
+    if (!fs::exists(path)) return;
+    capture::StreamReader reader(path.string());
+    while (reader.next()) take(reader);
+    const capture::StreamEnd& end = reader.end();
     if (!end.is_complete) process_.is_complete = false;
     if (!end.problem.empty()) {
       process_.losses.push_back(
           {{}, capture::LossKind::disk, 0, fmt::format("{}.arrows: {}", Table::kName, end.problem)});
     }
+  }
+  template <class Table>
+  Table table() {
+    Table rows;
+    for_each_batch<Table>([&](const capture::StreamReader& batch) { capture::append_batch(batch, rows); });
     return rows;
   }
 
@@ -109,15 +115,19 @@ class ProcessReader {
   }
 
   void read_kernels() {
-    const auto kernels = table<capture::Kernels>();
-    for (std::size_t i = 0; i < kernels.start.size(); ++i) {
-      if (kernels.launch[i] >= kernels_) {
-        ++unnamed_;
-        continue;
+    // There may be millions: one batch is held at a time.
+    for_each_batch<capture::Kernels>([&](const capture::StreamReader& batch) {
+      capture::Kernels kernels;
+      capture::append_batch(batch, kernels);
+      for (std::size_t i = 0; i < kernels.start.size(); ++i) {
+        if (kernels.launch[i] >= kernels_) {
+          ++unnamed_;
+          continue;
+        }
+        add(kernels.device[i], kernels.start[i], kernels.duration[i], kernels.launch[i], kernels.stream[i],
+            kernels.correlation[i], 0);
       }
-      add(kernels.device[i], kernels.start[i], kernels.duration[i], kernels.launch[i], kernels.stream[i],
-          kernels.correlation[i], 0);
-    }
+    });
     if (unnamed_ > 0) {
       process_.losses.push_back(
           {{}, capture::LossKind::disk, unnamed_, "kernels whose names were not written any more"});
@@ -162,8 +172,11 @@ class ProcessReader {
 
   void add(std::uint32_t device, Time start, Time duration, std::uint32_t what, std::uint32_t stream,
            std::uint32_t correlation, std::uint64_t bytes) {
-    DeviceWork& work = devices_[device];
-    work.device = device;
+    if (last_device_ == nullptr || last_device_->device != device) {
+      last_device_ = &devices_[device];
+      last_device_->device = device;
+    }
+    DeviceWork& work = *last_device_;
     work.begin.push_back(start);
     work.end.push_back(start + duration);
     work.what.push_back(what);
@@ -211,6 +224,7 @@ class ProcessReader {
   fs::path folder_;
   Process process_;
   std::map<std::uint32_t, DeviceWork> devices_;
+  DeviceWork* last_device_ = nullptr;  // one is added to again and again
   std::size_t kernels_ = 0;
   std::uint64_t unnamed_ = 0;
 };
@@ -243,6 +257,14 @@ std::string how_it_ended(std::uint32_t pid, bool goes_on, const std::optional<ca
 Span DeviceWork::span() const {
   if (begin.empty()) return {};
   return {begin.front(), *std::max_element(end.begin(), end.end())};
+}
+
+PlacesByName::PlacesByName(const DeviceWork& work, std::size_t names)
+    : first_(names + 1), places_(work.size()) {
+  for (const std::uint32_t what : work.what) ++first_[what + 1];
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (std::size_t i = 0; i < work.size(); ++i) places_[next[work.what[i]]++] = static_cast<std::uint32_t>(i);
 }
 
 std::size_t Process::work() const {

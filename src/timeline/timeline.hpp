@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,19 @@ struct DeviceWork {
 
   std::size_t size() const { return begin.size(); }
   Span span() const;
+};
+
+/// Where each kind of work stands in a DeviceWork, in the order of time.
+class PlacesByName {
+ public:
+  PlacesByName(const DeviceWork& work, std::size_t names);
+  std::span<const std::uint32_t> of(std::size_t what) const {
+    return {places_.data() + first_[what], places_.data() + first_[what + 1]};
+  }
+  std::size_t names() const { return first_.size() - 1; }
+
+ private:
+  std::vector<std::uint32_t> first_, places_;  // one kind behind the other
 };
 
 /// A range of the program's own (NVTX), or a step that torch.profiler marked.

@@ -35,10 +35,10 @@ constexpr std::size_t kFewestInCommon = 4;
 
 // One call of a kernel.
 struct Call {
-  std::size_t item = 0;  // of the device's work
-  std::size_t step = 0;  // index of the units
-  std::size_t place = 0;
-  std::size_t number = 0;  // of all calls of its kind
+  std::uint32_t item = 0;  // of the device's work
+  std::uint32_t step = 0;  // index of the units
+  std::uint32_t place = 0;
+  std::uint32_t number = 0;  // of all calls of its kind
 };
 
 // Steps of the most frequent kind, or, without steps, stretches of time: 400 of them, of 50 ms to 1 s.
@@ -67,8 +67,8 @@ Units units_of(const Steps& steps, const DeviceWork& work) {
   return units;
 }
 
-double log_duration(const DeviceWork& work, std::size_t item) {
-  return std::log(static_cast<double>(std::max<Time>(work.end[item] - work.begin[item], 1)));
+double duration(const DeviceWork& work, std::size_t item) {
+  return static_cast<double>(std::max<Time>(work.end[item] - work.begin[item], 1));
 }
 
 std::size_t rank_distance(std::size_t size, double probability) {
@@ -191,21 +191,18 @@ class GpuSensors {
   std::vector<std::uint32_t> others_;
 };
 
-// Calls of each kind of work in the units.
-std::vector<std::vector<Call>> calls_in(const Units& units, const DeviceWork& work, std::size_t names) {
-  std::vector<std::vector<Call>> calls(names);
-  std::vector<std::size_t> numbers(names), last_step(names, std::numeric_limits<std::size_t>::max()),
-      places(names);
-  std::size_t next = 0;
-  for (std::size_t unit = 0; unit < units.steps.size(); ++unit) {
-    for (; next < units.steps[unit].first; ++next) ++numbers[work.what[next]];
-    for (next = units.steps[unit].first; next < units.steps[unit].last; ++next) {
-      const std::uint32_t what = work.what[next];
-      if (last_step[what] != unit) places[what] = 0;
-      last_step[what] = unit;
-      // Without steps there are no places: stretches begin anywhere.
-      calls[what].push_back({next, unit, units.are_stretches ? 0 : places[what]++, numbers[what]++});
-    }
+// Those calls of one kind of work that lie in the units.
+std::vector<Call> calls_in(const Units& units, std::span<const std::uint32_t> places) {
+  std::vector<Call> calls;
+  calls.reserve(places.size());
+  std::uint32_t unit = 0, place = 0;
+  for (std::uint32_t number = 0; number < places.size(); ++number) {
+    const std::uint32_t item = places[number];
+    for (; unit < units.steps.size() && units.steps[unit].last <= item; ++unit) place = 0;
+    if (unit == units.steps.size()) break;
+    if (units.steps[unit].first > item) continue;
+    // Without steps there are no places: stretches begin anywhere.
+    calls.push_back({item, unit, units.are_stretches ? 0 : place++, number});
   }
   return calls;
 }
@@ -213,23 +210,24 @@ std::vector<std::vector<Call>> calls_in(const Units& units, const DeviceWork& wo
 // Medians of log durations by kernel and unit, less the kernel's own; NaN where it was not called.
 class StepMedians {
  public:
-  StepMedians(const DeviceWork& work, const std::vector<std::vector<Call>>& calls,
-              const std::vector<std::uint32_t>& whats, std::size_t units)
-      : units_(units) {
+  StepMedians(const DeviceWork& work, const PlacesByName& places, const std::vector<std::uint32_t>& whats,
+              const Units& units)
+      : units_(units.steps.size()) {
     for (const std::uint32_t what : whats) {
-      std::vector<double> row(units, std::numeric_limits<double>::quiet_NaN()), known, values;
+      std::vector<double> row(units_, std::numeric_limits<double>::quiet_NaN()), known, values;
       double seconds = 0.0;
-      for (std::size_t i = 0; i < calls[what].size();) {
-        const std::size_t step = calls[what][i].step;
+      const std::vector<Call> calls = calls_in(units, places.of(what));
+      for (std::size_t i = 0; i < calls.size();) {
+        const std::uint32_t step = calls[i].step;
         values.clear();
-        for (; i < calls[what].size() && calls[what][i].step == step; ++i) {
-          values.push_back(log_duration(work, calls[what][i].item));
-          seconds += std::exp(values.back());
+        for (; i < calls.size() && calls[i].step == step; ++i) {
+          values.push_back(duration(work, calls[i].item));
+          seconds += values.back();
         }
-        row[step] = statistics::median(values);
+        row[step] = std::log(statistics::median(values));
         known.push_back(row[step]);
       }
-      if (static_cast<double>(known.size()) < 0.8 * static_cast<double>(units)) continue;
+      if (static_cast<double>(known.size()) < 0.8 * static_cast<double>(units_)) continue;
       const double middle = statistics::median(known);
       for (double& value : row) value -= middle;
       rows_.push_back({what, seconds, std::move(row)});
@@ -510,30 +508,25 @@ std::vector<Call> sample(const std::vector<Call>& calls) {
   return chosen;
 }
 
-// What ran before on the same stream.
-std::vector<std::uint32_t> before_on_stream(const DeviceWork& work) {
-  std::unordered_map<std::uint32_t, std::uint32_t> last;
-  std::vector<std::uint32_t> before(work.size());
-  for (std::size_t i = 0; i < work.size(); ++i) {
-    const auto [known, is_first] =
-        last.try_emplace(work.stream[i], std::numeric_limits<std::uint32_t>::max());
-    before[i] = known->second;
-    known->second = work.what[i];
+// What ran before on the same stream, unless that was long ago.
+std::uint32_t before_on_stream(const DeviceWork& work, std::size_t item) {
+  constexpr std::size_t kReach = 100;
+  for (std::size_t i = item; i > 0 && item - i < kReach; --i) {
+    if (work.stream[i - 1] == work.stream[item]) return work.what[i - 1];
   }
-  return before;
+  return std::numeric_limits<std::uint32_t>::max();
 }
 
 class Explainer {
  public:
-  Explainer(const Process& process, const DeviceWork& work, const Units& units, const GpuSensors& sensors,
+  Explainer(const DeviceWork& work, const Units& units, const GpuSensors& sensors, const Overlap& overlap,
             const StepMedians& medians, const CommonFactor& common)
       : work_(work),
         units_(units),
         sensors_(sensors),
+        overlap_(overlap),
         medians_(medians),
-        common_(common),
-        overlap_(overlap_of(process, work)),
-        before_(before_on_stream(work)) {}
+        common_(common) {}
 
   Regression::Answer explain(std::uint32_t what, const std::vector<Call>& all) {
     const std::vector<Call> calls = sample(all);
@@ -542,11 +535,11 @@ class Explainer {
     std::vector<std::uint32_t> preceding;
     const std::vector<double> factor = factor_without(what);
     for (const Call& call : calls) {
-      y.push_back(log_duration(work_, call.item));
+      y.push_back(std::log(duration(work_, call.item)));
       steps.push_back(call.step);
       places.push_back(call.place);
       first.push_back(call.number < 7 ? 1.0 : 0.0);
-      preceding.push_back(before_[call.item]);
+      preceding.push_back(before_on_stream(work_, call.item));
       kernels.push_back(overlap_.kernels.empty() ? 0.0 : static_cast<double>(overlap_.kernels[call.item]));
       copies.push_back(overlap_.copies.empty() ? 0.0 : static_cast<double>(overlap_.copies[call.item]));
       others.push_back(!sensors_.is_empty() && sensors_.has_others(work_.begin[call.item]) ? 1.0 : 0.0);
@@ -608,29 +601,29 @@ class Explainer {
   const DeviceWork& work_;
   const Units& units_;
   const GpuSensors& sensors_;
+  const Overlap& overlap_;
   const StepMedians& medians_;
   const CommonFactor& common_;
-  Overlap overlap_;
-  std::vector<std::uint32_t> before_;
   Random random_{1};
 };
 
-void describe_times(KernelVariation& kernel, const DeviceWork& work,
-                    const std::vector<std::uint32_t>& items) {
-  std::vector<double> seconds;
-  seconds.reserve(items.size());
-  for (const std::uint32_t item : items)
-    seconds.push_back(static_cast<double>(work.end[item] - work.begin[item]) * 1e-9);
-  kernel.calls = seconds.size();
-  kernel.seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  const auto quantile = [&](double probability) {
-    const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(rank_distance(seconds.size(), probability));
-    std::nth_element(seconds.begin(), at, seconds.end());
-    return *at;
+void describe_times(KernelVariation& kernel, const DeviceWork& work, std::span<const std::uint32_t> items) {
+  std::vector<Time> times;
+  times.reserve(items.size());
+  for (const std::uint32_t item : items) times.push_back(work.end[item] - work.begin[item]);
+  const auto in_seconds = [](auto time) { return static_cast<double>(time) * 1e-9; };
+  kernel.calls = times.size();
+  kernel.seconds = in_seconds(std::accumulate(times.begin(), times.end(), 0.0));
+  const auto place = [&](double probability) {
+    return times.begin() + static_cast<std::ptrdiff_t>(rank_distance(times.size(), probability));
   };
-  kernel.median = quantile(0.5);
-  kernel.p5 = quantile(0.05);
-  kernel.p95 = quantile(0.95);
+  const auto low = place(0.05), middle = place(0.5), high = place(0.95);
+  std::nth_element(times.begin(), middle, times.end());
+  std::nth_element(times.begin(), low, middle);
+  std::nth_element(middle, high, times.end());
+  kernel.median = in_seconds(*middle);
+  kernel.p5 = in_seconds(*low);
+  kernel.p95 = in_seconds(*high);
 }
 
 }  // namespace
@@ -681,48 +674,50 @@ Overlap overlap_of(const Process& process, const DeviceWork& work) {
 }
 
 Variation variation_of(const Timeline& timeline, const Process& process, const DeviceWork& work,
-                       const Steps& steps) {
+                       const Steps& steps, const Overlap& overlap) {
   Variation variation;
   const Units units = units_of(steps, work);
   variation.by_stretches = units.are_stretches;
   // Times of all calls, whether in a step or not.
-  std::vector<std::vector<std::uint32_t>> items(process.names.size());
-  for (std::size_t i = 0; i < work.size(); ++i) items[work.what[i]].push_back(static_cast<std::uint32_t>(i));
+  const PlacesByName places(work, process.names.size());
   double all = 0.0;
-  for (std::uint32_t what = 0; what < items.size(); ++what) {
-    if (items[what].empty()) continue;
+  for (std::uint32_t what = 0; what < places.names(); ++what) {
+    if (places.of(what).empty()) continue;
     KernelVariation kernel;
     kernel.what = what;
-    describe_times(kernel, work, items[what]);
+    describe_times(kernel, work, places.of(what));
     all += kernel.seconds;
     variation.kernels.push_back(std::move(kernel));
-    items[what] = {};
   }
   std::sort(variation.kernels.begin(), variation.kernels.end(),
             [](const KernelVariation& a, const KernelVariation& b) {
               return std::tuple(b.seconds, a.what) < std::tuple(a.seconds, b.what);
             });
-  const std::vector<std::vector<Call>> calls = calls_in(units, work, process.names.size());
+  std::vector<std::size_t> calls(process.names.size());  // in the units
+  for (const Step& unit : units.steps) {
+    for (std::size_t i = unit.first; i < unit.last; ++i) ++calls[work.what[i]];
+  }
   std::vector<std::uint32_t> explained;
   for (KernelVariation& kernel : variation.kernels) {
     kernel.share = all > 0.0 ? kernel.seconds / all : 0.0;
     kernel.calls_per_step =
         units.steps.empty() || units.are_stretches
             ? 0.0
-            : static_cast<double>(calls[kernel.what].size()) / static_cast<double>(units.steps.size());
+            : static_cast<double>(calls[kernel.what]) / static_cast<double>(units.steps.size());
     if (explained.size() < kMostExplained) explained.push_back(kernel.what);
   }
   if (units.steps.size() < kFewestSteps) return variation;
 
   const GpuSensors sensors(timeline, process, work.device);
-  const StepMedians medians(work, calls, explained, units.steps.size());
+  const StepMedians medians(work, places, explained, units);
   variation.common = find_common_factor(medians, units, work, sensors);
-  Explainer explainer(process, work, units, sensors, medians, variation.common);
+  Explainer explainer(work, units, sensors, overlap, medians, variation.common);
   std::vector<std::pair<std::size_t, FollowedCause>> candidates;
   std::vector<double> p_values;
   for (std::size_t i = 0; i < explained.size(); ++i) {
-    if (calls[explained[i]].size() < kFewestCalls) continue;
-    const Regression::Answer answer = explainer.explain(explained[i], calls[explained[i]]);
+    if (calls[explained[i]] < kFewestCalls) continue;
+    const Regression::Answer answer =
+        explainer.explain(explained[i], calls_in(units, places.of(explained[i])));
     variation.kernels[i].rest = answer.rest;
     for (const FollowedCause& cause : answer.causes) {
       candidates.emplace_back(i, cause);

@@ -62,16 +62,16 @@ struct Variation {
   bool by_stretches = false;  ///< no steps were found: stretches of time are the unit
 };
 
-/// Durations of all kinds of work, and what those of the longest follow, over the whole steps of the most
-/// frequent kind. The unit of every test is the step, over which it is bootstrapped; all tests together are
-/// wrong in 5 % (Holm).
-Variation variation_of(const Timeline& timeline, const Process& process, const DeviceWork& work,
-                       const Steps& steps);
-
 /// Share of each work item's time in which work of other streams ran: kernels, and copies.
 struct Overlap {
   std::vector<float> kernels, copies;  ///< empty where no streams overlap
 };
 Overlap overlap_of(const Process& process, const DeviceWork& work);
+
+/// Durations of all kinds of work, and what those of the longest follow, over the whole steps of the most
+/// frequent kind. The unit of every test is the step, over which it is bootstrapped; all tests together are
+/// wrong in 5 % (Holm).
+Variation variation_of(const Timeline& timeline, const Process& process, const DeviceWork& work,
+                       const Steps& steps, const Overlap& overlap);
 
 }  // namespace jitterscope::timeline

@@ -12,6 +12,12 @@ using capture::CallKind;
 
 constexpr Time kMicrosecond = 1000;
 
+std::vector<Gap> gaps_of(const DeviceWork& work) {
+  std::vector<Gap> gaps;
+  for_each_gap(work, [&](const Gap& gap) { gaps.push_back(gap); });
+  return gaps;
+}
+
 // Two kernels with a gap from 100 to 200 µs, and calls.
 class OneGap : public testing::Test {
  protected:

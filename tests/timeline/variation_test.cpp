@@ -24,7 +24,8 @@ Analysed analysed(const MadeProgram& program) {
   Analysed result{test::make_timeline(program), {}, {}, {}};
   const Process& process = result.timeline.processes[0];
   result.steps = find_steps(process, process.devices[0]);
-  result.variation = variation_of(result.timeline, process, process.devices[0], result.steps);
+  result.variation = variation_of(result.timeline, process, process.devices[0], result.steps,
+                                  overlap_of(process, process.devices[0]));
   result.slow = slow_steps_of(process, process.devices[0], result.steps);
   return result;
 }

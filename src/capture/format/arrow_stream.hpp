@@ -174,26 +174,31 @@ class StreamReader {
   StreamEnd end_;
 };
 
-/// Appends a table's file to `table`. A column that the file lacks, or has with another type, is filled with
-/// zeros or empty texts: files of other versions can be read. Columns that the table lacks are passed over.
+/// Appends the batch that was read last to `table`. A column that the file lacks, or has with another type,
+/// is filled with zeros or empty texts: files of other versions can be read. Columns that the table lacks are
+/// passed over.
+template <class Table>
+void append_batch(const StreamReader& reader, Table& table) {
+  describe(table, [&]<class Value>(const char* name, std::vector<Value>& column) {
+    const std::size_t before = column.size();
+    column.resize(before + reader.rows());
+    for (std::size_t i = 0; i < reader.columns().size(); ++i) {
+      if (reader.columns()[i].name != name || reader.columns()[i].type != column_type<Value>()) continue;
+      if constexpr (std::is_same_v<Value, std::string>) {
+        std::vector<std::string> texts = reader.texts(i);
+        std::move(texts.begin(), texts.end(), column.begin() + static_cast<std::ptrdiff_t>(before));
+      } else {
+        std::memcpy(column.data() + before, reader.values(i).data(), reader.values(i).size());
+      }
+    }
+  });
+}
+
+/// Appends a table's file to `table`.
 template <class Table>
 StreamEnd read_table(const std::string& path, Table& table) {
   StreamReader reader(path);
-  while (reader.next()) {
-    describe(table, [&]<class Value>(const char* name, std::vector<Value>& column) {
-      const std::size_t before = column.size();
-      column.resize(before + reader.rows());
-      for (std::size_t i = 0; i < reader.columns().size(); ++i) {
-        if (reader.columns()[i].name != name || reader.columns()[i].type != column_type<Value>()) continue;
-        if constexpr (std::is_same_v<Value, std::string>) {
-          std::vector<std::string> texts = reader.texts(i);
-          std::move(texts.begin(), texts.end(), column.begin() + static_cast<std::ptrdiff_t>(before));
-        } else {
-          std::memcpy(column.data() + before, reader.values(i).data(), reader.values(i).size());
-        }
-      }
-    });
-  }
+  while (reader.next()) append_batch(reader, table);
   return reader.end();
 }
 

@@ -112,12 +112,12 @@ Text capture_step_text(const Timeline& timeline, const Analysis& analysis, std::
   for (const KernelVariation& kernel : device.variation.kernels) medians[kernel.what] = kernel.median;
   double idle = 0.0;
   timeline::Gap longest_gap;
-  for (const timeline::Gap& gap : timeline::gaps_of(work)) {
-    if (gap.span.end <= step.begin || gap.span.begin >= step.end) continue;
+  timeline::for_each_gap(work, [&](const timeline::Gap& gap) {
+    if (gap.span.end <= step.begin || gap.span.begin >= step.end) return;
     const timeline::Span within{std::max(gap.span.begin, step.begin), std::min(gap.span.end, step.end)};
     idle += seconds_of(within);
     if (within.length() > longest_gap.span.length()) longest_gap = {within, gap.before, gap.after};
-  }
+  });
   for (std::size_t i = step.first; i < step.last; ++i) {
     Here& each = here[work.what[i]];
     ++each.calls;
