@@ -34,7 +34,7 @@ def _new_folder(name: str) -> pathlib.Path:
 
 
 def capture(command: Sequence[Union[str, os.PathLike[str]]], *, folder: Optional[Union[str, os.PathLike[str]]] = None,
-            detail: str = "mixed", graphs: str = "auto", start_after: Union[float, str, None] = None,
+            detail: str = "mixed", graphs: str = "node", start_after: Union[float, str, None] = None,
             duration: Union[float, str, None] = None, ranges: Optional[str] = None, require: bool = False) -> Capture:
     """Runs a program, unmodified, and records what its work on GPUs does and when: all that `jitterscope capture` does.
 
@@ -43,7 +43,7 @@ def capture(command: Sequence[Union[str, os.PathLike[str]]], *, folder: Optional
 
     The program has this process's streams, environment and working directory. It is recorded from `start_after` seconds
     after its first use of CUDA on, for `duration` seconds. With `ranges` it is recorded while its own ranges (NVTX) of
-    this name go on, and both may count them: "100steps". `detail`: light, mixed or full; `graphs`: auto, node or whole.
+    this name go on, and both may count them: "100steps". `detail`: light, mixed or full; `graphs`: node or whole.
     `folder` is new, or empty; by default it is named after the program. FailedError where jitterscope itself fails, or
     `require=True` asks for more than was captured: the sentence is on standard error.
     """
@@ -52,7 +52,7 @@ def capture(command: Sequence[Union[str, os.PathLike[str]]], *, folder: Optional
     words = [os.fspath(word) for word in command]
     if not words:
         raise UsageError("capture takes a program with its arguments as a list, and this one is empty")
-    for name, value, known in (("detail", detail, ("light", "mixed", "full")), ("graphs", graphs, ("auto", "node", "whole"))):
+    for name, value, known in (("detail", detail, ("light", "mixed", "full")), ("graphs", graphs, ("node", "whole"))):
         if value not in known:
             raise UsageError(f"capture: {name} is one of {', '.join(known)}, and not {value!r}")
     where = pathlib.Path(folder) if folder is not None else _new_folder(pathlib.Path(words[0]).name or "program")
