@@ -14,7 +14,7 @@ using jitterscope::recorder::Recorder;
 #define JITTERSCOPE_EXPORTED extern "C" __attribute__((visibility("default")))
 
 // The driver calls this at the program's first use of CUDA (CUDA_INJECTION64_PATH).
-JITTERSCOPE_EXPORTED int InitializeInjection() {
+JITTERSCOPE_EXPORTED int InitializeInjection() {  // NOLINT(readability-identifier-naming): the driver's name
   try {
     Recorder::begin();
   } catch (const std::exception&) {
@@ -24,7 +24,8 @@ JITTERSCOPE_EXPORTED int InitializeInjection() {
 }
 
 // NVTX calls this at the first range (NVTX_INJECTION64_PATH), and never again. CUPTI records ranges.
-JITTERSCOPE_EXPORTED int InitializeInjectionNvtx2(void* get_export_table) {
+JITTERSCOPE_EXPORTED int InitializeInjectionNvtx2(  // NOLINT(readability-identifier-naming): NVTX's name
+    void* get_export_table) {
   if (std::getenv(jitterscope::capture::kFolderVariable) == nullptr) return 0;
   try {
     void* cupti = loaded_cupti();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -338,9 +339,8 @@ void ProcessTables::consume(std::uint8_t* bytes, std::size_t size) {
 
 std::uint64_t ProcessTables::count_of(std::uint64_t bytes) const {
   if (records_seen_ == 0) return bytes / sizeof(CUpti_ActivityKernel9);
-  return static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(records_seen_) /
-                                        static_cast<double>(bytes_seen_) +
-                                    0.5);
+  return static_cast<std::uint64_t>(std::llround(
+      static_cast<double>(bytes) * static_cast<double>(records_seen_) / static_cast<double>(bytes_seen_)));
 }
 
 void ProcessTables::recover() {

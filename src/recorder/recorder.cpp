@@ -428,11 +428,10 @@ void Recorder::follow_ranges() {
   ranges_seen_ = begun;
   const bool may_record =
       begun > settings_.start_after_steps && time >= milliseconds(settings_.start_after_ms);
-  if (may_record && time - last_range_ < milliseconds(settings_.ranges_apart_ms)) {
+  const bool goes_on = may_record && time - last_range_ < milliseconds(settings_.ranges_apart_ms);
+  // Behind the pause one may have begun just now, whose thread thought that it is recorded.
+  if (goes_on || (!is_between_ranges_.exchange(true) && ranges_begun_.load() != noticed))
     is_between_ranges_.store(false);
-  } else if (!is_between_ranges_.exchange(true) && ranges_begun_.load() != noticed) {
-    is_between_ranges_.store(false);  // one began just now, and its thread thought that it is recorded
-  }
 }
 
 void Recorder::read_names() {
