@@ -618,11 +618,12 @@ void describe_times(KernelVariation& kernel, const DeviceWork& work, std::span<c
     return times.begin() + static_cast<std::ptrdiff_t>(rank_distance(times.size(), probability));
   };
   const auto low = place(0.05), middle = place(0.5), high = place(0.95);
+  // Each is read at once: the next order moves it.
   std::nth_element(times.begin(), middle, times.end());
-  std::nth_element(times.begin(), low, middle);
-  std::nth_element(middle, high, times.end());
   kernel.median = in_seconds(*middle);
+  std::nth_element(times.begin(), low, middle);
   kernel.p5 = in_seconds(*low);
+  std::nth_element(middle, high, times.end());
   kernel.p95 = in_seconds(*high);
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "timeline/made_timeline.hpp"
 #include "timeline/slow_steps.hpp"
@@ -79,6 +80,36 @@ TEST(Variation, FollowsACommonFactorWhereNoSensorDoes) {
   const Analysed result = analysed(program);
   EXPECT_EQ(followers(result.variation, Follows::common_factor), 24u);
   EXPECT_EQ(followers(result.variation, Follows::clock), 0u);
+}
+
+// In whatever order the calls come, and however few they are.
+TEST(Variation, HasTheQuantilesOfAllCalls) {
+  Random random(7);
+  for (const std::size_t calls : {1u, 2u, 3u, 9u, 30u, 301u}) {
+    Timeline timeline = test::make_timeline({.steps = 0, .warm_up = 0});
+    Process& process = timeline.processes[0];
+    DeviceWork work;
+    std::vector<double> times;
+    for (std::size_t i = 0; i < calls; ++i) {
+      const auto length = static_cast<Time>(1'000 + random.below(100'000));
+      times.push_back(static_cast<double>(length) * 1e-9);
+      work.begin.push_back(static_cast<Time>(i) * 1'000'000);
+      work.end.push_back(work.begin.back() + length);
+      work.what.push_back(0);
+      work.stream.push_back(7);
+      work.correlation.push_back(static_cast<std::uint32_t>(i + 1));
+    }
+    const Variation variation =
+        variation_of(timeline, process, work, find_steps(process, work), overlap_of(process, work));
+    ASSERT_EQ(variation.kernels.size(), 1u);
+    std::sort(times.begin(), times.end());
+    const auto at = [&](double probability) {
+      return times[static_cast<std::size_t>(std::lround(probability * static_cast<double>(calls - 1)))];
+    };
+    EXPECT_DOUBLE_EQ(variation.kernels[0].p5, at(0.05)) << calls;
+    EXPECT_DOUBLE_EQ(variation.kernels[0].median, at(0.5)) << calls;
+    EXPECT_DOUBLE_EQ(variation.kernels[0].p95, at(0.95)) << calls;
+  }
 }
 
 // One kernel has no other to be common with: NVML alone tells.
