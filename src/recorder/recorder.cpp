@@ -135,6 +135,7 @@ void Recorder::enable_callbacks() {
     cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
   for (const auto call : kEndCalls)
     cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call);
+  if (!range_name_.is_empty()) range_name_.subscribe(cupti_, subscriber_);
 }
 
 void Recorder::give_up_callbacks() noexcept {
@@ -196,7 +197,6 @@ bool Recorder::start_cupti() {
                    : std::string("CUPTI refuses to begin: ") + cupti_.text(subscribed);
     return false;
   }
-  enable_callbacks();
   if (!register_callbacks()) {
     problem_ = "CUPTI takes no buffers: another profiler uses it in this process";
     return false;
@@ -207,8 +207,8 @@ bool Recorder::start_cupti() {
     return false;
   }
   note_window(now());
-  // Behind the kind that records ranges: that has all ranges which are noticed as they begin.
-  if (!range_name_.is_empty()) range_name_.subscribe(cupti_, subscriber_);
+  // The last step: a range that is noticed as it begins is then recorded, too.
+  enable_callbacks();
   return true;
 }
 
@@ -429,7 +429,7 @@ void Recorder::follow_ranges() {
   const bool may_record =
       begun > settings_.start_after_steps && time >= milliseconds(settings_.start_after_ms);
   const bool goes_on = may_record && time - last_range_ < milliseconds(settings_.ranges_apart_ms);
-  // Behind the pause one may have begun just now, whose thread thought that it is recorded.
+  // A range that begins just now finds that it is recorded, and does nothing: the pause ends at once.
   if (goes_on || (!is_between_ranges_.exchange(true) && ranges_begun_.load() != noticed))
     is_between_ranges_.store(false);
 }

@@ -237,6 +237,12 @@ TEST(RangesOfAName, AreRecordedFromTheirFirstLaunchOnAndWhatLiesFarBetweenThemIs
     EXPECT_EQ(run.only().windows.between_ranges[i], first[i] == Detail::off ? 1 : 0);
 }
 
+TEST(RangesOfAName, AreNoticedAgainWhenAProfilerHasHadTheCallbacks) {
+  const RecordedRun run = record(joined({"init", "callbacks", "no_callbacks"}, steps(1)), of_steps());
+  expect_whole(run);
+  EXPECT_THAT(fates_of_tens(run, 0, run.works.size()), ElementsAre(Fate::delivered));
+}
+
 TEST(RangesOfAName, AreRecordedTogetherWhereTheyFollowEachOtherSoon) {
   Settings settings = of_steps();
   settings.ranges_apart_ms = 3'600'000;
