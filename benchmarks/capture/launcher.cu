@@ -68,7 +68,7 @@ void print_steps(const char* workload, const std::vector<double>& times) {
 cudaGraphExec_t graph_of(float* values, int nodes, cudaStream_t stream) {
   cudaGraph_t graph{};
   cudaGraphExec_t executable{};
-  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   for (int i = 0; i < nodes; ++i) add_one<<<64, 128, 0, stream>>>(values);
   check(cudaStreamEndCapture(stream, &graph));
   check(cudaGraphInstantiate(&executable, graph, 0));
@@ -105,12 +105,7 @@ void threads(long count) {
       float* values = memory(64 * 128);
       cudaStream_t own{};
       check(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
-      cudaGraph_t captured{};
-      cudaGraphExec_t executable{};
-      check(cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal));
-      for (int i = 0; i < kNodes; ++i) add_one<<<64, 128, 0, own>>>(values);
-      check(cudaStreamEndCapture(own, &captured));
-      check(cudaGraphInstantiate(&executable, captured, 0));
+      const cudaGraphExec_t executable = graph_of(values, kNodes, own);
       // A tenth of all kernels are nodes.
       for (long done = 0; done < count / kThreads;) {
         for (int i = 0; i < 9 * kNodes; ++i) add_one<<<64, 128, 0, stream>>>(values);

@@ -121,7 +121,7 @@ class Subjects(unittest.TestCase):
                                    env={**os.environ, "JITTERSCOPE_PYTHON": sys.executable})
         clock.sleep(1.5)
         process.send_signal(signal.SIGINT)
-        # What it prints depends on whether a round has ended by then.
+        # A round may have ended by then: its result is printed.
         _, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, errors)
         self.assertNotIn("Traceback", errors)

@@ -45,7 +45,7 @@ class LaunchIds {
   void await_rest();
   /// Names that wait for their kernel are forgotten.
   void end_audit();
-  /// Whether more than one kernel in a hundred since the last audit has a name that none has looked at.
+  /// True if more than one kernel in a hundred since the last audit has a name that no audit has found.
   bool wants_audit() const { return 100 * unaudited_ > kernels_; }
   /// How many launches the audit has found.
   std::size_t audited_anew() const { return audited_anew_; }
@@ -83,8 +83,8 @@ class LaunchIds {
   std::uint32_t first_ = 0;  ///< the number of the first in `launches_`
 
   bool remembers_ = false, has_correlations_ = false;
-  std::uint64_t kernels_of_audit_ = 0, kernels_ = 0,
-                unaudited_ = 0;  ///< the last two: since the last audit's end
+  std::uint64_t kernels_of_audit_ = 0;
+  std::uint64_t kernels_ = 0, unaudited_ = 0;  // since the last audit's end
   std::size_t audited_anew_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> audited_kernels_;  // launches by correlation id
   std::unordered_map<std::uint32_t, std::uint32_t> awaited_names_;    // driver's names by correlation id

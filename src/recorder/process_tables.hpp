@@ -39,7 +39,7 @@ class ProcessTables {
   /// What stands behind kernels, and the audit of their names.
   LaunchIds& launches() { return launches_; }
 
-  /// What another had from CUPTI since then is not known: ranges that are open now may have ended there.
+  /// Forgets the ranges that are open: another has had the records since then, and perhaps their ends.
   void forget_open_ranges(std::int64_t since);
 
   std::uint64_t kernels_seen() const { return kernels_seen_; }

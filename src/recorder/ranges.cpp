@@ -5,8 +5,8 @@
 namespace jitterscope::recorder {
 namespace {
 
-// As NVTX 3 has it, whose headers do not come with every CUPTI: nvtxEventAttributes_t, and the parameters of
-// functions that begin a range.
+// These are nvtxEventAttributes_t of NVTX 3 and the parameters of its functions that begin a range. NVTX's
+// own headers do not come with every CUPTI.
 struct Attributes {
   std::uint16_t version, size;
   std::uint32_t category;

@@ -31,7 +31,7 @@ class RangeName {
   bool is_named(const void* attributes) const noexcept;
 
   const std::string name_;
-  // What NVTX made of this name when it was registered: once for each domain.
+  // The handles that NVTX gave when this name was registered, one for each domain.
   static constexpr std::size_t kMostDomains = 16;
   std::array<std::atomic<const void*>, kMostDomains> registered_{};
   std::atomic<std::size_t> next_registered_{0};

@@ -429,7 +429,7 @@ void Recorder::follow_ranges() {
   const bool may_record =
       begun > settings_.start_after_steps && time >= milliseconds(settings_.start_after_ms);
   const bool goes_on = may_record && time - last_range_ < milliseconds(settings_.ranges_apart_ms);
-  // A range that begins just now finds that it is recorded, and does nothing: the pause ends at once.
+  // A range that began just now took itself for recorded: the pause ends at once.
   if (goes_on || (!is_between_ranges_.exchange(true) && ranges_begun_.load() != noticed))
     is_between_ranges_.store(false);
 }

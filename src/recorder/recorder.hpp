@@ -133,7 +133,7 @@ class Recorder {
   bool graphs_are_whole_ = false;
   std::atomic<bool> kernels_turned_off_{false};  ///< by the profiler
 
-  // Where only ranges of a name are recorded: by the threads that begin them, too.
+  // The state of `Settings::ranges`. Threads of the program that begin a range change it, too.
   std::atomic<bool> is_between_ranges_;
   std::atomic<std::uint64_t> ranges_begun_{0};
   std::atomic<std::uint64_t> ranges_before_;      ///< the first that is recorded

@@ -403,7 +403,7 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   result.other_work = work.size();
   std::vector<Recurrence> tried;
   add_graph_launches(work, tried);
-  // What repeats within a graph is no step, and neither is a kernel alone that comes again and again.
+  // A kernel alone that comes again and again is no step, nor is what repeats within a graph.
   const std::size_t shortest = tried.empty() ? 2 : tried.front().distance;
   {
     const PlacesByName places(work, process.names.size());

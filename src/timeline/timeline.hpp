@@ -46,7 +46,7 @@ struct DeviceWork {
   Span span() const;
 };
 
-/// Where each kind of work stands in a DeviceWork, in the order of time.
+/// Lists the places of each kind of work in a DeviceWork, in the order of time.
 class PlacesByName {
  public:
   PlacesByName(const DeviceWork& work, std::size_t names);

@@ -618,7 +618,7 @@ void describe_times(KernelVariation& kernel, const DeviceWork& work, std::span<c
     return times.begin() + static_cast<std::ptrdiff_t>(rank_distance(times.size(), probability));
   };
   const auto low = place(0.05), middle = place(0.5), high = place(0.95);
-  // Each is read at once: the next order moves it.
+  // Each quantile is read before the next search, which moves its element.
   std::nth_element(times.begin(), middle, times.end());
   kernel.median = in_seconds(*middle);
   std::nth_element(times.begin(), low, middle);

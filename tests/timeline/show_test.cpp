@@ -1,12 +1,11 @@
 // The first screen of a capture: its sentences hold what was put in.
 #include <gmock/gmock.h>
 
-#include <limits>
-
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <fmt/format.h>
 

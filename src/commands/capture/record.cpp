@@ -487,7 +487,7 @@ std::string slow_text(const CaptureDevice::Slow& slow) {
   return text + ".";
 }
 
-// What steps vary by, with about how much of the time that is.
+// A cause of variation, and about how much of the time it makes.
 struct Finding {
   double size = 0.0;
   std::string sentence;
@@ -546,7 +546,8 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
   return findings;
 }
 
-// What varies by more than a hundredth of the time comes first, then what all steps have in common.
+// Causes that make more than a hundredth of the time come first, then what all steps have in common, then the
+// other causes.
 std::vector<std::string> findings_of(const CaptureDevice& device) {
   constexpr double kMuch = 0.01;
   const std::vector<Finding> variations = variations_of(device);
