@@ -128,7 +128,7 @@ void describe(Fields& fields, Described<Fields, CapturePicture>& picture) {
 }
 
 template <class Fields>
-void describe(Fields& fields, Described<Fields, CaptureDevice::Common>& common) {
+void describe(Fields& fields, Described<Fields, CaptureCommonFactor>& common) {
   fields("is_clock", common.is_clock);
   fields("share", common.share);
   fields("effect", common.effect);
@@ -136,7 +136,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice::Common>& common) 
 }
 
 template <class Fields>
-void describe(Fields& fields, Described<Fields, CaptureDevice::Slow>& slow) {
+void describe(Fields& fields, Described<Fields, CaptureSlowSteps>& slow) {
   fields("steps", slow.steps);
   fields("of", slow.of);
   fields("longer", slow.longer);
@@ -144,7 +144,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice::Slow>& slow) {
 }
 
 template <class Fields>
-void describe(Fields& fields, Described<Fields, CaptureDevice::Cost>& cost) {
+void describe(Fields& fields, Described<Fields, CaptureCost>& cost) {
   fields("ratio", cost.ratio);
   fields("low", cost.low);
   fields("high", cost.high);
@@ -475,7 +475,7 @@ std::string trait_text(const CaptureTrait& trait) {
                      phrase);
 }
 
-std::string slow_text(const CaptureDevice::Slow& slow) {
+std::string slow_text(const CaptureSlowSteps& slow) {
   std::string text = fmt::format("**{}** of {} are slow (in the median {})", counted(slow.steps, "step"),
                                  slow.of, time_change_text(slow.longer));
   if (slow.traits.empty()) text += "; nothing was seen that they have and others have not";

@@ -45,6 +45,26 @@ struct CaptureTrait {
   Nanoseconds longer;  ///< idle time beyond the usual
 };
 
+struct CaptureSlowSteps {
+  std::int64_t steps = 0, of = 0;
+  double longer = 0.0;
+  std::vector<CaptureTrait> traits;
+};
+
+/// A factor that all kernels have in common, but for that of another process.
+struct CaptureCommonFactor {
+  bool is_clock = false;
+  double share = 0.0, effect = 0.0;
+  std::int64_t kernels = 0;
+};
+
+/// What the recording cost.
+struct CaptureCost {
+  double ratio = 0.0, low = 0.0, high = 0.0;
+  std::int64_t windows = 0;
+  std::optional<double> null_ratio;
+};
+
 struct CaptureIdle {
   timeline::IdleCause cause = timeline::IdleCause::unknown;
   double share = 0.0;  ///< of all time
@@ -97,25 +117,9 @@ struct CaptureDevice {
   double busy = 0.0;     ///< share of the time
   std::vector<CaptureIdle> idle;
   std::int64_t idle_windows = 0;
-  struct Common {
-    bool is_clock = false;
-    double share = 0.0, effect = 0.0;
-    std::int64_t kernels = 0;
-  };
-  std::optional<Common>
-      common;  ///< a factor that all kernels have in common, but for that of another process
-  struct Slow {
-    std::int64_t steps = 0, of = 0;
-    double longer = 0.0;
-    std::vector<CaptureTrait> traits;
-  };
-  std::optional<Slow> slow;
-  struct Cost {
-    double ratio = 0.0, low = 0.0, high = 0.0;
-    std::int64_t windows = 0;
-    std::optional<double> null_ratio;
-  };
-  std::optional<Cost> cost;
+  std::optional<CaptureCommonFactor> common;
+  std::optional<CaptureSlowSteps> slow;
+  std::optional<CaptureCost> cost;
   std::vector<CaptureWork> work;  ///< by their time, the longest first
   std::vector<CaptureCopies> copied;
   std::vector<CaptureStepTime> step_times;  ///< 2,000 at most, the slow ones among them
