@@ -13,13 +13,13 @@ double standard_error(std::span<const double> values) {
   return values.size() < 2 ? 0.0 : standard_deviation(values) / std::sqrt(static_cast<double>(values.size()));
 }
 
+}  // namespace
+
 double two_sided_p(double value, double error, double degrees_of_freedom) {
   if (!(error > 0.0)) return value == 0.0 ? 1.0 : 0.0;
   const boost::math::students_t distribution(degrees_of_freedom);
   return 2.0 * boost::math::cdf(boost::math::complement(distribution, std::abs(value) / error));
 }
-
-}  // namespace
 
 double hodges_lehmann(std::span<const double> values) {
   std::vector<double> means;

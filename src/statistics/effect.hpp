@@ -73,6 +73,9 @@ std::optional<std::int64_t> processes_within(const Effect& effect, double half_w
 /// excludes zero or lies within the margin.
 std::optional<std::int64_t> processes_to_decide(const Effect& effect, double margin);
 
+/// Student's test that a value with this error is not 0. Without an error the answer is certain.
+double two_sided_p(double value, double error, double degrees_of_freedom);
+
 /// Returns which hypotheses are rejected, such that the chance of rejecting any true one is at most `alpha`
 /// (Holm, 1979).
 std::vector<bool> holm_rejects(std::span<const double> p_values, double alpha = 0.05);

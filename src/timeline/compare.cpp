@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "jitterscope/error.hpp"
@@ -43,16 +44,14 @@ struct Side {
   bool has_steps = true;
 };
 
-constexpr std::size_t kBlocks = 20;
-
 // Blocks of a series whose neighbours are alike, as logarithms of their medians.
 std::vector<double> blocks_of(const std::vector<double>& values) {
   std::vector<double> result;
   const std::size_t blocks = std::min(kBlocks, values.size());
   for (std::size_t block = 0; block < blocks; ++block) {
-    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(block * values.size() / blocks);
-    const auto end = values.begin() + static_cast<std::ptrdiff_t>((block + 1) * values.size() / blocks);
-    result.push_back(std::log(statistics::median(std::vector<double>(begin, end))));
+    const std::size_t first = begin_of_block(block, blocks, values.size());
+    const std::size_t last = begin_of_block(block + 1, blocks, values.size());
+    result.push_back(std::log(statistics::median(std::span(values).subspan(first, last - first))));
   }
   return result;
 }

@@ -138,7 +138,8 @@ Idle idle_of(const Process& process, const DeviceWork& work, Span within) {
     idle.shares[static_cast<std::size_t>(causes.of(gap))] += seconds;
     all += seconds;
   });
-  idle.busy_seconds = static_cast<double>(within.length() - gone) * 1e-9 - idle.idle_seconds;
+  // Sums of long times are rounded.
+  idle.busy_seconds = std::max(0.0, static_cast<double>(within.length() - gone) * 1e-9 - idle.idle_seconds);
   for (double& share : idle.shares) share = all > 0.0 ? share / all : 0.0;
   idle.windows = static_cast<std::size_t>(
       std::count_if(process.windows.begin(), process.windows.end(),

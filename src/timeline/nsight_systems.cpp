@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <map>
@@ -25,26 +26,29 @@ capture::MemoryKind memory_of(std::int64_t number) {
 class Database {
  public:
   Database(const std::filesystem::path& file, int flags) : file_(file) {
-    if (::sqlite3_open_v2(file.c_str(), &handle_, flags, nullptr) != SQLITE_OK) fail<UsageError>();
+    sqlite3* handle = nullptr;
+    const int result = ::sqlite3_open_v2(file.c_str(), &handle, flags, nullptr);
+    handle_.reset(handle);  // there even where opening failed: it holds the message
+    if (result != SQLITE_OK) fail<UsageError>();
   }
-  ~Database() { ::sqlite3_close(handle_); }
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
 
   void run(const char* sql) {
-    if (::sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail<FailedError>();
+    if (::sqlite3_exec(handle(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail<FailedError>();
   }
   bool has_table(const char* name);
   bool has_column(const char* table, const char* column);
   template <class Error>
   [[noreturn]] void fail() const {
-    throw Error(fmt::format("'{}': {}", file_.string(), ::sqlite3_errmsg(handle_)));
+    throw Error(fmt::format("'{}': {}", file_.string(), ::sqlite3_errmsg(handle())));
   }
-  sqlite3* handle() const { return handle_; }
+  sqlite3* handle() const { return handle_.get(); }
 
  private:
   std::filesystem::path file_;
-  sqlite3* handle_ = nullptr;
+  struct Close {
+    void operator()(sqlite3* handle) const { ::sqlite3_close(handle); }
+  };
+  std::unique_ptr<sqlite3, Close> handle_;
 };
 
 class Statement {
@@ -72,6 +76,7 @@ class Statement {
     return false;
   }
   std::int64_t number(int column) const { return ::sqlite3_column_int64(statement_, column); }
+  Time time(int column) const { return std::clamp<Time>(number(column), 0, kLatest); }
   std::string text(int column) const {
     const auto* bytes = reinterpret_cast<const char*>(::sqlite3_column_text(statement_, column));
     return bytes == nullptr ? "" : bytes;
@@ -88,7 +93,9 @@ class Statement {
 };
 
 bool Database::has_table(const char* name) {
-  Statement statement(*this, fmt::format("SELECT 1 FROM sqlite_master WHERE name = '{}'", name));
+  // A view would be a program, and might never end.
+  Statement statement(*this,
+                      fmt::format("SELECT 1 FROM sqlite_master WHERE name = '{}' AND type = 'table'", name));
   return statement.next();
 }
 
@@ -279,8 +286,8 @@ class Reader {
       }
       const std::string key = fmt::format("{} {} {} {} {} {} {}", rows.number(6), name.grid[0], name.grid[1],
                                           name.grid[2], name.block[0], name.block[1], name.block[2]);
-      add(processes_[rows.number(0)], key, name, rows.number(1), rows.number(2), rows.number(3),
-          rows.number(4), rows.number(5), 0);
+      add(processes_[rows.number(0)], key, name, rows.number(1), rows.time(2), rows.time(3), rows.number(4),
+          rows.number(5), 0);
     }
   }
 
@@ -297,8 +304,8 @@ class Reader {
       name.to = memory_of(rows.number(8));
       const std::string key = fmt::format("{} {} {}", static_cast<int>(kind), static_cast<int>(name.from),
                                           static_cast<int>(name.to));
-      add(processes_[rows.number(0)], key, name, rows.number(1), rows.number(2), rows.number(3),
-          rows.number(4), rows.number(5), rows.number(6));
+      add(processes_[rows.number(0)], key, name, rows.number(1), rows.time(2), rows.time(3), rows.number(4),
+          rows.number(5), rows.number(6));
     }
   }
 
@@ -313,8 +320,8 @@ class Reader {
           rows.number(4), static_cast<std::uint32_t>(reading.process.texts.size()));
       if (is_new) reading.process.texts.push_back(string_of(rows.number(4)));
       capture::Calls& calls = reading.process.calls;
-      calls.start.push_back(rows.number(1));
-      calls.duration.push_back(rows.number(2) - rows.number(1));
+      calls.start.push_back(rows.time(1));
+      calls.duration.push_back(std::max<Time>(rows.time(2) - rows.time(1), 0));
       calls.function.push_back(known->second);
       calls.kind.push_back(static_cast<std::uint8_t>(capture::call_kind_of(string_of(rows.number(4)))));
       calls.thread.push_back(static_cast<std::uint32_t>(rows.number(0) % kProcessUnit));
@@ -335,7 +342,7 @@ class Reader {
                     kTable));
     while (rows.next()) {
       processes_[rows.number(0) / kProcessUnit * kProcessUnit].process.ranges.push_back(
-          {rows.text(3), {rows.number(1), rows.number(2)}});
+          {rows.text(3), {rows.time(1), std::max(rows.time(1), rows.time(2))}});
     }
   }
 

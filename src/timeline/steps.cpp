@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "jitterscope/error.hpp"
+#include "timeline/series.hpp"
 
 namespace jitterscope::timeline {
 namespace {
@@ -374,29 +375,6 @@ void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work
 }
 
 }  // namespace
-
-MedianOfSeries median_of_series(const std::vector<double>& values) {
-  constexpr std::size_t kBlocks = 20, kFewestOfBlock = 5;
-  MedianOfSeries result;
-  result.median = statistics::median(values);
-  const std::size_t blocks = std::min(kBlocks, values.size() / kFewestOfBlock);
-  if (blocks < kFewestSteps) {
-    const auto interval = statistics::order_statistic_interval(values);
-    result.interval = interval.value_or(statistics::Interval{
-        *std::min_element(values.begin(), values.end()), *std::max_element(values.begin(), values.end())});
-    return result;
-  }
-  std::vector<double> medians;
-  for (std::size_t block = 0; block < blocks; ++block) {
-    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(block * values.size() / blocks);
-    const auto end = values.begin() + static_cast<std::ptrdiff_t>((block + 1) * values.size() / blocks);
-    medians.push_back(statistics::median(std::vector<double>(begin, end)));
-  }
-  const statistics::MeanInterval mean = statistics::mean_interval(medians);
-  const double half = (mean.interval.high - mean.interval.low) / 2;
-  result.interval = {result.median - half, result.median + half};
-  return result;
-}
 
 Steps find_steps(const Process& process, const DeviceWork& work) {
   Steps result;

@@ -52,11 +52,4 @@ Steps find_steps(const Process& process, const DeviceWork& work);
 /// names that there are, if there is none.
 Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std::string& name);
 
-/// The median of times that follow each other, and its interval from medians of blocks: neighbours are alike.
-struct MedianOfSeries {
-  double median = 0.0;
-  statistics::Interval interval;
-};
-MedianOfSeries median_of_series(const std::vector<double>& values);
-
 }  // namespace jitterscope::timeline

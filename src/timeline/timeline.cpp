@@ -62,6 +62,7 @@ class ProcessReader {
   void for_each_batch(Take&& take) {
     const fs::path path = folder_ / (std::string(Table::kName) + ".arrows");
     if (!fs::exists(path)) return;
+    mended_times_ = 0;
     capture::StreamReader reader(path.string());
     while (reader.next()) take(reader);
     const capture::StreamEnd& end = reader.end();
@@ -70,11 +71,32 @@ class ProcessReader {
       process_.losses.push_back(
           {{}, capture::LossKind::disk, 0, fmt::format("{}.arrows: {}", Table::kName, end.problem)});
     }
+    if (mended_times_ > 0) {
+      process_.losses.push_back(
+          {{},
+           capture::LossKind::no_time,
+           mended_times_,
+           fmt::format("{}.arrows: times that are negative or beyond the year 2042", Table::kName)});
+    }
+  }
+  // Sets times that cannot be to the nearest that can. A table has no other signed columns than times.
+  template <class Table>
+  void append(const capture::StreamReader& batch, Table& rows) {
+    capture::append_batch(batch, rows);
+    capture::describe(rows, [&]<class Value>(const char*, std::vector<Value>& column) {
+      if constexpr (std::is_same_v<Value, Time>) {
+        for (std::size_t i = column.size() - batch.rows(); i < column.size(); ++i) {
+          const Time possible = std::clamp<Time>(column[i], 0, kLatest);
+          if (possible != column[i]) ++mended_times_;
+          column[i] = possible;
+        }
+      }
+    });
   }
   template <class Table>
   Table table() {
     Table rows;
-    for_each_batch<Table>([&](const capture::StreamReader& batch) { capture::append_batch(batch, rows); });
+    for_each_batch<Table>([&](const capture::StreamReader& batch) { append(batch, rows); });
     return rows;
   }
 
@@ -118,7 +140,7 @@ class ProcessReader {
     // There may be millions: one batch is held at a time.
     for_each_batch<capture::Kernels>([&](const capture::StreamReader& batch) {
       capture::Kernels kernels;
-      capture::append_batch(batch, kernels);
+      append(batch, kernels);
       for (std::size_t i = 0; i < kernels.start.size(); ++i) {
         if (kernels.launch[i] >= kernels_) {
           ++unnamed_;
@@ -226,7 +248,7 @@ class ProcessReader {
   std::map<std::uint32_t, DeviceWork> devices_;
   DeviceWork* last_device_ = nullptr;  // one is added to again and again
   std::size_t kernels_ = 0;
-  std::uint64_t unnamed_ = 0;
+  std::uint64_t unnamed_ = 0, mended_times_ = 0;
 };
 
 // How a process ended whose files lack their end: known of the program and of those that outlived their

@@ -16,6 +16,8 @@ namespace jitterscope::timeline {
 
 /// Nanoseconds of the source's clock; in a capture of CLOCK_REALTIME.
 using Time = std::int64_t;
+/// No time and no duration is taken for longer, 73 years from 1970 on, so that the sum of any two fits.
+inline constexpr Time kLatest = Time{1} << 61;
 struct Span {
   Time begin = 0, end = 0;
   Time length() const { return end - begin; }

@@ -25,8 +25,7 @@ using statistics::Explanation;
 constexpr std::size_t kMostExplained = 64;
 // Of each, so many calls at most, from whole steps spread over the program's time.
 constexpr std::size_t kMostCalls = 4000;
-constexpr std::size_t kFewestSteps = 8, kFewestCalls = 16;
-constexpr std::size_t kBootstraps = 200;
+constexpr std::size_t kFewestUnits = 8, kFewestCalls = 16;
 // Smaller effects are of no use to a reader, and a kernel's times have a grain of 32 ns.
 constexpr double kMaterial = 0.005, kMaterialShare = 0.05;
 constexpr double kSignificant = 0.05;
@@ -56,12 +55,13 @@ Units units_of(const Steps& steps, const DeviceWork& work) {
   units.are_stretches = true;
   const Time stretch = std::clamp<Time>(work.span().length() / 400, 50'000'000, 1'000'000'000);
   std::size_t first = 0;
-  for (Time begin = work.begin.front(); first < work.size(); begin += stretch) {
+  while (first < work.size()) {
+    const Time begin = work.begin[first] - (work.begin[first] - work.begin.front()) % stretch;
     const auto last =
         static_cast<std::size_t>(std::lower_bound(work.begin.begin() + static_cast<std::ptrdiff_t>(first),
                                                   work.begin.end(), begin + stretch) -
                                  work.begin.begin());
-    if (last > first) units.steps.push_back({first, last, begin, begin + stretch});
+    units.steps.push_back({first, last, begin, begin + stretch});
     first = last;
   }
   return units;
@@ -88,20 +88,6 @@ std::vector<double> ranks(const std::vector<double>& values) {
     i = end;
   }
   return result;
-}
-
-double correlation(const std::vector<double>& a, const std::vector<double>& b, std::size_t shift = 0) {
-  const double n = static_cast<double>(a.size());
-  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n,
-               mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
-  double ab = 0.0, aa = 0.0, bb = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double x = a[i] - mean_a, y = b[(i + shift) % b.size()] - mean_b;
-    ab += x * y;
-    aa += x * x;
-    bb += y * y;
-  }
-  return aa > 0.0 && bb > 0.0 ? ab / std::sqrt(aa * bb) : 0.0;
 }
 
 // The chance of such a rank correlation between two series that know nothing of each other. They are shifted
@@ -149,7 +135,8 @@ class GpuSensors {
     }
     const capture::Sensors& all = timeline.sensors;
     for (std::size_t i = 0; gpu && i < all.time.size(); ++i) {
-      if (all.gpu[i] != *gpu) continue;
+      // The clock may have been set back.
+      if (all.gpu[i] != *gpu || (!times_.empty() && all.time[i] <= times_.back())) continue;
       times_.push_back(all.time[i]);
       throttled_.push_back(static_cast<double>(all.throttled_power[i]) +
                            static_cast<double>(all.throttled_thermal[i]) +
@@ -207,22 +194,53 @@ std::vector<Call> calls_in(const Units& units, std::span<const std::uint32_t> pl
   return calls;
 }
 
+// What a kernel's calls would take without the work of other streams, by least squares: copies beside half of
+// the kernels would be taken for a factor that all have in common.
+class WithoutOverlap {
+ public:
+  WithoutOverlap(const DeviceWork& work, const std::vector<Call>& calls, const Overlap& overlap)
+      : overlap_(overlap) {
+    if (overlap.kernels.empty() || calls.size() < kFewestCalls) return;
+    Eigen::Matrix3d squares = Eigen::Matrix3d::Zero();
+    Eigen::Vector3d products = Eigen::Vector3d::Zero();
+    for (const Call& call : calls) {
+      const Eigen::Vector3d x(1.0, static_cast<double>(overlap.kernels[call.item]),
+                              static_cast<double>(overlap.copies[call.item]));
+      squares += x * x.transpose();
+      products += x * std::log(duration(work, call.item));
+    }
+    squares.diagonal().array() += 1e-9 * squares.diagonal().maxCoeff();  // of what never overlaps
+    slopes_ = squares.ldlt().solve(products);
+  }
+  double factor(std::size_t item) const {
+    if (slopes_[1] == 0.0 && slopes_[2] == 0.0) return 1.0;
+    return std::exp(-slopes_[1] * static_cast<double>(overlap_.kernels[item]) -
+                    slopes_[2] * static_cast<double>(overlap_.copies[item]));
+  }
+
+ private:
+  const Overlap& overlap_;
+  Eigen::Vector3d slopes_ = Eigen::Vector3d::Zero();
+};
+
 // Medians of log durations by kernel and unit, less the kernel's own; NaN where it was not called.
 class StepMedians {
  public:
   StepMedians(const DeviceWork& work, const PlacesByName& places, const std::vector<std::uint32_t>& whats,
-              const Units& units)
+              const Units& units, const Overlap& overlap)
       : units_(units.steps.size()) {
     for (const std::uint32_t what : whats) {
       std::vector<double> row(units_, std::numeric_limits<double>::quiet_NaN()), known, values;
       double seconds = 0.0;
       const std::vector<Call> calls = calls_in(units, places.of(what));
+      const WithoutOverlap without(work, calls, overlap);
       for (std::size_t i = 0; i < calls.size();) {
         const std::uint32_t step = calls[i].step;
         values.clear();
         for (; i < calls.size() && calls[i].step == step; ++i) {
-          values.push_back(duration(work, calls[i].item));
-          seconds += values.back();
+          const double length = duration(work, calls[i].item);
+          seconds += length;
+          values.push_back(length * without.factor(calls[i].item));
         }
         row[step] = std::log(statistics::median(values));
         known.push_back(row[step]);
@@ -333,8 +351,7 @@ CommonFactor find_common_factor(const StepMedians& medians, const Units& units, 
   if (common.effect < kMaterial) return common;
   common.moves_with_sensors = sign_of(sensors, units, factor).has_value();
   common.is_of_other_process = !common.moves_with_sensors && moves_with_others(sensors, units, factor);
-  const double r = correlation(factor, log_busy_times(units, work));
-  common.step_share = r > 0.0 ? r * r : 0.0;
+  common.step_share = share_of_series(factor, log_busy_times(units, work));
   common.by_step = std::move(factor);
   return common;
 }
@@ -346,6 +363,11 @@ class Regression {
     Follows what;
     std::vector<double> values;
     bool is_sparse;  // zero but for some calls: the effect is the mean where it is not
+    // Known from other calls' times, not from when something was there.
+    bool is_estimated() const {
+      return what == Follows::clock || what == Follows::common_factor || what == Follows::place ||
+             what == Follows::preceding;
+    }
   };
 
   Regression(std::vector<double> values, std::vector<std::size_t> steps)
@@ -368,7 +390,7 @@ class Regression {
     std::vector<FollowedCause> causes;
     double rest = 0.0;
   };
-  Answer answer(Random& random) const {
+  Answer answer() const {
     Answer answer;
     const auto n = static_cast<Eigen::Index>(y_.size());
     Eigen::VectorXd y = Eigen::Map<const Eigen::VectorXd>(y_.data(), n);
@@ -389,78 +411,126 @@ class Regression {
     }
     const std::vector<double> shares = statistics::shapley_shares(explanations, y_);
     answer.rest *= std::sqrt(std::max(0.0, shares.back()));
-    const std::vector<double> p_values = p_of(x, y, random);
-    const Eigen::VectorXd slopes = solve(x.transpose() * x, x.transpose() * y);
+    Eigen::MatrixXd squares = x.transpose() * x;
+    // Columns that say the same share their slope; without this, theirs would be infinite.
+    squares.diagonal().array() += 1e-9 * squares.diagonal().maxCoeff();
+    const Eigen::MatrixXd inverse = squares.ldlt().solve(Eigen::MatrixXd::Identity(k, k));
+    const Eigen::VectorXd slopes = inverse * (x.transpose() * y);
+    const Eigen::VectorXd rest = y - x * slopes;
+    const Eigen::MatrixXd parts =
+        x.cwiseProduct(rest.replicate(1, k)) * inverse;  // of each call, of each slope
     for (Eigen::Index i = 0; i < k; ++i) {
       const Column& column = columns_[static_cast<std::size_t>(i)];
-      answer.causes.push_back({column.what, shares[static_cast<std::size_t>(i)],
-                               effect_of(column, slopes[i] / scales[static_cast<std::size_t>(i)]),
-                               p_values[static_cast<std::size_t>(i)]});
+      const double scale = scales[static_cast<std::size_t>(i)];
+      ErrorOfBlocks error = error_of(parts.col(i));
+      if (column.what == Follows::first_calls) {
+        const ErrorOfBlocks windows = error_of_first_calls(column, rest);
+        error = {windows.error * scale, windows.freedom};
+      }
+      const double reach = reach_of(column);
+      Contrast contrast{slopes[i] / scale * reach, error.half_width() / scale * std::abs(reach)};
+      if (column.is_estimated()) contrast = contrast_of(column, rest + x.col(i) * slopes[i]);
+      const double low = ratio(contrast.value - contrast.half_width),
+                   high = ratio(contrast.value + contrast.half_width);
+      answer.causes.push_back({column.what,
+                               shares[static_cast<std::size_t>(i)],
+                               ratio(contrast.value),
+                               {low, high},
+                               error.p_value(slopes[i])});
     }
     return answer;
   }
 
  private:
-  static Eigen::VectorXd solve(Eigen::MatrixXd squares, const Eigen::VectorXd& products) {
-    // Columns that say the same share their slope; without this, theirs would be infinite.
-    squares.diagonal().array() += 1e-9 * squares.diagonal().maxCoeff();
-    return squares.ldlt().solve(products);
+  static double ratio(double logarithm) {
+    constexpr double kLargest = 30.0;  // beyond it, a number says nothing and may have no place in a double
+    return std::expm1(std::clamp(logarithm, -kLargest, kLargest));
   }
 
-  static double effect_of(const Column& column, double slope) {
-    std::vector<double> parts;
-    for (const double value : column.values) {
-      if (!column.is_sparse || value != 0.0) parts.push_back(slope * value);
-    }
+  // From where to where the effect is told: the mean where there is something, else from a twentieth to the
+  // other.
+  static double reach_of(const Column& column) {
+    std::vector<double> values = column.values;
     if (column.is_sparse) {
-      return std::exp(std::accumulate(parts.begin(), parts.end(), 0.0) / static_cast<double>(parts.size())) -
-             1.0;
+      std::erase(values, 0.0);
+      return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     }
-    std::sort(parts.begin(), parts.end());
-    return std::exp(parts[rank_distance(parts.size(), 0.95)] - parts[rank_distance(parts.size(), 0.05)]) -
-           1.0;
+    std::sort(values.begin(), values.end());
+    return values[rank_distance(values.size(), 0.95)] - values[rank_distance(values.size(), 0.05)];
   }
 
-  // Each slope against its scatter over samples of whole steps.
-  std::vector<double> p_of(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, Random& random) const {
-    struct Sums {
-      Eigen::MatrixXd squares;
-      Eigen::VectorXd products;
-    };
-    const Eigen::Index k = x.cols();
-    std::vector<Sums> sums;
-    std::size_t last = std::numeric_limits<std::size_t>::max();
-    for (Eigen::Index i = 0; i < x.rows(); ++i) {
-      if (steps_[static_cast<std::size_t>(i)] != last) {
-        sums.push_back({Eigen::MatrixXd::Zero(k, k), Eigen::VectorXd::Zero(k)});
-        last = steps_[static_cast<std::size_t>(i)];
+  struct Contrast {
+    double value = 0.0, half_width = 0.0;  // of logarithms
+  };
+  // The twentieth of the calls in which the cause is highest against that in which it is lowest. The reach of
+  // a cause that is estimated has noise of its own and would say too much; what the calls themselves took has
+  // none in common with it.
+  Contrast contrast_of(const Column& column, const Eigen::VectorXd& own) const {
+    std::vector<double> sorted = column.values;
+    std::sort(sorted.begin(), sorted.end());
+    const double low = sorted[rank_distance(sorted.size(), 0.05)],
+                 high = sorted[rank_distance(sorted.size(), 0.95)];
+    double sums[2] = {}, counts[2] = {};
+    const auto is_high = [&](std::size_t i) { return column.values[i] >= high; };
+    const auto is_chosen = [&](std::size_t i) { return column.values[i] <= low || is_high(i); };
+    for (std::size_t i = 0; i < column.values.size(); ++i) {
+      if (!is_chosen(i)) continue;
+      sums[is_high(i)] += own[static_cast<Eigen::Index>(i)];
+      counts[is_high(i)] += 1.0;
+    }
+    if (counts[0] == 0.0 || counts[1] == 0.0) return {};
+    Eigen::VectorXd parts = Eigen::VectorXd::Zero(own.size());
+    for (std::size_t i = 0; i < column.values.size(); ++i) {
+      const bool side = is_high(i);
+      if (is_chosen(i))
+        parts[static_cast<Eigen::Index>(i)] =
+            (side ? 1.0 : -1.0) * (own[static_cast<Eigen::Index>(i)] - sums[side] / counts[side]) /
+            counts[side];
+    }
+    return {sums[1] / counts[1] - sums[0] / counts[0], error_of(parts).half_width()};
+  }
+
+  // A slope's error from what the calls' residuals add to it: by blocks of steps, whose neighbours are alike,
+  // and at least what steps give that know nothing of each other. A cause that few blocks have looks better
+  // by the former than it is.
+  ErrorOfBlocks error_of(const Eigen::VectorXd& parts) const {
+    std::vector<double> by_step;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (i == 0 || steps_[i] != steps_[i - 1]) by_step.push_back(0.0);
+      by_step.back() += parts[static_cast<Eigen::Index>(i)];
+    }
+    const std::size_t blocks = std::min(kBlocks, by_step.size());
+    std::vector<double> by_block(blocks);
+    for (std::size_t block = 0; block < blocks; ++block) {
+      for (std::size_t i = begin_of_block(block, blocks, by_step.size());
+           i < begin_of_block(block + 1, blocks, by_step.size()); ++i) {
+        by_block[block] += static_cast<double>(blocks) * by_step[i];  // their mean is the slope's
       }
-      sums.back().squares.noalias() += x.row(i).transpose() * x.row(i);
-      sums.back().products.noalias() += x.row(i).transpose() * y[i];
     }
-    Eigen::VectorXd sum = Eigen::VectorXd::Zero(k), squared = Eigen::VectorXd::Zero(k);
-    for (std::size_t sample = 0; sample < kBootstraps; ++sample) {
-      Sums drawn{Eigen::MatrixXd::Zero(k, k), Eigen::VectorXd::Zero(k)};
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        const Sums& each = sums[random.below(sums.size())];
-        drawn.squares += each.squares;
-        drawn.products += each.products;
-      }
-      const Eigen::VectorXd slopes = solve(drawn.squares, drawn.products);
-      sum += slopes;
-      squared += slopes.cwiseAbs2();
+    const auto count = static_cast<double>(by_step.size());
+    double squares = 0.0;
+    for (const double part : by_step) squares += part * part;
+    ErrorOfBlocks error = error_of_blocks(by_block);
+    // The residuals have lost the slope, beside the mean.
+    if (error.freedom > 1.0) {
+      error.error *= std::sqrt(error.freedom / (error.freedom - 1.0));
+      error.freedom -= 1.0;
     }
-    const double count = static_cast<double>(kBootstraps);
-    const Eigen::VectorXd slopes = solve(x.transpose() * x, x.transpose() * y);
-    std::vector<double> p_values;
-    for (Eigen::Index i = 0; i < k; ++i) {
-      const double variance = std::max(0.0, squared[i] / count - (sum[i] / count) * (sum[i] / count));
-      const double z = variance > 0.0 ? std::abs(slopes[i]) / std::sqrt(variance) : 0.0;
-      // Student's distribution with few steps: a normal one would find too much.
-      const double freedom = static_cast<double>(std::max<std::size_t>(sums.size(), 3) - 2);
-      p_values.push_back(std::erfc(z * std::sqrt(freedom / (freedom + 3.0)) / std::sqrt(2.0)));
-    }
-    return p_values;
+    error.error = std::max(error.error, std::sqrt(squares * count / std::max(count - 1.0, 1.0)));
+    return error;
+  }
+
+  // The first calls follow each other, and others that do so differ, too: their mean is one of many.
+  static ErrorOfBlocks error_of_first_calls(const Column& column, const Eigen::VectorXd& rest) {
+    const auto window = static_cast<Eigen::Index>(
+        column.values.size() -
+        static_cast<std::size_t>(std::count(column.values.begin(), column.values.end(), 0.0)));
+    std::vector<double> means;
+    for (Eigen::Index i = window; i + window <= rest.size(); i += window)
+      means.push_back(rest.segment(i, window).mean());
+    if (means.size() < 3) return {.error = std::numeric_limits<double>::infinity()};
+    const auto count = static_cast<double>(means.size());
+    return {statistics::standard_deviation(means) * std::sqrt(1.0 + 1.0 / count), count - 1.0};
   }
 
   std::vector<double> y_;
@@ -471,27 +541,35 @@ class Regression {
 // Which half of the steps one belongs to, at random: what alternates from step to step lies in both halves.
 std::size_t half_of(std::size_t step) { return Random(step).next() >> 63; }
 
-// Means by a label, each from the steps of the other half: a mean of its own value would always fit.
+// Means by a label, each from the steps of the other half: a mean of its own value would always fit. They are
+// told from the half's own mean, over the labels as they come in both, so that halves differ in nothing else.
 template <class Label>
 std::vector<double> cross_fitted_means(const std::vector<double>& values, const std::vector<Label>& labels,
                                        const std::vector<std::size_t>& steps) {
   struct Sum {
     double sum[2] = {}, count[2] = {};
+    bool is_in_both() const { return count[0] > 0.0 && count[1] > 0.0; }
+    double mean(std::size_t half) const { return sum[half] / count[half]; }
   };
   std::unordered_map<Label, Sum> sums;
-  double all = 0.0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     Sum& each = sums[labels[i]];
     each.sum[half_of(steps[i])] += values[i];
     each.count[half_of(steps[i])] += 1.0;
-    all += values[i];
   }
-  const double mean = all / static_cast<double>(values.size());
+  double mean[2] = {}, count = 0.0;
+  for (const auto& [label, each] : sums) {
+    if (!each.is_in_both()) continue;
+    const double calls = each.count[0] + each.count[1];
+    for (std::size_t half = 0; half < 2; ++half) mean[half] += calls * each.mean(half);
+    count += calls;
+  }
   std::vector<double> result;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Sum& each = sums[labels[i]];
     const std::size_t other = 1 - half_of(steps[i]);
-    result.push_back(each.count[other] > 0.0 ? each.sum[other] / each.count[other] : mean);
+    // One label alone has no other that it could differ from.
+    result.push_back(sums.size() > 1 && each.is_in_both() ? each.mean(other) - mean[other] / count : 0.0);
   }
   return result;
 }
@@ -572,7 +650,7 @@ class Explainer {
     regression.add(Follows::preceding, cross_fitted_means(beyond_place, preceding, steps));
     regression.add(Follows::other_process, std::move(others), true);
     if (common.empty()) regression.add(Follows::trend, std::move(trend));
-    return regression.answer(random_);
+    return regression.answer();
   }
 
  private:
@@ -604,7 +682,6 @@ class Explainer {
   const Overlap& overlap_;
   const StepMedians& medians_;
   const CommonFactor& common_;
-  Random random_{1};
 };
 
 void describe_times(KernelVariation& kernel, const DeviceWork& work, std::span<const std::uint32_t> items) {
@@ -663,6 +740,9 @@ Overlap overlap_of(const Process& process, const DeviceWork& work) {
   };
   for (std::size_t i = 0; i < work.size(); ++i) {
     std::erase_if(active, [&](std::size_t other) { return work.end[other] <= work.begin[i]; });
+    // No GPU runs more at once (CUDA's resident grids, compute capability 9.0): a file may say so.
+    constexpr std::size_t kMostAtOnce = 128;
+    if (active.size() > kMostAtOnce) active.erase(active.begin());
     for (const std::size_t other : active) {
       if (work.stream[other] == work.stream[i]) continue;
       const Time common = std::min(work.end[i], work.end[other]) - work.begin[i];
@@ -707,10 +787,10 @@ Variation variation_of(const Timeline& timeline, const Process& process, const D
             : static_cast<double>(calls[kernel.what]) / static_cast<double>(units.steps.size());
     if (explained.size() < kMostExplained) explained.push_back(kernel.what);
   }
-  if (units.steps.size() < kFewestSteps) return variation;
+  if (units.steps.size() < kFewestUnits) return variation;
 
   const GpuSensors sensors(timeline, process, work.device);
-  const StepMedians medians(work, places, explained, units);
+  const StepMedians medians(work, places, explained, units, overlap);
   variation.common = find_common_factor(medians, units, work, sensors);
   Explainer explainer(work, units, sensors, overlap, medians, variation.common);
   std::vector<std::pair<std::size_t, FollowedCause>> candidates;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "timeline/series.hpp"
 #include "timeline/steps.hpp"
 #include "timeline/timeline.hpp"
 
@@ -31,7 +32,9 @@ std::string_view to_string(Follows what);
 struct FollowedCause {
   Follows what = Follows::clock;
   double share = 0.0;   ///< of the variance of the logarithm of its durations
-  double effect = 0.0;  ///< ratio - 1: how much longer it is where the cause is high than where it is low
+  double effect = 0.0;  ///< ratio - 1: how much longer it is where the cause is there, or in the twentieth of
+                        ///< its calls where it is highest than in that where it is lowest
+  statistics::Interval interval;  ///< of the effect, 95 %
   double p_value = 1.0;
 };
 
@@ -51,7 +54,7 @@ struct CommonFactor {
   std::vector<double> by_step;       ///< logarithm; 0 in the median. Empty: there is none
   bool moves_with_sensors = false;   ///< with NVML's clock, the time held by a cap, or the power
   bool is_of_other_process = false;  ///< it is most of it the difference that another process makes
-  double step_share = 0.0;           ///< share of the variance of the steps' busy time that it explains
+  ShareOfSeries step_share;          ///< of the variance of the steps' busy time that it explains
   double effect = 0.0;               ///< from its 5th to its 95th percentile, as a ratio - 1
   std::size_t kernels = 0;           ///< that follow it
 };
@@ -69,8 +72,8 @@ struct Overlap {
 Overlap overlap_of(const Process& process, const DeviceWork& work);
 
 /// Durations of all kinds of work, and what those of the longest follow, over the whole steps of the most
-/// frequent kind. The unit of every test is the step, over which it is bootstrapped; all tests together are
-/// wrong in 5 % (Holm).
+/// frequent kind. The unit of every test and interval is a block of steps that follow each other; all tests
+/// together are wrong in 5 % (Holm).
 Variation variation_of(const Timeline& timeline, const Process& process, const DeviceWork& work,
                        const Steps& steps, const Overlap& overlap);
 

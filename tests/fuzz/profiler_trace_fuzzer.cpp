@@ -1,5 +1,5 @@
 // Any file is a model with layers or a UsageError, and no time on the GPU is lost. Read in pieces, each piece
-// is a list of events or no JSON.
+// is a list of events or no JSON, and the whole is a timeline that can be shown.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 
 #include "import/import.hpp"
 #include "import/trace_event.hpp"
+#include "timeline_check.hpp"
 #include "trace_fuzzer.hpp"
 
 using namespace jitterscope;
@@ -48,7 +49,12 @@ void read_pieces(const std::string& path) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const int file = ::memfd_create("trace", MFD_CLOEXEC);
   if (file < 0 || ::write(file, data, size) != static_cast<ssize_t>(size)) std::abort();
-  read_pieces("/proc/self/fd/" + std::to_string(file));
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  read_pieces(path);
+  try {
+    check_timeline(timeline::read_profiler_trace(path));
+  } catch (const UsageError&) {
+  }
   ::close(file);
   return fuzz_trace(check, data, size);
 }

@@ -55,17 +55,30 @@ class Maker {
     time_ += program_.step_gap_us * kMicrosecond;
     if (program_.late_input_every > 0 && step % program_.late_input_every == program_.late_input_every - 1)
       time_ += 9e6;
+    if (program_.allocates_every > 0 && step % program_.allocates_every == program_.allocates_every - 1) {
+      if (program_.records_calls) call(time_, 5e6, capture::CallKind::allocation, 0);
+      time_ += 5e6;
+    }
+    if (program_.drift > 0.0) {
+      constexpr double kAlike = 0.9;
+      drifts_.resize(process_.names.size());
+      for (double& each : drifts_)
+        each = kAlike * each + std::sqrt(1.0 - kAlike * kAlike) * program_.drift * random_.normal();
+    }
+    const bool swapped = program_.preceding_slows > 0.0 && random_.below(2) == 1;
     const double trend = program_.trend * static_cast<double>(step) / static_cast<double>(program_.steps);
     const bool copies = program_.copy_slows >= 0.0 && step % 2 == 1;
     const double begin = time_;
     if (program_.as_graphs) ++correlation_;
-    for (std::size_t i = 0; i < program_.head; ++i) kernel(program_.kernels + i, trend);
+    for (std::size_t i = 0; i < program_.head; ++i) kernel(program_.kernels + i, 0.0);
     for (std::size_t layer = 0; layer < program_.layers; ++layer) {
       time_ += program_.layer_gap_us * kMicrosecond;
-      for (std::size_t i = 0; i < program_.kernels; ++i) {
+      for (std::size_t place = 0; place < program_.kernels; ++place) {
+        const std::size_t i = swapped && (place == 1 || place == 2) ? 3 - place : place;
         const bool beside = copies && layer == 0 && i < program_.kernels / 2;
-        kernel(i, trend + (beside ? program_.copy_slows : 0.0));
-        if (program_.place_slows > 0.0 && i == 0) kernel(0, trend + program_.place_slows);
+        kernel(i, (i < 3 ? trend : 0.0) + (beside ? program_.copy_slows : 0.0) +
+                      (swapped && i == 3 ? program_.preceding_slows : 0.0));
+        if (program_.place_slows > 0.0 && i == 0) kernel(0, program_.place_slows);
       }
       if (copies && layer == 0 && program_.records_calls) ++correlation_;
       if (copies && layer == 0) add(copy_, begin, middle_, 7, 64 << 20);
@@ -78,7 +91,7 @@ class Maker {
     double length = lengths_[what] * (1.0 + slower) * (1.0 + program_.clock * std::max(0.0, wave));
     if (other) length *= 1.0 + program_.other_process_slows;
     if (calls_[what]++ < 7) length *= 1.0 + program_.first_calls_slow;
-    length *= std::exp(program_.noise * random_.normal());
+    length *= std::exp(program_.noise * random_.normal() + (what < drifts_.size() ? drifts_[what] : 0.0));
     length = std::round(length / 32.0) * 32.0;  // the grain of the GPU's timer
     if (program_.records_calls) {
       // The program keeps ahead of the GPU, but for what comes late.
@@ -143,7 +156,7 @@ class Maker {
   Random random_;
   Process process_;
   DeviceWork work_;
-  std::vector<double> lengths_;
+  std::vector<double> lengths_, drifts_;
   std::vector<std::size_t> calls_;
   std::size_t copy_ = 0;
   double time_ = 0.0, middle_ = 0.0, called_ = 0.0;

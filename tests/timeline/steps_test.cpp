@@ -3,8 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <tuple>
+
 #include "jitterscope/error.hpp"
 #include "timeline/made_timeline.hpp"
+#include "timeline/series.hpp"
 
 namespace jitterscope::timeline {
 namespace {
@@ -152,23 +156,63 @@ TEST(Steps, OfRangesBeginWithTheRange) {
   }
 }
 
+// The interval of a step's median holds what the program would take without noise, though its kernels drift.
+TEST(Steps, IntervalOfTheirMedianHoldsInProgramsThatDrift) {
+  std::size_t held = 0;
+  constexpr std::uint64_t kPrograms = 200;
+  for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
+    MadeProgram program{.seed = seed, .steps = 300, .kernels = 6, .noise = 0.0};
+    const double truth = steps_of(program).kinds.at(0).seconds;
+    program.noise = 0.003;
+    program.drift = 0.01;
+    const StepKind found = steps_of(program).kinds.at(0);
+    if (found.interval.low <= truth && truth <= found.interval.high) ++held;
+  }
+  EXPECT_GE(held, kPrograms * 93 / 100);
+  EXPECT_LT(held, kPrograms);
+}
+
+std::vector<double> drifting(std::size_t size, double alike, Random& random) {
+  std::vector<double> values{random.normal()};
+  while (values.size() < size)
+    values.push_back(alike * values.back() + std::sqrt(1 - alike * alike) * random.normal());
+  return values;
+}
+
 // Blocks of steps tell how neighbours drift together: order statistics of all would be far too narrow.
 TEST(MedianOfSeries, HoldsForSeriesWhoseNeighboursAreAlike) {
-  std::size_t held = 0;
-  constexpr std::size_t kTries = 300;
+  constexpr std::size_t kTries = 500;
   Random random(5);
-  for (std::size_t attempt = 0; attempt < kTries; ++attempt) {
-    std::vector<double> values;
-    double drift = 0.0;
-    for (std::size_t i = 0; i < 2000; ++i) {
-      drift = 0.9 * drift + random.normal();
-      values.push_back(100.0 + drift);
+  for (const auto& [length, alike] :
+       {std::pair(20u, 0.0), {100u, 0.5}, {300u, 0.0}, {300u, 0.9}, {2000u, 0.9}, {5000u, 0.95}}) {
+    std::size_t held = 0;
+    for (std::size_t attempt = 0; attempt < kTries; ++attempt) {
+      const MedianOfSeries series = median_of_series(drifting(length, alike, random));
+      if (series.interval.low <= 0.0 && 0.0 <= series.interval.high) ++held;
     }
-    const MedianOfSeries series = median_of_series(values);
-    if (series.interval.low <= 100.0 && 100.0 <= series.interval.high) ++held;
+    EXPECT_GE(held, kTries * 92 / 100) << length << " values, neighbours alike by " << alike;
+    EXPECT_LT(held, kTries) << length << " values, neighbours alike by " << alike;
   }
-  EXPECT_GE(held, kTries * 90 / 100);
-  EXPECT_LT(held, kTries);
+}
+
+TEST(ShareOfSeries, HoldsForSeriesWhoseNeighboursAreAlike) {
+  constexpr std::size_t kTries = 300;
+  Random random(6);
+  for (const auto& [length, alike, truth] :
+       {std::tuple(100u, 0.0, 0.3), {300u, 0.0, 0.7}, {300u, 0.9, 0.7}, {2000u, 0.9, 0.95}}) {
+    std::size_t held = 0;
+    for (std::size_t attempt = 0; attempt < kTries; ++attempt) {
+      const std::vector<double> cause = drifting(length, alike, random),
+                                other = drifting(length, alike, random);
+      std::vector<double> values;
+      for (std::size_t i = 0; i < length; ++i)
+        values.push_back(std::sqrt(truth) * cause[i] + std::sqrt(1 - truth) * other[i]);
+      const ShareOfSeries share = share_of_series(cause, values);
+      if (share.interval.low <= truth && truth <= share.interval.high) ++held;
+    }
+    EXPECT_GE(held, kTries * 93 / 100) << length << " values, neighbours alike by " << alike;
+    EXPECT_LT(held, kTries) << length << " values, neighbours alike by " << alike;
+  }
 }
 
 }  // namespace

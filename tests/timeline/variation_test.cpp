@@ -59,7 +59,7 @@ TEST(Variation, FollowsTheClockWhereSensorsMoveWithIt) {
   EXPECT_EQ(followers(result.variation, Follows::clock), 24u);
   EXPECT_TRUE(result.variation.common.moves_with_sensors);
   EXPECT_NEAR(result.variation.common.effect, 0.15, 0.01);
-  EXPECT_GT(result.variation.common.step_share, 0.95);
+  EXPECT_GT(result.variation.common.step_share.share, 0.95);
 }
 
 // As on hosts whose NVML says the same clock throughout.
@@ -202,6 +202,18 @@ TEST(SlowSteps, AreNoneWhereHalfOfAllAre) {
   EXPECT_TRUE(analysed(program).slow.steps.empty());
 }
 
+// Kernels that drift on their own, step by step, follow nothing that is known.
+TEST(Variation, OfKernelsThatDriftFollowsNothing) {
+  std::size_t wrong = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const Analysed result = analysed({.seed = seed, .steps = 500, .noise = 0.002, .drift = 0.003});
+    if (std::any_of(result.variation.kernels.begin(), result.variation.kernels.end(),
+                    [](const KernelVariation& kernel) { return !kernel.follows.empty(); }))
+      ++wrong;
+  }
+  EXPECT_LE(wrong, 2u);
+}
+
 // What is put in is named first in nine of ten programs, and nothing else is.
 struct StagedCause {
   const char* name;
@@ -236,12 +248,92 @@ TEST_P(Staged, IsNamedFirstAndAlone) {
 
 INSTANTIATE_TEST_SUITE_P(
     Causes, Staged,
-    testing::Values(StagedCause{"clock", 9000, &MadeProgram::clock, 0.05, Follows::clock, 24},
-                    StagedCause{"copies", 600, &MadeProgram::copy_slows, 0.03, Follows::copies, 11},
-                    StagedCause{"place", 600, &MadeProgram::place_slows, 0.02, Follows::place, 1},
-                    StagedCause{"another_process", 9000, &MadeProgram::other_process_slows, 0.05,
-                                Follows::other_process, 24}),
+    testing::Values(
+        StagedCause{"clock", 9000, &MadeProgram::clock, 0.05, Follows::clock, 24},
+        StagedCause{"copies", 600, &MadeProgram::copy_slows, 0.03, Follows::copies, 11},
+        StagedCause{"place", 600, &MadeProgram::place_slows, 0.02, Follows::place, 1},
+        StagedCause{"another_process", 9000, &MadeProgram::other_process_slows, 0.05, Follows::other_process,
+                    24},
+        StagedCause{"first_calls", 600, &MadeProgram::first_calls_slow, 0.5, Follows::first_calls, 23},
+        StagedCause{"the_kernel_before", 600, &MadeProgram::preceding_slows, 0.02, Follows::preceding, 1},
+        StagedCause{"trend", 600, &MadeProgram::trend, 0.02, Follows::trend, 3}),
     [](const testing::TestParamInfo<StagedCause>& each) { return each.param.name; });
+
+// What makes steps slow is the first thing that is said of them.
+struct SlowCause {
+  const char* name;
+  std::size_t MadeProgram::*every;
+  bool records_calls;
+  StepTrait trait;
+};
+
+class StagedSlowSteps : public testing::TestWithParam<SlowCause> {};
+
+TEST_P(StagedSlowSteps, AreToldFirstByTheirCause) {
+  std::size_t named = 0;
+  for (std::uint64_t seed = 201; seed <= 210; ++seed) {
+    MadeProgram program{
+        .seed = seed, .steps = 400, .drift = 0.002, .records_calls = GetParam().records_calls};
+    program.*GetParam().every = 40;
+    const SlowSteps slow = analysed(program).slow;
+    if (slow.steps.size() == 10 && !slow.traits.empty() && slow.traits.front().trait == GetParam().trait &&
+        slow.traits.front().slow == 10 && slow.traits.front().other == 0)
+      ++named;
+  }
+  EXPECT_GE(named, 9u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Causes, StagedSlowSteps,
+    testing::Values(
+        SlowCause{"input", &MadeProgram::late_input_every, false, StepTrait::idle},
+        SlowCause{"input_with_calls", &MadeProgram::late_input_every, true, StepTrait::idle_host_elsewhere},
+        SlowCause{"allocation", &MadeProgram::allocates_every, false, StepTrait::idle},
+        SlowCause{"allocation_with_calls", &MadeProgram::allocates_every, true, StepTrait::idle_allocation}),
+    [](const testing::TestParamInfo<SlowCause>& each) { return each.param.name; });
+
+// Intervals hold what was put in, of programs whose kernels drift from step to step.
+struct StagedEffect {
+  const char* name;
+  double MadeProgram::*amount;
+  double size;
+  Follows what;
+  double truth;
+};
+
+class IntervalsOfEffects : public testing::TestWithParam<StagedEffect> {};
+
+TEST_P(IntervalsOfEffects, HoldInProgramsThatDrift) {
+  const StagedEffect& staged = GetParam();
+  std::size_t held = 0, all = 0;
+  for (std::uint64_t seed = 301; seed <= 360; ++seed) {
+    MadeProgram program{.seed = seed, .steps = 400, .noise = 0.002, .drift = 0.002};
+    program.*staged.amount = staged.size;
+    if (staged.what == Follows::other_process) program.kernel_us = 1000.0;  // 20 s, of which it is there half
+    for (const KernelVariation& kernel : analysed(program).variation.kernels) {
+      for (const FollowedCause& cause : kernel.follows) {
+        if (cause.what != staged.what) continue;
+        ++all;
+        if (cause.interval.low <= staged.truth && staged.truth <= cause.interval.high) ++held;
+      }
+    }
+  }
+  EXPECT_GE(all, 50u);
+  EXPECT_GE(held, all * 93 / 100) << "of " << all;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Causes, IntervalsOfEffects,
+    testing::Values(
+        StagedEffect{"copies", &MadeProgram::copy_slows, 0.03, Follows::copies, 0.03},
+        StagedEffect{"place", &MadeProgram::place_slows, 0.03, Follows::place, 0.03},
+        StagedEffect{"first_calls", &MadeProgram::first_calls_slow, 0.1, Follows::first_calls, 0.1},
+        StagedEffect{"the_kernel_before", &MadeProgram::preceding_slows, 0.03, Follows::preceding, 0.03},
+        StagedEffect{"another_process", &MadeProgram::other_process_slows, 0.05, Follows::other_process,
+                     0.05},
+        StagedEffect{"trend", &MadeProgram::trend, 0.03, Follows::trend,
+                     (1 + 0.95 * 0.03) / (1 + 0.05 * 0.03) - 1}),
+    [](const testing::TestParamInfo<StagedEffect>& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace jitterscope::timeline

@@ -59,7 +59,9 @@ Text capture_kernels_text(const Timeline& timeline, const Analysis& analysis, co
         fmt::format("median {}, 5th to 95th percentile {}", seconds_text(kernel.median),
                     time_range_text(Nanoseconds(kernel.p5 * 1e9), Nanoseconds(kernel.p95 * 1e9))));
     for (const timeline::FollowedCause& cause : kernel.follows) {
-      lines.push_back("follows " + follows_text({cause.what, cause.share, cause.effect}));
+      lines.push_back(fmt::format("follows {} {}: {} ({} to {})", timeline::to_string(cause.what),
+                                  percent_text(cause.share), time_change_text(cause.effect),
+                                  change_text(cause.interval.low), change_text(cause.interval.high)));
     }
     if (kernel.follows.empty()) lines.emplace_back("nothing was seen that it follows");
     lines.push_back(fmt::format("what is left varies by {}", percent_text(kernel.rest)));

@@ -39,6 +39,8 @@ void describe(Fields& fields, Described<Fields, CaptureCause>& cause) {
   fields("what", cause.what);
   fields("share", cause.share);
   fields("effect", cause.effect);
+  fields("effect_low", cause.low);
+  fields("effect_high", cause.high);
 }
 
 template <class Fields>
@@ -131,6 +133,8 @@ template <class Fields>
 void describe(Fields& fields, Described<Fields, CaptureCommonFactor>& common) {
   fields("is_clock", common.is_clock);
   fields("share", common.share);
+  fields("share_low", common.low);
+  fields("share_high", common.high);
   fields("effect", common.effect);
   fields("kernels", common.kernels);
 }
@@ -235,7 +239,7 @@ CaptureWork work_record(const timeline::WorkName& name, const KernelVariation& k
   work.p5 = nanoseconds_of(kernel.p5);
   work.p95 = nanoseconds_of(kernel.p95);
   for (const timeline::FollowedCause& cause : kernel.follows)
-    work.follows.push_back({cause.what, cause.share, cause.effect});
+    work.follows.push_back({cause.what, cause.share, cause.effect, cause.interval.low, cause.interval.high});
   work.rest = kernel.rest;
   work.converts_layout = timeline::converts_layout(name);
   return work;
@@ -370,8 +374,9 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
   device.idle_windows = static_cast<std::int64_t>(analysis.idle.windows);
   const timeline::CommonFactor& common = analysis.variation.common;
   if (common.kernels > 0 && !common.by_step.empty() && !common.is_of_other_process) {
-    device.common = {common.moves_with_sensors, common.step_share, common.effect,
-                     static_cast<std::int64_t>(common.kernels)};
+    const timeline::ShareOfSeries& share = common.step_share;
+    device.common = {common.moves_with_sensors, share.share,   share.interval.low,
+                     share.interval.high,       common.effect, static_cast<std::int64_t>(common.kernels)};
   }
   if (!analysis.slow.steps.empty()) {
     device.slow = {static_cast<std::int64_t>(analysis.slow.steps.size()),
@@ -526,9 +531,10 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
     findings.push_back(
         {device.busy * device.common->effect,
          fmt::format(
-             "{} {} of what the GPU's time in a step varies by: {} slow down together, by up to {}{}.",
+             "{} {} ({} to {}) of what the GPU's time in a step varies by: {} slow down together, by up to {}{}.",
              device.common->is_clock ? "**The clock** moves" : "**A factor common to all kernels** moves",
-             percent_text(device.common->share), counted(device.common->kernels, "kernel"),
+             percent_text(device.common->share), percent_text(device.common->low),
+             percent_text(device.common->high), counted(device.common->kernels, "kernel"),
              change_text(device.common->effect),
              device.common->is_clock ? ", as NVML's clock falls, a cap holds it longer or more power is drawn"
                                      : "; nothing that was recorded moves with it")});

@@ -19,6 +19,7 @@ namespace jitterscope {
 struct CaptureCause {
   timeline::Follows what = timeline::Follows::clock;
   double share = 0.0, effect = 0.0;
+  double low = 0.0, high = 0.0;  ///< of the effect
 };
 
 /// A kernel with its shape, or copies between two kinds of memory.
@@ -54,7 +55,8 @@ struct CaptureSlowSteps {
 /// A factor that all kernels have in common, but for that of another process.
 struct CaptureCommonFactor {
   bool is_clock = false;
-  double share = 0.0, effect = 0.0;
+  double share = 0.0, low = 0.0, high = 0.0;  ///< of what steps vary by
+  double effect = 0.0;
   std::int64_t kernels = 0;
 };
 

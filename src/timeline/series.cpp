@@ -1,0 +1,97 @@
+#include "timeline/series.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "statistics/effect.hpp"
+
+namespace jitterscope::timeline {
+
+double ErrorOfBlocks::half_width() const { return statistics::student_critical(0.95, freedom) * error; }
+double ErrorOfBlocks::p_value(double value) const { return statistics::two_sided_p(value, error, freedom); }
+
+ErrorOfBlocks error_of_blocks(std::span<const double> blocks) {
+  const auto count = static_cast<double>(blocks.size());
+  if (blocks.size() < 2) return {.error = std::numeric_limits<double>::infinity()};
+  const double mean = std::accumulate(blocks.begin(), blocks.end(), 0.0) / count;
+  double squares = 0.0, neighbours = 0.0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    squares += (blocks[i] - mean) * (blocks[i] - mean);
+    if (i > 0) neighbours += (blocks[i] - mean) * (blocks[i - 1] - mean);
+  }
+  if (!(squares > 0.0)) return {.error = 0.0, .freedom = count - 1.0};
+  // Found correlations are too small by (1 + 3 r) / n (Kendall 1954).
+  const double found = neighbours / squares;
+  const double alike = std::clamp(found + (1.0 + 3.0 * found) / count, 0.0, 0.9);
+  return {.error = std::sqrt(squares / (count - 1.0) / count * (1.0 + alike) / (1.0 - alike)),
+          .freedom = count - 1.0};
+}
+
+MedianOfSeries median_of_series(const std::vector<double>& values) {
+  MedianOfSeries result;
+  result.median = statistics::median(values);
+  if (values.size() < 2 * kBlocks) {
+    const auto interval = statistics::order_statistic_interval(values);
+    result.interval = interval.value_or(statistics::Interval{
+        *std::min_element(values.begin(), values.end()), *std::max_element(values.begin(), values.end())});
+    return result;
+  }
+  std::vector<double> medians;
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    const std::size_t first = begin_of_block(block, kBlocks, values.size());
+    const std::size_t last = begin_of_block(block + 1, kBlocks, values.size());
+    medians.push_back(statistics::median(std::span(values).subspan(first, last - first)));
+  }
+  const double half = error_of_blocks(medians).half_width();
+  result.interval = {result.median - half, result.median + half};
+  return result;
+}
+
+double correlation(std::span<const double> a, std::span<const double> b, std::size_t shift) {
+  const auto n = static_cast<double>(a.size());
+  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n,
+               mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
+  double ab = 0.0, aa = 0.0, bb = 0.0;
+  for (std::size_t i = 0, k = shift; i < a.size(); ++i, ++k) {
+    if (k == b.size()) k = 0;
+    const double x = a[i] - mean_a, y = b[k] - mean_b;
+    ab += x * y;
+    aa += x * x;
+    bb += y * y;
+  }
+  return aa > 0.0 && bb > 0.0 ? ab / std::sqrt(aa * bb) : 0.0;
+}
+
+// By Fisher's transformation, whose scatter does not depend on the correlation, and the jackknife over
+// blocks.
+ShareOfSeries share_of_series(const std::vector<double>& cause, const std::vector<double>& values) {
+  static constexpr double kLargest = 1.0 - 1e-12;
+  const auto transformed = [](std::span<const double> a, std::span<const double> b) {
+    return std::atanh(std::clamp(correlation(a, b), -kLargest, kLargest));
+  };
+  const double all = transformed(cause, values);
+  const std::size_t blocks = std::min(kBlocks, cause.size() / 2);
+  std::vector<double> parts, x, y;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto without = [&](const std::vector<double>& series, std::vector<double>& rest) {
+      rest = series;
+      rest.erase(
+          rest.begin() + static_cast<std::ptrdiff_t>(begin_of_block(block, blocks, series.size())),
+          rest.begin() + static_cast<std::ptrdiff_t>(begin_of_block(block + 1, blocks, series.size())));
+    };
+    without(cause, x);
+    without(values, y);
+    const auto count = static_cast<double>(blocks);
+    parts.push_back(count * all - (count - 1.0) * transformed(x, y));
+  }
+  const double half = error_of_blocks(parts).half_width();
+  const auto share = [](double z) {
+    const double r = std::max(0.0, std::tanh(z));
+    return r * r;
+  };
+  return {share(all), {share(all - half), share(all + half)}};
+}
+
+}  // namespace jitterscope::timeline

@@ -1,0 +1,51 @@
+// Values that follow each other in time, such as those of a program's steps: neighbours are alike, since
+// clocks, heat and inputs change slowly. What is known of such a series comes from a few long blocks of it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "statistics/statistics.hpp"
+
+namespace jitterscope::timeline {
+
+/// A series is cut into so many blocks, or has as many as values where it has fewer. Of 300 steps whose
+/// neighbours correlate by 0.9, intervals from 20 blocks held 83 % of the time, from 10 with the correction
+/// below 93 % (simulated, 1,000 series).
+inline constexpr std::size_t kBlocks = 10;
+/// Where the block begins of a series of that length.
+inline std::size_t begin_of_block(std::size_t block, std::size_t blocks, std::size_t length) {
+  return block * length / blocks;
+}
+
+/// How far a mean of blocks may be off.
+struct ErrorOfBlocks {
+  double error = 0.0;
+  double freedom = 1.0;
+
+  /// Half of the interval that holds 95 %.
+  double half_width() const;
+  double p_value(double value) const;
+};
+/// From one value for each block. That blocks are still like their neighbours is corrected for, by what they
+/// correlate and by the bias that so few have.
+ErrorOfBlocks error_of_blocks(std::span<const double> blocks);
+
+struct MedianOfSeries {
+  double median = 0.0;
+  statistics::Interval interval;
+};
+MedianOfSeries median_of_series(const std::vector<double>& values);
+
+/// Which share of the variance of one series another explains, by a straight line of positive slope.
+struct ShareOfSeries {
+  double share = 0.0;
+  statistics::Interval interval;
+};
+ShareOfSeries share_of_series(const std::vector<double>& cause, const std::vector<double>& values);
+
+/// Pearson's correlation; 0 where one of them does not vary. `shift` moves `b` against `a`, in a circle.
+double correlation(std::span<const double> a, std::span<const double> b, std::size_t shift = 0);
+
+}  // namespace jitterscope::timeline
