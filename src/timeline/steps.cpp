@@ -111,7 +111,13 @@ void add_sequences(const DeviceWork& work, std::size_t length, std::vector<Recur
 // A step's work as a number that does not depend on its order: streams shift against each other.
 class Contents {
  public:
-  explicit Contents(const DeviceWork& work) : work_(work), sums_(work.size() + 1) {
+  Contents(const DeviceWork& work, const std::vector<WorkName>& names) : work_(work), sums_(work.size() + 1) {
+    std::map<std::tuple<WorkKind, std::string_view, capture::MemoryKind, capture::MemoryKind>, std::uint32_t>
+        known;
+    for (const WorkName& name : names) {
+      without_shape_.push_back(
+          known.try_emplace({name.kind, name.name, name.from, name.to}, known.size()).first->second);
+    }
     for (std::size_t i = 0; i < work.size(); ++i) sums_[i + 1] = sums_[i] + mixed(work.what[i]);
     all_time_ = std::max(time_of(0, work.size()), 1.0);
   }
@@ -123,21 +129,37 @@ class Contents {
     return sum;
   }
   double all_time() const { return all_time_; }
-  // How alike two steps are: what they share of what either has (Jaccard's index of multisets).
-  double likeness(const Step& a, const Step& b) const {
+  // Whether two steps do nearly the same: an input may take another kernel, and one that grows other shapes
+  // of the same kernels.
+  bool are_alike(const Step& a, const Step& b) const {
+    constexpr double kNearlyAlike = 0.95, kSameTime = 1.5;
+    const double shorter = static_cast<double>(std::min(a.last - a.first, b.last - b.first));
+    const double longer = static_cast<double>(std::max(a.last - a.first, b.last - b.first));
+    if (shorter < kNearlyAlike * longer) return false;
+    if (likeness(a, b, [&](std::size_t item) { return work_.what[item]; }) >= kNearlyAlike) return true;
+    const double ratio =
+        static_cast<double>(a.end - a.begin) / static_cast<double>(std::max<Time>(b.end - b.begin, 1));
+    return ratio < kSameTime && ratio > 1.0 / kSameTime &&
+           likeness(a, b, [&](std::size_t item) { return without_shape_[work_.what[item]]; }) >= kNearlyAlike;
+  }
+
+ private:
+  // What two steps share of what either has (Jaccard's index of multisets).
+  template <class Name>
+  static double likeness(const Step& a, const Step& b, Name&& name_of) {
     std::unordered_map<std::uint32_t, std::int64_t> counts;
-    for (std::size_t i = a.first; i < a.last; ++i) ++counts[work_.what[i]];
+    for (std::size_t i = a.first; i < a.last; ++i) ++counts[name_of(i)];
     std::size_t shared = 0;
     for (std::size_t i = b.first; i < b.last; ++i) {
-      if (counts[work_.what[i]]-- > 0) ++shared;
+      if (counts[name_of(i)]-- > 0) ++shared;
     }
     const std::size_t both = (a.last - a.first) + (b.last - b.first) - shared;
     return static_cast<double>(shared) / static_cast<double>(both);
   }
 
- private:
   const DeviceWork& work_;
   std::vector<std::uint64_t> sums_;
+  std::vector<std::uint32_t> without_shape_;  // by name
   double all_time_ = 0.0;
 };
 
@@ -224,21 +246,30 @@ class Division {
   // row, if the same work stands there.
   std::vector<std::uint32_t> places_behind(std::size_t offset) const {
     const std::size_t length = usual_length();
-    std::set<std::uint32_t> places;
-    const auto add = [&](std::size_t place) {
-      if (place < work_.size()) places.insert(static_cast<std::uint32_t>(place));
-    };
+    std::vector<std::uint32_t> places, result;
+    for (const Step& step : steps_) {
+      if (step.kind == 0 && step.first + offset < work_.size())
+        places.push_back(static_cast<std::uint32_t>(step.first + offset));
+    }
     const auto first =
         std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
     const std::uint64_t usual = contents_.of(first->first, first->last);
-    for (const Step& step : steps_) {
-      if (step.kind != 0) continue;
-      const std::size_t place = step.first + offset;
-      add(place);
-      if (place >= length && contents_.of(place - length, place) == usual) add(place - length);
-      if (place + length <= work_.size() && contents_.of(place, place + length) == usual) add(place + length);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::size_t place = places[i];
+      // Only where a whole step has room: a step that holds a copy more is not cut in two.
+      const std::size_t before = i == 0 ? 0 : places[i - 1] + length;
+      const std::size_t behind = i + 1 == places.size()
+                                     ? work_.size()
+                                     : places[i + 1] - std::min<std::size_t>(length, places[i + 1]);
+      if (place >= before + length && contents_.of(place - length, place) == usual &&
+          (result.empty() || result.back() < place - length))
+        result.push_back(static_cast<std::uint32_t>(place - length));
+      result.push_back(static_cast<std::uint32_t>(place));
+      if (place + length <= behind && place + length < work_.size() &&
+          contents_.of(place, place + length) == usual)
+        result.push_back(static_cast<std::uint32_t>(place + length));
     }
-    return {places.begin(), places.end()};
+    return result;
   }
 
   // Work items in a step of the most frequent kind.
@@ -254,10 +285,8 @@ class Division {
   }
 
  private:
-  // Numbers kinds by how often they occur. Steps that are nearly alike are of one kind: an input may take
-  // another kernel.
+  // Numbers kinds by how often they occur.
   void group() {
-    constexpr double kNearlyAlike = 0.95;
     std::map<std::uint64_t, std::pair<std::size_t, std::size_t>> kinds;  // how often, and a first example
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       ++kinds.try_emplace(contents_.of(steps_[i].first, steps_[i].last), 0, i).first->second.first;
@@ -275,12 +304,7 @@ class Division {
       const Step& step = steps_[kind.second];
       std::size_t same = examples.size();
       for (std::size_t k = 0; k < std::min(examples.size(), kMostCompared) && same == examples.size(); ++k) {
-        const Step& example = steps_[examples[k]];
-        const double shorter =
-            static_cast<double>(std::min(step.last - step.first, example.last - example.first));
-        const double longer =
-            static_cast<double>(std::max(step.last - step.first, example.last - example.first));
-        if (shorter >= kNearlyAlike * longer && contents_.likeness(example, step) >= kNearlyAlike) same = k;
+        if (contents_.are_alike(steps_[examples[k]], step)) same = k;
       }
       if (same == examples.size()) {
         examples.push_back(kind.second);
@@ -405,7 +429,7 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   if (tried.empty() && all > 0)
     result.reason = "the same kernel comes again and again, and nothing shows where a step begins";
   if (tried.empty()) return result;
-  const Contents contents(work);
+  const Contents contents(work, process.names);
   std::optional<Division> found;
   // A shorter step is one where all steps are alike; or where most are, and each begins behind a gap of its
   // own: the tokens of a decoding loop among prefills. The layers of a network have neither.
@@ -429,7 +453,8 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
     std::string problem = division.problem();
     if (!problem.empty()) {
       if (!found) result.reason = std::move(problem);
-    } else if (!found || (2 * distance <= found->usual_length() + 1 && is_better(division))) {
+    } else if (!found || (distance < found->usual_length() && 2 * distance <= found->usual_length() + 1 &&
+                          is_better(division))) {
       found.emplace(std::move(division));
     }
   }

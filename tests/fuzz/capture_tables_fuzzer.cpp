@@ -58,7 +58,7 @@ Value value_of(InputBytes& bytes, std::string_view column, const std::vector<Val
 
 template <class Table>
 void write_table(InputBytes& bytes, const std::string& folder) {
-  constexpr std::size_t kMostRows = 2000;
+  constexpr std::size_t kMostRows = 500;
   const std::size_t rows = bytes.byte() % 32, repeats = 1 + bytes.byte();
   if (rows == 0) return;
   capture::TableWriter<Table> writer(folder);

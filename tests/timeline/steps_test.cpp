@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
 #include <tuple>
 
 #include "jitterscope/error.hpp"
@@ -155,6 +156,269 @@ TEST(Steps, OfRangesBeginWithTheRange) {
     EXPECT_THAT(error.what(), testing::HasSubstr("iteration"));
   }
 }
+
+// Programs as people write them: what they launch, step after step, with noise in every time.
+class Launcher {
+ public:
+  explicit Launcher(std::uint64_t seed) : random_(seed) {}
+
+  // A kernel with its shape, as one number.
+  void kernel(std::uint32_t what, Time length = 20'000, std::uint32_t stream = 7) {
+    while (process_.names.size() <= what)
+      process_.names.push_back({.name = std::to_string(process_.names.size())});
+    Time& free = free_[stream];
+    const Time begin = std::max(free, ready_) + 1000;
+    const auto noisy = static_cast<Time>(static_cast<double>(length) * std::exp(0.01 * random_.normal()));
+    work_.begin.push_back(begin);
+    work_.end.push_back(begin + noisy);
+    work_.what.push_back(what);
+    work_.stream.push_back(stream);
+    work_.correlation.push_back(0);
+    free = begin + noisy;
+  }
+  // Kernels of a network: so many layers, of three kernels each.
+  void layers(std::uint32_t first, std::size_t count) {
+    for (std::size_t layer = 0; layer < count; ++layer) {
+      for (std::uint32_t i = 0; i < 3; ++i) kernel(first + i);
+    }
+  }
+  // The host waits for all streams, and then does something of its own.
+  void wait(Time length = 50'000) {
+    for (const auto& [stream, free] : free_) ready_ = std::max(ready_, free);
+    ready_ += length;
+  }
+  std::size_t below(std::size_t count) { return random_.below(count); }
+  double exponential() { return -std::log(1.0 - random_.uniform(0.0, 1.0)); }
+  // `what` is one more shape of the kernel of that name.
+  void is_shape_of(std::uint32_t what, const char* name) {
+    kernel(what, 0);
+    process_.names[what].name = name;
+  }
+
+  Steps steps() {
+    sort_by_begin(work_);
+    return find_steps(process_, work_);
+  }
+
+ private:
+  Random random_;
+  Process process_;
+  DeviceWork work_;
+  std::map<std::uint32_t, Time> free_;
+  Time ready_ = 1'700'000'000'000'000'000;
+};
+
+struct Program {
+  const char* name;
+  void (*run)(Launcher& gpu);
+  std::size_t steps, tolerance;  ///< of all kinds that are told
+  std::size_t work;              ///< in one of the most frequent kind; 0: whatever it is
+};
+
+void train(Launcher& gpu, std::size_t layers = 24) {
+  gpu.layers(0, layers);   // forward
+  gpu.kernel(10);          // loss
+  gpu.layers(20, layers);  // backward
+}
+void optimize(Launcher& gpu) {
+  for (std::size_t i = 0; i < 8; ++i) gpu.kernel(40);
+  gpu.wait();
+}
+
+const Program kWithSteps[] = {
+    {"a_training",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 100; ++i) train(gpu), optimize(gpu);
+     },
+     100, 1, 24 * 6 + 1 + 8},
+    {"gradients_of_four_batches",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 60; ++i) {
+         for (int batch = 0; batch < 4; ++batch) train(gpu, 8);
+         optimize(gpu);
+       }
+     },
+     60, 1, 4 * (8 * 6 + 1) + 8},
+    {"an_evaluation_after_each_50_steps",
+     [](Launcher& gpu) {
+       for (int i = 1; i <= 300; ++i) {
+         train(gpu, 6);
+         optimize(gpu);
+         for (int batch = 0; i % 50 == 0 && batch < 10; ++batch) gpu.layers(0, 6), gpu.kernel(50), gpu.wait();
+       }
+     },
+     300, 8, 6 * 6 + 1 + 8},
+    {"a_decoding_loop_with_prefills",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 400; ++i) {
+         if (gpu.below(20) == 0) gpu.layers(60, 16), gpu.wait();
+         gpu.layers(0, 16);
+         gpu.kernel(10);
+         gpu.wait();
+       }
+     },
+     400, 30, 16 * 3 + 1},
+    {"two_streams",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 100; ++i) {
+         for (int layer = 0; layer < 10; ++layer)
+           gpu.kernel(0, 30'000, 7), gpu.kernel(1, 20'000 + 1000 * layer, 8), gpu.kernel(2, 25'000, 7);
+         gpu.wait();
+       }
+     },
+     100, 1, 30},
+    {"graphs_as_a_whole",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 500; ++i) gpu.kernel(0, 7'000'000), gpu.kernel(1), gpu.kernel(2), gpu.wait();
+     },
+     500, 1, 3},
+    {"a_warm_up_that_tries_kernels",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 10; ++i) {
+         for (int k = 0; k < 200; ++k) gpu.kernel(100 + static_cast<std::uint32_t>(gpu.below(60)));
+       }
+       for (int i = 0; i < 80; ++i) train(gpu), optimize(gpu);
+     },
+     80, 1, 24 * 6 + 1 + 8},
+    {"sequences_that_grow",
+     [](Launcher& gpu) {  // the attention of each 64 tokens has another shape
+       for (std::uint32_t shape = 0; shape < 8; ++shape) gpu.is_shape_of(30 + shape, "attention");
+       for (std::uint32_t i = 0; i < 512; ++i) {
+         for (int layer = 0; layer < 12; ++layer)
+           gpu.kernel(0), gpu.kernel(1), gpu.kernel(30 + i / 64), gpu.kernel(2);
+         gpu.kernel(3);
+         gpu.wait();
+       }
+     },
+     512, 1, 49},
+    {"two_networks_in_turn",
+     [](Launcher& gpu) {  // a GAN: discriminator and generator
+       for (int i = 0; i < 100; ++i) {
+         gpu.layers(0, 6), gpu.layers(10, 6), gpu.kernel(40), gpu.wait();
+         gpu.layers(20, 9), gpu.layers(30, 9), gpu.kernel(40), gpu.wait();
+       }
+     },
+     100, 2, 12 * 3 + 1 + 18 * 3 + 1},
+    {"an_early_end",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 40; ++i) train(gpu), optimize(gpu);
+       gpu.layers(0, 24);
+     },
+     40, 1, 24 * 6 + 1 + 8},
+    {"a_plain_loop",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 1000; ++i) gpu.kernel(0);
+     },
+     1000, 1, 1},
+    {"a_log_after_each_10_steps",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 200; ++i) {
+         train(gpu);
+         optimize(gpu);
+         if (i % 10 == 0) gpu.kernel(70), gpu.kernel(71), gpu.wait();
+       }
+     },
+     200, 2, 24 * 6 + 1 + 8},
+    {"copies_that_come_before_or_after",
+     [](Launcher& gpu) {  // the next batch, on a stream of its own
+       for (int i = 0; i < 150; ++i) {
+         const std::size_t when = gpu.below(20);
+         for (std::size_t layer = 0; layer < 20; ++layer) {
+           if (layer == when) gpu.kernel(80, 400'000, 9);
+           gpu.kernel(0), gpu.kernel(1), gpu.kernel(2);
+         }
+         gpu.wait();
+       }
+     },
+     150, 1, 61},
+};
+
+class StepsOf : public testing::TestWithParam<Program> {};
+
+TEST_P(StepsOf, AreAsManyAsTheProgramMade) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Launcher gpu(seed);
+    GetParam().run(gpu);
+    const Steps steps = gpu.steps();
+    ASSERT_TRUE(steps.were_found()) << steps.reason;
+    EXPECT_NEAR(static_cast<double>(steps.steps.size()), static_cast<double>(GetParam().steps),
+                static_cast<double>(GetParam().tolerance));
+    EXPECT_EQ(steps.kinds[0].work, GetParam().work);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, StepsOf, testing::ValuesIn(kWithSteps),
+                         [](const testing::TestParamInfo<Program>& each) { return each.param.name; });
+
+// Work that has no steps, however its gaps are.
+const Program kWithoutSteps[] = {
+    {"kernels_at_random",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 4000; ++i) gpu.kernel(static_cast<std::uint32_t>(gpu.below(30)));
+     },
+     0, 0, 0},
+    {"a_server_whose_requests_differ",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 300; ++i) {
+         gpu.wait(static_cast<Time>(300'000 * gpu.exponential()));
+         for (std::size_t token = 0; token < 1 + gpu.below(40); ++token)
+           gpu.kernel(static_cast<std::uint32_t>(gpu.below(12)));
+       }
+     },
+     0, 0, 0},
+    {"kernels_that_are_tried_one_after_another",
+     [](Launcher& gpu) {  // a compiler that tunes: each a few times
+       for (std::uint32_t what = 0; what < 400; ++what) {
+         for (std::size_t i = 0; i < 3 + gpu.below(4); ++i) gpu.kernel(what);
+         gpu.wait();
+       }
+     },
+     0, 0, 0},
+    {"a_program_that_never_comes_back",
+     [](Launcher& gpu) {
+       for (std::uint32_t what = 0; what < 2000; ++what) gpu.kernel(what);
+     },
+     0, 0, 0},
+    {"two_streams_at_random",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 4000; ++i)
+         gpu.kernel(static_cast<std::uint32_t>(gpu.below(15)),
+                    10'000 + 1000 * static_cast<Time>(gpu.below(50)),
+                    7 + static_cast<std::uint32_t>(gpu.below(2)));
+     },
+     0, 0, 0},
+    {"a_walk_among_kernels",
+     [](Launcher& gpu) {  // each has two that may follow
+       std::uint32_t what = 0;
+       for (int i = 0; i < 4000; ++i)
+         gpu.kernel(what), what = static_cast<std::uint32_t>((what * 2 + gpu.below(2)) % 16);
+     },
+     0, 0, 0},
+    {"a_search_of_changing_depth",
+     [](Launcher& gpu) {  // bursts with a pause each, none like another
+       for (int i = 0; i < 200; ++i) {
+         gpu.wait(1'000'000);
+         for (std::size_t k = 0; k < 5 + gpu.below(60); ++k)
+           gpu.kernel(static_cast<std::uint32_t>(gpu.below(8)));
+       }
+     },
+     0, 0, 0},
+};
+
+class NoStepsOf : public testing::TestWithParam<Program> {};
+
+TEST_P(NoStepsOf, AreInvented) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Launcher gpu(seed);
+    GetParam().run(gpu);
+    const Steps steps = gpu.steps();
+    EXPECT_FALSE(steps.were_found()) << steps.steps.size() << " of " << steps.kinds[0].work;
+    EXPECT_FALSE(steps.reason.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, NoStepsOf, testing::ValuesIn(kWithoutSteps),
+                         [](const testing::TestParamInfo<Program>& each) { return each.param.name; });
 
 // The interval of a step's median holds what the program would take without noise, though its kernels drift.
 TEST(Steps, IntervalOfTheirMedianHoldsInProgramsThatDrift) {
