@@ -123,7 +123,7 @@ std::string bytes_text(Bytes bytes) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  const std::string_view ending = noun.ends_with('s') ? "es" : "s";
+  const std::string_view ending = noun.ends_with('s') || noun.ends_with("ch") ? "es" : "s";
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : ending);
 }
 

@@ -23,7 +23,7 @@ std::string time_with_error_text(Nanoseconds time, Nanoseconds error);
 /// For waiting times: "4.1 s", "2 min 5 s", "1 h 2 min".
 std::string duration_text(Nanoseconds duration);
 
-/// Returns "1 round" or "6 rounds", for a noun whose plural ends with s.
+/// Returns "1 round", "6 rounds" or "6 launches", for a noun whose plural ends with s.
 std::string counted(std::int64_t count, std::string_view noun);
 
 /// "795 TFLOP/s", "4.31 TB/s": decimal prefixes, three digits.

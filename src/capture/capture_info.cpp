@@ -154,10 +154,10 @@ CaptureInfo read_capture_info(const std::filesystem::path& capture) {
   const Json document = parse_document(text_of(name), name);
   const Head head = read_value<Head>(document, name);
   if (head.format != kFormat) {
-    throw UsageError(name + " is of no capture: name a folder that `jitterscope capture` made");
+    throw OtherFormat(name + " is of no capture: name a folder that `jitterscope capture` made");
   }
   if (head.version != kVersion) {
-    throw UsageError(
+    throw OtherFormat(
         fmt::format("{}: this capture has version {}, and this program reads version {}; use the program "
                     "that wrote it",
                     name, head.version, kVersion));

@@ -12,6 +12,7 @@
 #include "base/attached_process.hpp"
 #include "capture/format/settings.hpp"
 #include "jitterscope/device.hpp"
+#include "jitterscope/error.hpp"
 #include "jitterscope/units.hpp"
 #include "measure/run_record.hpp"
 
@@ -53,7 +54,13 @@ struct CaptureInfo {
 
 /// Throws FailedError if the file cannot be written; an earlier one then stays.
 void write_capture_info(const std::filesystem::path& capture, const CaptureInfo& info);
-/// Throws UsageError if the folder is no capture, or another version's.
+/// The file was written for other readers than this one, whole as it may be.
+class OtherFormat : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+/// Throws UsageError if the folder is no capture or the file is damaged, OtherFormat if it is another
+/// version's.
 CaptureInfo read_capture_info(const std::filesystem::path& capture);
 
 /// Takes from this process's environment what a capture tells of it.

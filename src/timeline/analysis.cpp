@@ -223,6 +223,11 @@ Analysis analyse(const Timeline& timeline, const AnalysisChoice& choice) {
     throw UsageError(fmt::format("no process had rank {}; the ranks of this capture: {}", *choice.rank,
                                  ranks.empty() ? "none" : fmt::format("{}", fmt::join(ranks, ", "))));
   }
+  for (const CollectiveWaits& waits : collective_waits(timeline)) {
+    for (DeviceAnalysis& each : analysis.devices) {
+      if (each.process == waits.process && each.device == waits.device) each.waits = waits;
+    }
+  }
   std::stable_sort(analysis.devices.begin(), analysis.devices.end(),
                    [](const DeviceAnalysis& a, const DeviceAnalysis& b) {
                      return a.idle.busy_seconds > b.idle.busy_seconds;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operation/model.hpp"
+#include "timeline/collectives.hpp"
 #include "timeline/idle.hpp"
 #include "timeline/slow_steps.hpp"
 #include "timeline/steps.hpp"
@@ -45,6 +46,7 @@ struct DeviceAnalysis {
   SlowSteps slow;
   std::vector<CopySummary> copy_summary;
   std::optional<RecordingCost> cost;
+  std::optional<CollectiveWaits> waits;  ///< for other GPUs
 };
 
 struct Analysis {

@@ -69,7 +69,12 @@ class TraceReader {
     Timeline timeline;
     timeline.source = file_.string();
     if (!pieces_.problem().empty()) {
-      if (!has_pieces) throw UsageError(fmt::format("{}: {}", file_.string(), pieces_.problem()));
+      if (!has_pieces) {
+        std::error_code error;  // of what is no file
+        throw UsageError(fmt::format(
+            "'{}' is no capture, no trace of torch.profiler and no SQLite export of Nsight Systems: {}",
+            file_.string(), std::filesystem::is_empty(file_, error) ? "it is empty" : pieces_.problem()));
+      }
       process_.losses.push_back({{}, capture::LossKind::not_recorded, 0, pieces_.problem()});
     }
     if (damaged_ > 0)

@@ -123,10 +123,15 @@ double quantile(const std::vector<double>& values, double probability) {
   return statistics::quantiles(values, std::vector<double>{probability}).front();
 }
 
-std::vector<StepTrait> traits_of(const Portrait& step, const Usual& usual) {
+double longer_than(const Portrait& step, const Usual& usual) {
+  return (step.busy - usual.busy) + (step.idle - usual.idle);
+}
+
+// `least`: seconds that a step must be longer by, so that there is something to explain.
+std::vector<StepTrait> traits_of(const Portrait& step, const Usual& usual, double least) {
   std::vector<StepTrait> traits;
-  const double longer = (step.busy - usual.busy) + (step.idle - usual.idle);
-  const bool is_longer = longer > kLeastLonger * (usual.busy + usual.idle);
+  const double longer = longer_than(step, usual);
+  const bool is_longer = longer > least;
   if (is_longer && step.busy - usual.busy >= 0.5 * longer) traits.push_back(StepTrait::longer_work);
   if (is_longer && step.idle - usual.idle >= 0.5 * longer) {
     constexpr std::array kByCause = {StepTrait::idle_allocation,      StepTrait::idle_loading,
@@ -204,8 +209,8 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
     for (const Portrait& each : all) {
       if (each.is_full == full) times.push_back(each.seconds);
     }
-    if (times.empty()) continue;
-    const double middle = statistics::median(times);
+    const double middle = times.empty() ? 0.0 : statistics::median(times);
+    if (!(middle > 0.0)) continue;
     for (const double time : times) distances.push_back(std::abs(time - middle));
     const double limit = middle + std::max(deviations(times.size()) * kNormal * statistics::median(distances),
                                            kLeastLonger * middle);
@@ -240,8 +245,15 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   }
   std::array<TraitOfSlowSteps, kTraits> counts;
   std::array<std::vector<double>, kTraits> idle_beyond;
+  std::vector<double> beyond;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    for (const StepTrait trait : traits_of(all[i], usual)) {
+    if (is_slow[i]) beyond.push_back(longer_than(all[i], usual));
+  }
+  // Of other steps, those that are a little longer do not share what makes the slow ones slow.
+  const double least = kLeastLonger * (usual.busy + usual.idle);
+  const double least_of_others = std::max(least, 0.5 * statistics::median(beyond));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const StepTrait trait : traits_of(all[i], usual, is_slow[i] ? least : least_of_others)) {
       TraitOfSlowSteps& count = counts[static_cast<std::size_t>(trait)];
       ++(is_slow[i] ? count.slow : count.other);
       if (is_slow[i]) idle_beyond[static_cast<std::size_t>(trait)].push_back(all[i].idle - usual.idle);

@@ -220,11 +220,12 @@ class ProcessReader {
       process_.ranges.push_back(
           {process_.texts[ranges.text[i]], {ranges.start[i], ranges.start[i] + ranges.duration[i]}});
     }
+    constexpr std::uint64_t kMostLost = std::uint64_t{1} << 40;  // so that all together have a sum
     const auto losses = table<capture::Losses>();
     for (std::size_t i = 0; i < losses.from.size(); ++i) {
       process_.losses.push_back({{losses.from[i], losses.to[i]},
                                  static_cast<capture::LossKind>(std::min<std::uint8_t>(losses.kind[i], 5)),
-                                 losses.count[i],
+                                 std::min(losses.count[i], kMostLost),
                                  losses.sentence[i]});
     }
     read_windows();
@@ -315,6 +316,8 @@ Timeline read_capture(const std::string& folder) {
   if (!folders.empty() || fs::exists(fs::path(folder) / "capture.json")) {
     try {
       timeline.info = capture::read_capture_info(folder);
+    } catch (const capture::OtherFormat&) {
+      throw;
     } catch (const UsageError& problem) {
       timeline.problems.emplace_back(problem.what());
     }

@@ -194,6 +194,18 @@ std::vector<Call> calls_in(const Units& units, std::span<const std::uint32_t> pl
   return calls;
 }
 
+// Calls from whole steps, spread over all of them; the first calls are among them.
+std::vector<Call> sample(const std::vector<Call>& calls) {
+  if (calls.size() <= kMostCalls) return calls;
+  const std::size_t every = (calls.size() + kMostCalls - 1) / kMostCalls;
+  std::vector<Call> chosen;
+  for (const Call& call : calls) {
+    // Two neighbours each time: what alternates from step to step is seen.
+    if (call.step / 2 % every == 0) chosen.push_back(call);
+  }
+  return chosen;
+}
+
 // What a kernel's calls would take without the work of other streams, by least squares: copies beside half of
 // the kernels would be taken for a factor that all have in common.
 class WithoutOverlap {
@@ -203,7 +215,7 @@ class WithoutOverlap {
     if (overlap.kernels.empty() || calls.size() < kFewestCalls) return;
     Eigen::Matrix3d squares = Eigen::Matrix3d::Zero();
     Eigen::Vector3d products = Eigen::Vector3d::Zero();
-    for (const Call& call : calls) {
+    for (const Call& call : sample(calls)) {
       const Eigen::Vector3d x(1.0, static_cast<double>(overlap.kernels[call.item]),
                               static_cast<double>(overlap.copies[call.item]));
       squares += x * x.transpose();
@@ -572,18 +584,6 @@ std::vector<double> cross_fitted_means(const std::vector<double>& values, const 
     result.push_back(sums.size() > 1 && each.is_in_both() ? each.mean(other) - mean[other] / count : 0.0);
   }
   return result;
-}
-
-// Calls from whole steps, spread over all of them; the first calls are among them.
-std::vector<Call> sample(const std::vector<Call>& calls) {
-  if (calls.size() <= kMostCalls) return calls;
-  const std::size_t every = (calls.size() + kMostCalls - 1) / kMostCalls;
-  std::vector<Call> chosen;
-  for (const Call& call : calls) {
-    // Two neighbours each time: what alternates from step to step is seen.
-    if (call.step / 2 % every == 0) chosen.push_back(call);
-  }
-  return chosen;
 }
 
 // What ran before on the same stream, unless that was long ago.

@@ -53,7 +53,8 @@ class ArrowStream : public testing::Test {
   void put(const std::string& bytes) const { std::ofstream(path(), std::ios::binary) << bytes; }
 
   /// Reads these bytes as a file that lies in memory: there are thousands of them.
-  StreamEnd read_bytes(const std::string& bytes, Losses& table) const {
+  template <class Table>
+  StreamEnd read_bytes(const std::string& bytes, Table& table) const {
     const int file = ::memfd_create("stream", MFD_CLOEXEC);
     EXPECT_EQ(::write(file, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
     const StreamEnd end = read_table("/proc/self/fd/" + std::to_string(file), table);
@@ -146,6 +147,34 @@ TEST_F(ArrowStream, OneThatIsCutAnywhereReadsAsItsWholeBatches) {
     EXPECT_EQ(end.problem, "") << length;
     EXPECT_EQ(shown(read, 0, 6), shown(written, 0, rows[batches])) << length;
   }
+}
+
+// Of each table two batches, the second of which is cut by a byte more each time.
+TEST_F(ArrowStream, EveryTableThatIsCutAnywhereReadsAsItsWholeBatches) {
+  for_each_table([&]<class Table>(const Table&) {
+    std::size_t first = 0;
+    const std::string file = folder() + "/" + Table::kName + ".arrows";
+    {
+      TableWriter<Table> writer(folder());
+      writer.rows = sample<Table>(3);
+      EXPECT_EQ(writer.write(), 0);
+      first = writer.bytes();
+      writer.rows = sample<Table>(2);
+      EXPECT_EQ(writer.write(), 0);
+      EXPECT_EQ(writer.finish(), 0);
+    }
+    const std::string whole = file_text(file).text;
+    constexpr std::size_t kMarker = 8;
+    for (std::size_t length = 0; length <= whole.size(); ++length) {
+      Table read;
+      const StreamEnd end = read_bytes(whole.substr(0, length), read);
+      const std::size_t rows = length < first ? 0 : length < whole.size() - kMarker ? 3 : 5;
+      ASSERT_EQ(end.rows, rows) << Table::kName << " cut at " << length;
+      ASSERT_EQ(end.problem, "") << Table::kName << " cut at " << length;
+      ASSERT_EQ(shown(read, 0, 3), shown(sample<Table>(3), 0, std::min<std::size_t>(rows, 3)))
+          << Table::kName;
+    }
+  });
 }
 
 // Rows that come out are those that were written, and where some are missing, the end says so.

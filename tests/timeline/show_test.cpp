@@ -1,8 +1,11 @@
 // The first screen of a capture: its sentences hold what was put in.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -17,6 +20,8 @@
 #include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "timeline/analysis.hpp"
+#include "timeline/collectives.hpp"
+#include "timeline/exports.hpp"
 #include "timeline/made_timeline.hpp"
 
 namespace jitterscope::timeline {
@@ -126,6 +131,85 @@ TEST(CaptureFolder, TellsHowEachProcessEnded) {
            std::string(kOther), std::string("pid 13 train: the process was ended (killed, or by _exit)")}));
 }
 
+TEST(CaptureText, SaysOnceWhatWasLostAgainAndAgain) {
+  Timeline timeline = test::make_timeline({.steps = 100});
+  for (int i = 0; i < 14; ++i)
+    timeline.processes[0].losses.push_back(
+        {{i, i + 1}, capture::LossKind::dropped, 10, "CUPTI dropped them"});
+  const std::string text = shown(timeline);
+  EXPECT_THAT(text, HasSubstr("140: CUPTI dropped them (14 times)"));
+  EXPECT_EQ(text.find("CUPTI dropped them"), text.rfind("CUPTI dropped them"));
+}
+
+// Two ranks of a training with a collective at the end of each step, to which one of them comes later.
+Timeline two_ranks(double slower, bool in_one_group = true) {
+  Timeline timeline;
+  timeline.source = "made";
+  Random random(1);
+  Time ready[2] = {1'700'000'000'000'000'000, 1'700'000'000'000'003'000};
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    Process process;
+    process.label = fmt::format("pid {} python3 train.py", 10 + rank);
+    process.rank = rank;
+    process.names = {{.name = "gemm"}, {.name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"}};
+    process.devices.emplace_back().device = rank;
+    timeline.processes.push_back(std::move(process));
+  }
+  const auto add = [&](std::uint32_t rank, std::uint32_t what, Time begin, Time end) {
+    DeviceWork& work = timeline.processes[rank].devices[0];
+    work.begin.push_back(begin);
+    work.end.push_back(end);
+    work.what.push_back(what);
+    work.stream.push_back(7 + what);
+    work.correlation.push_back(0);
+  };
+  for (int step = 0; step < 100; ++step) {
+    Time come[2];
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      Time time = ready[rank];
+      for (int i = 0; i < 10; ++i) {
+        const auto length =
+            static_cast<Time>(100'000 * (rank == 1 ? 1.0 + slower : 1.0) * std::exp(0.003 * random.normal()));
+        add(rank, 0, time, time + length);
+        time += length + 1000;
+      }
+      come[rank] = time;
+    }
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      const Time end =
+          in_one_group ? std::max(come[0], come[1]) + 200'000 : come[rank] + 200'000 + 150'000 * rank;
+      add(rank, 1, come[rank], end);
+      ready[rank] = end + 20'000;
+    }
+  }
+  return timeline;
+}
+
+TEST(CollectiveWaits, AreOfTheRankThatComesFirst) {
+  const Timeline timeline = two_ranks(0.1);
+  const std::vector<CollectiveWaits> waits = collective_waits(timeline);
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(waits[0].collectives, 100u);
+  EXPECT_EQ(waits[0].last, 0u);
+  EXPECT_EQ(waits[1].last, 100u);
+  EXPECT_NEAR(waits[0].seconds, 100 * 10 * 10e-6, 0.3e-3);  // ten kernels of 100 µs, a tenth longer
+  EXPECT_DOUBLE_EQ(waits[1].seconds, 0.0);
+  EXPECT_THAT(shown(timeline), AllOf(HasSubstr("**Waiting for other GPUs** in collectives takes 7"),
+                                     HasSubstr("of rank 0's time; rank 1 came last in 100 % of 100"),
+                                     HasSubstr("| rank 0 |"), HasSubstr("| rank 1 |")));
+  const std::string one =
+      on_one_line(record_text(make_capture_record(timeline, analyse(timeline, {1, ""})), {.width = 100}));
+  EXPECT_THAT(one, AllOf(HasSubstr("pid 11"), Not(HasSubstr("pid 10")), Not(HasSubstr("Waiting"))));
+  EXPECT_THROW(analyse(timeline, {7, ""}), UsageError);
+}
+
+TEST(CollectiveWaits, AreNotToldOfGpusThatHaveGroupsOfTheirOwn) {
+  EXPECT_TRUE(collective_waits(two_ranks(0.1, false)).empty());
+  Timeline one = two_ranks(0.1);
+  one.processes.pop_back();
+  EXPECT_TRUE(collective_waits(one).empty());
+}
+
 TEST(CaptureRecord, IsReadAsItWasWritten) {
   const Timeline timeline =
       test::make_timeline({.steps = 1000, .late_input_every = 25, .copy_slows = 0.05, .records_calls = true});
@@ -136,6 +220,70 @@ TEST(CaptureRecord, IsReadAsItWasWritten) {
   EXPECT_EQ(write_record(std::get<CaptureRecord>(read)), text);
   EXPECT_EQ(record_text(read, {.width = 100}).lines(), record_text(record, {.width = 100}).lines());
   EXPECT_EQ(plots_of(read).size(), 3u);
+}
+
+// Whatever is no capture is refused with one sentence that says what it is not.
+TEST(ReadTimeline, OfWhatIsNoneSaysSo) {
+  const TemporaryFolder folder;
+  const auto problem_of = [&](const std::string& name, const std::string& content) -> std::string {
+    const std::filesystem::path file = folder.path() / name;
+    std::ofstream(file, std::ios::binary) << content;
+    try {
+      read_timeline(file);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(problem_of("empty", ""),
+              HasSubstr("no trace of torch.profiler and no SQLite export of Nsight Systems: it is empty"));
+  EXPECT_THAT(problem_of("a.png", "\x89PNG\r\n\x1a\n"),
+              AllOf(HasSubstr("a.png' is no capture"), HasSubstr("no \"traceEvents\"")));
+  EXPECT_THAT(problem_of("a.sqlite", std::string("SQLite format 3\0and nothing", 27)),
+              HasSubstr("not a database"));
+  EXPECT_THROW(read_timeline(folder.path() / "missing"), UsageError);
+  EXPECT_THROW(read_timeline(folder.path()), UsageError);  // a folder without capture.json
+  for (const char* const head :
+       {R"({"format": "jitterscope-capture", "version": 99})", R"({"format": "another", "version": 1})"}) {
+    std::filesystem::create_directories(folder.path() / "p1-1");
+    std::ofstream(folder.path() / "p1-1" / "process.json") << R"({"pid": 1, "command": ["train"]})";
+    std::ofstream(folder.path() / "capture.json") << head;
+    EXPECT_THROW(read_timeline(folder.path()), UsageError) << head;
+  }
+  // One that was cut short loses what it says, and nothing else.
+  std::ofstream(folder.path() / "capture.json") << R"({"format": "jitterscope-cap)";
+  const Timeline timeline = read_timeline(folder.path());
+  EXPECT_EQ(timeline.processes.size(), 1u);
+  EXPECT_EQ(timeline.problems.size(), 1u);
+}
+
+// Times that cannot be are told, and nothing is computed with them.
+TEST(ReadCapture, MendsTimesThatCannotBe) {
+  const TemporaryFolder folder;
+  const std::filesystem::path process = folder.path() / "p1-1";
+  std::filesystem::create_directory(process);
+  std::ofstream(process / "process.json") << R"({"pid": 1, "command": ["train"]})";
+  capture::TableWriter<capture::Launches> launches(process.string());
+  capture::TableWriter<capture::Kernels> kernels(process.string());
+  const auto add_row = [](auto& table) {
+    capture::describe(table.rows,
+                      []<class Value>(const char*, std::vector<Value>& column) { column.emplace_back(); });
+  };
+  add_row(launches);
+  for (const auto& [start, duration] :
+       {std::pair<Time, Time>{INT64_MIN, 5}, {INT64_MAX, INT64_MAX}, {1000, -7}, {500, 100}}) {
+    add_row(kernels);
+    kernels.rows.start.back() = start;
+    kernels.rows.duration.back() = duration;
+  }
+  EXPECT_EQ(launches.write(), 0);
+  EXPECT_EQ(kernels.write(), 0);
+  const Timeline timeline = read_capture(folder.path().string());
+  const DeviceWork& work = timeline.processes.at(0).devices.at(0);
+  EXPECT_EQ(work.begin, (std::vector<Time>{0, 500, 1000, kLatest}));
+  EXPECT_EQ(work.end, (std::vector<Time>{5, 600, 1000, 2 * kLatest}));
+  EXPECT_THAT(shown(timeline),
+              HasSubstr("4: kernels.arrows: times that are negative or beyond the year 2042"));
 }
 
 TEST(CaptureKernels, AreChosenByTheirNames) {

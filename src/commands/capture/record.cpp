@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <numeric>
 
@@ -98,6 +99,7 @@ template <class Fields>
 void describe(Fields& fields, Described<Fields, CaptureLoss>& loss) {
   fields("count", loss.count);
   fields("sentence", loss.sentence);
+  fields("times", loss.times);
 }
 
 template <class Fields>
@@ -157,9 +159,17 @@ void describe(Fields& fields, Described<Fields, CaptureCost>& cost) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureWaits>& waits) {
+  fields("share", waits.share);
+  fields("collectives", waits.collectives);
+  fields("last", waits.last);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
   fields("process", device.process);
   fields("gpu", device.gpu);
+  fields("rank", device.rank);
   fields("length_seconds", device.length);
   fields("is_complete", device.is_complete);
   fields("kernels", device.kernels);
@@ -176,6 +186,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
   fields("common_factor", device.common);
   fields("slow_steps", device.slow);
   fields("cost", device.cost);
+  fields("waits", device.waits);
   fields("work", device.work);
   fields("copied", device.copied);
   fields("step_times", device.step_times);
@@ -392,6 +403,12 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
     device.cost = {analysis.cost->ratio, analysis.cost->interval.low, analysis.cost->interval.high,
                    static_cast<std::int64_t>(analysis.cost->windows), analysis.cost->null_ratio};
   }
+  if (process.rank) device.rank = *process.rank;
+  if (analysis.waits && analysis.seconds > 0.0) {
+    device.waits = {std::min(1.0, analysis.waits->seconds / analysis.seconds),
+                    static_cast<std::int64_t>(analysis.waits->collectives),
+                    static_cast<std::int64_t>(analysis.waits->last)};
+  }
   for (const KernelVariation& kernel : analysis.variation.kernels) {
     device.work.push_back(work_record(process.names[kernel.what], kernel));
   }
@@ -447,8 +464,8 @@ Text headlines(const CaptureDevice& device, bool has_losses, std::size_t width) 
   text += "\n";
   for (std::size_t i = 0; i < std::min(kTop, device.steps.size()); ++i) {
     const CaptureStepKind& kind = device.steps[i];
-    text += list_item(fmt::format("{} × {} ({} launches), p99 {}", kind.count, step_time_text(kind),
-                                  kind.launches, time_text(kind.p99)),
+    text += list_item(fmt::format("{} × {} ({}), p99 {}", kind.count, step_time_text(kind),
+                                  counted(kind.launches, "launch"), time_text(kind.p99)),
                       width);
   }
   if (device.steps.size() > kTop)
@@ -481,8 +498,8 @@ std::string trait_text(const CaptureTrait& trait) {
 }
 
 std::string slow_text(const CaptureSlowSteps& slow) {
-  std::string text = fmt::format("**{}** of {} are slow (in the median {})", counted(slow.steps, "step"),
-                                 slow.of, time_change_text(slow.longer));
+  std::string text = fmt::format("**{}** of {} {} slow (in the median {})", counted(slow.steps, "step"),
+                                 slow.of, slow.steps == 1 ? "is" : "are", time_change_text(slow.longer));
   if (slow.traits.empty()) text += "; nothing was seen that they have and others have not";
   for (std::size_t i = 0; i < slow.traits.size() && i < 2; ++i) {
     const CaptureTrait& trait = slow.traits[i];
@@ -578,8 +595,10 @@ std::vector<std::string> findings_of(const CaptureDevice& device) {
   for (const CaptureCopies& copies : device.copied) {
     if (copies.total.value() < kMuchCopied * device.length.value()) continue;
     findings.push_back(fmt::format(
-        "**{}**: {}, {} in all{}, {} of their time beside kernels.", copies.name, number_text(copies.count),
-        time_text(copies.total),
+        "**{}** ({}) take {} of the time{}; {} of it is beside kernels.",
+        // "copy from pinned memory to the GPU", "set of the GPU"
+        copies.name.starts_with("copy") ? "Copies" + copies.name.substr(4) : "Sets" + copies.name.substr(3),
+        number_text(copies.count), percent_text(copies.total.value() / device.length.value()),
         copies.bytes > 0.0 ? ", " + rate_text(copies.bytes / (copies.total.value() * 1e-9), "B/s") : "",
         percent_text(copies.beside_kernels)));
   }
@@ -616,8 +635,11 @@ Text kernel_table(const CaptureDevice& device, const ShownPage& shown) {
   for (std::size_t i = 0; i < count; ++i) {
     const CaptureWork& work = device.work[i];
     name.cells.push_back(work.label);
-    calls.cells.push_back(has_steps ? fmt::format("{:.3g}", work.calls_per_step)
-                                    : std::to_string(work.calls));
+    // What does not run in steps of the most frequent kind has no calls there, and no rest.
+    const bool is_in_steps = !has_steps || work.calls_per_step > 0.0;
+    calls.cells.push_back(!has_steps    ? std::to_string(work.calls)
+                          : is_in_steps ? fmt::format("{:.3g}", work.calls_per_step)
+                                        : "");
     share.cells.push_back(percent_text(work.share));
     median.cells.push_back(time_text(work.median));
     range.cells.push_back(time_range_text(work.p5, work.p95));
@@ -626,7 +648,7 @@ Text kernel_table(const CaptureDevice& device, const ShownPage& shown) {
       text += (text.empty() ? "" : ", ") + follows_text(work.follows[k]);
     }
     follows.cells.push_back(text);
-    rest.cells.push_back(percent_text(work.rest));
+    rest.cells.push_back(is_in_steps ? percent_text(work.rest) : "");
   }
   Text table = fitted_table({name, calls, share, median, range, follows, rest}, shown.width);
   if (count < device.work.size()) {
@@ -642,12 +664,83 @@ Text losses_text(const CaptureRecord& record, const ShownPage& shown) {
   for (std::size_t i = 0; i < count; ++i) {
     const CaptureLoss& loss = record.losses[i];
     text += list_item(
-        fmt::format("{}{}", loss.count > 0 ? number_text(loss.count) + ": " : "", one_line(loss.sentence)),
+        fmt::format("{}{}{}", loss.count > 0 ? number_text(loss.count) + ": " : "", one_line(loss.sentence),
+                    loss.times > 1 ? fmt::format(" ({} times)", loss.times) : ""),
         shown.width);
   }
   if (count < record.losses.size())
     text += list_item(fmt::format("{} more: --details", record.losses.size() - count), shown.width);
   return text.empty() ? Text() : Text("\nLost or not recorded:\n\n") + text;
+}
+
+// A rank, or the process with its GPU where there is no rank, or the process has several.
+std::string label_of(const CaptureRecord& record, const CaptureDevice& device) {
+  const auto of_process =
+      std::count_if(record.devices.begin(), record.devices.end(),
+                    [&](const CaptureDevice& each) { return each.process == device.process; });
+  const std::string process =
+      device.rank ? fmt::format("rank {}", *device.rank) : shortened(one_line(device.process));
+  return of_process > 1 ? fmt::format("{}, {}", process, device.gpu) : process;
+}
+
+// GPUs in the order of their ranks.
+std::vector<const CaptureDevice*> devices_by_rank(const CaptureRecord& record) {
+  std::vector<const CaptureDevice*> devices;
+  for (const CaptureDevice& device : record.devices) devices.push_back(&device);
+  std::stable_sort(devices.begin(), devices.end(), [](const CaptureDevice* a, const CaptureDevice* b) {
+    return a->rank.value_or(INT64_MAX) < b->rank.value_or(INT64_MAX);
+  });
+  return devices;
+}
+
+// Who waits in collectives, and for whom.
+std::optional<std::string> waits_text(const CaptureRecord& record) {
+  constexpr double kMuchWaited = 0.01;
+  const CaptureDevice *waits = nullptr, *last = nullptr;
+  for (const CaptureDevice* device : devices_by_rank(record)) {
+    if (!device->waits) continue;
+    if (waits == nullptr || device->waits->share > waits->waits->share) waits = device;
+    if (last == nullptr || device->waits->last > last->waits->last) last = device;
+  }
+  if (waits == nullptr || waits->waits->share < kMuchWaited) return std::nullopt;
+  const auto part = static_cast<double>(last->waits->last) / static_cast<double>(last->waits->collectives);
+  return fmt::format(
+      "**Waiting for other GPUs** in collectives takes {} of {}'s time; {} came last in {} of {}.",
+      percent_text(waits->waits->share), label_of(record, *waits),
+      last == waits ? "it itself" : label_of(record, *last), percent_text(part), last->waits->collectives);
+}
+
+Text devices_table(const CaptureRecord& record, const ShownPage& shown) {
+  if (record.devices.size() < 2) return {};
+  constexpr std::size_t kTop = 8;
+  const std::size_t count = shown.details ? record.devices.size() : std::min(kTop, record.devices.size());
+  const std::vector<const CaptureDevice*> devices = devices_by_rank(record);
+  const bool has_waits = std::any_of(devices.begin(), devices.end(),
+                                     [](const CaptureDevice* each) { return each->waits.has_value(); });
+  TableColumn name{"GPU of", Align::left, {}}, steps{"steps", Align::right, {}},
+      median{"median", Align::right, {}}, kernels{"kernels", Align::right, {}, 1},
+      idle{"idle", Align::right, {}}, waits{"waits for others", Align::right, {}},
+      last{"comes last", Align::right, {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    const CaptureDevice& device = *devices[i];
+    name.cells.push_back(label_of(record, device));
+    steps.cells.push_back(device.steps.empty() ? "none found" : std::to_string(device.steps[0].count));
+    median.cells.push_back(device.steps.empty() ? "" : time_text(device.steps[0].median));
+    kernels.cells.push_back(number_text(device.kernels));
+    idle.cells.push_back(percent_text(1.0 - device.busy));
+    waits.cells.push_back(device.waits ? percent_text(device.waits->share) : "");
+    last.cells.push_back(device.waits ? percent_text(static_cast<double>(device.waits->last) /
+                                                     static_cast<double>(device.waits->collectives))
+                                      : "");
+  }
+  std::vector<TableColumn> columns{name, steps, median, kernels, idle};
+  if (has_waits) {
+    columns.push_back(waits);
+    columns.push_back(last);
+  }
+  Text text = Text("\n") + fitted_table(columns, shown.width);
+  if (count < devices.size()) text += fmt::format("{} more: --details\n", devices.size() - count);
+  return text;
 }
 
 }  // namespace
@@ -671,8 +764,13 @@ CaptureRecord make_capture_record(const Timeline& timeline, const Analysis& anal
   const bool several = timeline.processes.size() > 1;
   for (const Process& process : timeline.processes) {
     const std::string prefix = several ? process.label + ": " : "";
+    // What happened again and again is said once.
+    std::map<std::string, std::size_t> known;
     for (const timeline::Loss& loss : process.losses) {
-      record.losses.push_back({static_cast<std::int64_t>(loss.count), prefix + loss.sentence});
+      const auto [at, is_new] = known.try_emplace(loss.sentence, record.losses.size());
+      if (is_new) record.losses.push_back({0, prefix + loss.sentence, 0});
+      record.losses[at->second].count += static_cast<std::int64_t>(loss.count);
+      ++record.losses[at->second].times;
     }
     if (!process.problem.empty()) record.losses.push_back({0, process.label + ": " + process.problem});
   }
@@ -690,7 +788,8 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
   Text text = headlines(device, !record.losses.empty(), shown.width);
   if (const std::string cost = cost_text(device); !cost.empty()) text += "\n" + wrapped(cost, shown.width);
   text += "\n";
-  const std::vector<std::string> findings = findings_of(device);
+  std::vector<std::string> findings = findings_of(device);
+  if (std::optional<std::string> waits = waits_text(record)) findings.push_back(std::move(*waits));
   for (std::size_t i = 0; i < findings.size(); ++i) {
     text += numbered_item(i + 1, findings[i], shown.width, kSentenceIndent);
   }
@@ -698,21 +797,7 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
     text += wrapped("Nothing was found that the times follow, beyond what the table names.", shown.width);
   }
   text += "\n" + wrapped(idle_text(device), shown.width) + "\n" + kernel_table(device, shown);
-  if (record.devices.size() > 1) {
-    constexpr std::size_t kTop = 8;
-    text += "\nOther GPUs and processes:\n\n";
-    const std::size_t count =
-        shown.details ? record.devices.size() : std::min(kTop + 1, record.devices.size());
-    for (std::size_t i = 1; i < count; ++i) {
-      const CaptureDevice& other = record.devices[i];
-      text += list_item(
-          fmt::format("{} {} idle.", headline(other, other.lost > 0), percent_text(1.0 - other.busy)),
-          shown.width);
-    }
-    if (count < record.devices.size()) {
-      text += list_item(fmt::format("{} more: --details", record.devices.size() - count), shown.width);
-    }
-  }
+  text += devices_table(record, shown);
   return text + losses_text(record, shown);
 }
 
@@ -726,7 +811,7 @@ Headline headline_of(const CaptureRecord& record) {
     headline.marks.emplace_back("no steps were found");
   } else {
     const CaptureStepKind& kind = device.steps.front();
-    const double precision = 0.5 * (kind.high - kind.low).value() / kind.median.value();
+    const double precision = 0.5 * (kind.high - kind.low).value() / std::max(kind.median.value(), 1.0);
     headline.subject = "a step of " + headline.subject;
     headline.number = time_text(kind.median, std::max(precision, 1e-4));
     headline.error = "± " + percent_text(precision);

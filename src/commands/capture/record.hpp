@@ -67,6 +67,12 @@ struct CaptureCost {
   std::optional<double> null_ratio;
 };
 
+/// Time in collectives that other GPUs had not come to yet.
+struct CaptureWaits {
+  double share = 0.0;                      ///< of all time
+  std::int64_t collectives = 0, last = 0;  ///< in so many of these the others waited for this one
+};
+
 struct CaptureIdle {
   timeline::IdleCause cause = timeline::IdleCause::unknown;
   double share = 0.0;  ///< of all time
@@ -82,6 +88,7 @@ struct CaptureCopies {
 struct CaptureLoss {
   std::int64_t count = 0;  ///< 0: not known
   std::string sentence;
+  std::int64_t times = 1;  ///< that it happened
 };
 
 // What plots are made of.
@@ -110,6 +117,7 @@ struct CapturePicture {
 /// One GPU of one process.
 struct CaptureDevice {
   std::string process, gpu;
+  std::optional<std::int64_t> rank;
   Nanoseconds length;
   bool is_complete = true;
   std::int64_t kernels = 0, copies = 0, lost = 0;
@@ -122,6 +130,7 @@ struct CaptureDevice {
   std::optional<CaptureCommonFactor> common;
   std::optional<CaptureSlowSteps> slow;
   std::optional<CaptureCost> cost;
+  std::optional<CaptureWaits> waits;
   std::vector<CaptureWork> work;  ///< by their time, the longest first
   std::vector<CaptureCopies> copied;
   std::vector<CaptureStepTime> step_times;  ///< 2,000 at most, the slow ones among them
