@@ -49,14 +49,13 @@ MedianOfSeries median_of_series(const std::vector<double>& values) {
   return result;
 }
 
-double correlation(std::span<const double> a, std::span<const double> b, std::size_t shift) {
+double correlation(std::span<const double> a, std::span<const double> b) {
   const auto n = static_cast<double>(a.size());
   const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n,
                mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
   double ab = 0.0, aa = 0.0, bb = 0.0;
-  for (std::size_t i = 0, k = shift; i < a.size(); ++i, ++k) {
-    if (k == b.size()) k = 0;
-    const double x = a[i] - mean_a, y = b[k] - mean_b;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double x = a[i] - mean_a, y = b[i] - mean_b;
     ab += x * y;
     aa += x * x;
     bb += y * y;

@@ -45,7 +45,7 @@ struct ShareOfSeries {
 };
 ShareOfSeries share_of_series(const std::vector<double>& cause, const std::vector<double>& values);
 
-/// Pearson's correlation; 0 where one of them does not vary. `shift` moves `b` against `a`, in a circle.
-double correlation(std::span<const double> a, std::span<const double> b, std::size_t shift = 0);
+/// Pearson's correlation; 0 where one of them does not vary.
+double correlation(std::span<const double> a, std::span<const double> b);
 
 }  // namespace jitterscope::timeline

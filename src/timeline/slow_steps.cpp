@@ -23,9 +23,9 @@ double deviations(std::size_t steps) {
 
 // What a step did, beside its time.
 struct Portrait {
-  double seconds = 0.0, busy = 0.0, idle = 0.0;
-  std::array<double, kIdleCauses> idle_by_cause{};
-  double bytes = 0.0;
+  double seconds = 0.0, idle = 0.0, bytes = 0.0;
+  double busy() const { return seconds - idle; }
+  std::uint32_t causes = 0;  // index of Portraits::by_cause, of one in which calls were recorded
   bool loads = false, is_first = false, after_other_kind = false;
   bool is_full = false;
 };
@@ -72,6 +72,9 @@ class Portraits {
   }
   const std::vector<std::size_t>& indices() const { return indices_; }
   const std::vector<Portrait>& all() const { return portraits_; }
+  const std::array<double, kIdleCauses>& idle_by_cause(const Portrait& portrait) const {
+    return by_cause_[portrait.causes];
+  }
 
  private:
   Portrait portrait(const Step& step, bool after_other_kind) {
@@ -79,6 +82,10 @@ class Portraits {
     result.seconds = static_cast<double>(step.end - step.begin) * 1e-9;
     result.after_other_kind = after_other_kind;
     result.is_full = step.is_full;
+    if (step.is_full) {
+      result.causes = static_cast<std::uint32_t>(by_cause_.size());
+      by_cause_.emplace_back();
+    }
     if (!work_.bytes.empty()) {
       for (std::size_t i = step.first; i < step.last; ++i)
         result.bytes += static_cast<double>(work_.bytes[i]);
@@ -100,10 +107,9 @@ class Portraits {
                                1e-9;
         portraits_[i].idle += seconds;
         if (step(i).is_full)
-          portraits_[i].idle_by_cause[static_cast<std::size_t>(causes_.of(gap))] += seconds;
+          by_cause_[portraits_[i].causes][static_cast<std::size_t>(causes_.of(gap))] += seconds;
       }
     });
-    for (Portrait& each : portraits_) each.busy = each.seconds - each.idle;
   }
 
   const DeviceWork& work_;
@@ -111,6 +117,7 @@ class Portraits {
   GapCauses causes_;
   std::vector<std::size_t> indices_;
   std::vector<Portrait> portraits_;
+  std::vector<std::array<double, kIdleCauses>> by_cause_;
 };
 
 // Medians of the steps that are not slow.
@@ -124,15 +131,16 @@ double quantile(const std::vector<double>& values, double probability) {
 }
 
 double longer_than(const Portrait& step, const Usual& usual) {
-  return (step.busy - usual.busy) + (step.idle - usual.idle);
+  return (step.busy() - usual.busy) + (step.idle - usual.idle);
 }
 
 // `least`: seconds that a step must be longer by, so that there is something to explain.
-std::vector<StepTrait> traits_of(const Portrait& step, const Usual& usual, double least) {
+std::vector<StepTrait> traits_of(const Portraits& portraits, const Portrait& step, const Usual& usual,
+                                 double least) {
   std::vector<StepTrait> traits;
   const double longer = longer_than(step, usual);
   const bool is_longer = longer > least;
-  if (is_longer && step.busy - usual.busy >= 0.5 * longer) traits.push_back(StepTrait::longer_work);
+  if (is_longer && step.busy() - usual.busy >= 0.5 * longer) traits.push_back(StepTrait::longer_work);
   if (is_longer && step.idle - usual.idle >= 0.5 * longer) {
     constexpr std::array kByCause = {StepTrait::idle_allocation,      StepTrait::idle_loading,
                                      StepTrait::idle_synchronization, StepTrait::idle_between_kernels,
@@ -141,7 +149,7 @@ std::vector<StepTrait> traits_of(const Portrait& step, const Usual& usual, doubl
     StepTrait trait = StepTrait::idle;
     double most = 0.0;
     for (std::size_t cause = 0; cause < kByCause.size() && step.is_full; ++cause) {
-      const double more = step.idle_by_cause[cause] - usual.idle_by_cause[cause];
+      const double more = portraits.idle_by_cause(step)[cause] - usual.idle_by_cause[cause];
       if (more < 0.5 * (step.idle - usual.idle) || more < most) continue;
       most = more;
       trait = kByCause[cause];
@@ -227,11 +235,11 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
       slow.steps.push_back(portraits.indices()[i]);
       continue;
     }
-    busy.push_back(all[i].busy);
+    busy.push_back(all[i].busy());
     idle.push_back(all[i].idle);
     bytes.push_back(all[i].bytes);
     for (std::size_t cause = 0; cause < kIdleCauses && all[i].is_full; ++cause) {
-      by_cause[cause].push_back(all[i].idle_by_cause[cause]);
+      by_cause[cause].push_back(portraits.idle_by_cause(all[i])[cause]);
     }
   }
   constexpr double kMostSlow = 0.05;
@@ -253,7 +261,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   const double least = kLeastLonger * (usual.busy + usual.idle);
   const double least_of_others = std::max(least, 0.5 * statistics::median(beyond));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    for (const StepTrait trait : traits_of(all[i], usual, is_slow[i] ? least : least_of_others)) {
+    for (const StepTrait trait : traits_of(portraits, all[i], usual, is_slow[i] ? least : least_of_others)) {
       TraitOfSlowSteps& count = counts[static_cast<std::size_t>(trait)];
       ++(is_slow[i] ? count.slow : count.other);
       if (is_slow[i]) idle_beyond[static_cast<std::size_t>(trait)].push_back(all[i].idle - usual.idle);

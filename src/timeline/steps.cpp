@@ -172,8 +172,7 @@ class Division {
       steps_.push_back({at[i], at[i + 1], work.begin[at[i]], work.begin[at[i + 1]]});
     }
     group();
-    split();
-    group();
+    if (split()) group();
   }
 
   // Why this is no division into steps, or empty.
@@ -295,7 +294,7 @@ class Division {
                                                                                        kinds.end());
     std::stable_sort(ordered.begin(), ordered.end(),
                      [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-    std::unordered_map<std::uint64_t, std::size_t> number;
+    std::unordered_map<std::uint64_t, std::uint32_t> number;
     std::vector<std::size_t> examples;
     counts_.clear();
     constexpr std::size_t kMostCompared =
@@ -311,25 +310,29 @@ class Division {
         counts_.push_back(0);
       }
       counts_[same] += kind.first;
-      number.emplace(contents, same);
+      number.emplace(contents, static_cast<std::uint32_t>(same));
     }
     for (Step& step : steps_) step.kind = number.at(contents_.of(step.first, step.last));
   }
 
   // A step of another kind that stands behind one of the most frequent kind, without what begins a step, is
-  // cut off: a prefill between the tokens of a decoding loop.
-  void split() {
-    if (counts_.empty()) return;
+  // cut off: a prefill between the tokens of a decoding loop. Returns whether there was one.
+  bool split() {
+    if (counts_.empty()) return false;
     const auto usual =
         std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
     const std::size_t length = usual_length();
     const std::uint64_t contents = contents_.of(usual->first, usual->last);
+    const auto has_rest = [&](const Step& step) {
+      return step.kind != 0 && step.last - step.first > length &&
+             contents_.of(step.first, step.first + length) == contents;
+    };
+    if (std::none_of(steps_.begin(), steps_.end(), has_rest)) return false;
     std::vector<Step> result;
     for (Step step : steps_) {
-      if (step.kind != 0 && step.last - step.first > length &&
-          contents_.of(step.first, step.first + length) == contents) {
+      if (has_rest(step)) {
         Step rest = step;
-        rest.first = step.last = step.first + length;
+        rest.first = step.last = step.first + static_cast<std::uint32_t>(length);
         rest.begin = step.end = work_.begin[rest.first];
         result.push_back(step);
         result.push_back(rest);
@@ -338,6 +341,7 @@ class Division {
       }
     }
     steps_ = std::move(result);
+    return true;
   }
 
   const DeviceWork& work_;
@@ -373,7 +377,7 @@ void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work
   WindowsOfSteps windows(process);
   for (Step& step : steps.steps) {
     windows.look_at(step);
-    kinds = std::max(kinds, step.kind + 1);
+    kinds = std::max<std::size_t>(kinds, step.kind + 1);
     in_steps += step.last - step.first;
   }
   // Where calls were recorded all the time there is nothing else to go by.
@@ -449,12 +453,13 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
       if (++distances > kMostDistances) break;
     }
     if (++beginnings > kMostBeginnings) continue;
+    // A shorter step is at most half of the one that was found.
+    if (found && (distance >= found->usual_length() || 2 * distance > found->usual_length() + 1)) continue;
     Division division(work, contents, each.places);
     std::string problem = division.problem();
     if (!problem.empty()) {
       if (!found) result.reason = std::move(problem);
-    } else if (!found || (distance < found->usual_length() && 2 * distance <= found->usual_length() + 1 &&
-                          is_better(division))) {
+    } else if (!found || is_better(division)) {
       found.emplace(std::move(division));
     }
   }
@@ -491,7 +496,7 @@ Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std:
     const auto last =
         std::lower_bound(work.begin.begin(), work.begin.end(), begins[i + 1]) - work.begin.begin();
     result.steps.push_back(
-        {static_cast<std::size_t>(first), static_cast<std::size_t>(last), begins[i], begins[i + 1]});
+        {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last), begins[i], begins[i + 1]});
   }
   describe_kinds(result, process, work);
   return result;

@@ -13,11 +13,11 @@
 namespace jitterscope::timeline {
 
 struct Step {
-  std::size_t first = 0, last = 0;  ///< of the device's work: [first, last)
-  Time begin = 0, end = 0;          ///< from its first work's begin to that of the next step's
-  std::size_t kind = 0;             ///< index of Steps::kinds
-  bool is_whole = true;             ///< within one window of light recording: its time counts
-  bool is_full = false;             ///< within one window in which calls were recorded, too
+  std::uint32_t first = 0, last = 0;  ///< of the device's work: [first, last)
+  Time begin = 0, end = 0;            ///< from its first work's begin to that of the next step's
+  std::uint32_t kind = 0;             ///< index of Steps::kinds
+  bool is_whole = true;               ///< within one window of light recording: its time counts
+  bool is_full = false;               ///< within one window in which calls were recorded, too
 };
 
 /// Steps that do the same work: "decode", beside "prefill". The most frequent one is the first.

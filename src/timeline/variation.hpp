@@ -46,7 +46,7 @@ struct KernelVariation {
   double seconds = 0.0;                      ///< in all
   double median = 0.0, p5 = 0.0, p95 = 0.0;  ///< seconds
   std::vector<FollowedCause> follows;        ///< those that are shown and material, the largest share first
-  double rest = 0.0;                         ///< standard deviation of what is left, as a ratio
+  std::optional<double> rest;  ///< standard deviation of what is left, as a ratio; if it was looked at
 };
 
 /// A factor that all kernels have in common, step by step.

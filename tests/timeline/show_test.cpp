@@ -1,5 +1,4 @@
 // The first screen of a capture: its sentences hold what was put in.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -305,11 +305,6 @@ const Program kWithSteps[] = {
        gpu.layers(0, 24);
      },
      40, 1, 24 * 6 + 1 + 8},
-    {"a_plain_loop",
-     [](Launcher& gpu) {
-       for (int i = 0; i < 1000; ++i) gpu.kernel(0);
-     },
-     1000, 1, 1},
     {"a_log_after_each_10_steps",
      [](Launcher& gpu) {
        for (int i = 0; i < 200; ++i) {
@@ -352,6 +347,11 @@ INSTANTIATE_TEST_SUITE_P(Programs, StepsOf, testing::ValuesIn(kWithSteps),
 
 // Work that has no steps, however its gaps are.
 const Program kWithoutSteps[] = {
+    {"a_loop_of_one_kernel",
+     [](Launcher& gpu) {
+       for (int i = 0; i < 1000; ++i) gpu.kernel(0);
+     },
+     0, 0, 0},
     {"kernels_at_random",
      [](Launcher& gpu) {
        for (int i = 0; i < 4000; ++i) gpu.kernel(static_cast<std::uint32_t>(gpu.below(30)));

@@ -148,7 +148,7 @@ TEST(Variation, FollowsThePlaceInTheStep) {
   const KernelVariation& kernel = result.variation.kernels.front();
   EXPECT_NEAR(kernel.follows.front().effect, 0.2, 0.01);
   EXPECT_NEAR(kernel.calls_per_step, 2.0, 0.01);
-  EXPECT_NEAR(kernel.rest, 0.003, 0.001);
+  EXPECT_NEAR(kernel.rest.value_or(0.0), 0.003, 0.001);
 }
 
 TEST(Variation, FollowsAnotherProcess) {

@@ -63,8 +63,11 @@ Text capture_kernels_text(const Timeline& timeline, const Analysis& analysis, co
                                   percent_text(cause.share), time_change_text(cause.effect),
                                   change_text(cause.interval.low), change_text(cause.interval.high)));
     }
-    if (kernel.follows.empty()) lines.emplace_back("nothing was seen that it follows");
-    lines.push_back(fmt::format("what is left varies by {}", percent_text(kernel.rest)));
+    if (kernel.follows.empty()) {
+      lines.emplace_back(kernel.rest ? "nothing was seen that it follows"
+                                     : "too few calls in whole steps to say what it follows");
+    }
+    if (kernel.rest) lines.push_back(fmt::format("what is left varies by {}", percent_text(*kernel.rest)));
     if (!text.empty()) text += "\n";
     text += wrapped(fmt::format("**{}**", one_line(full)), shown.width, 2);
     for (const std::string& line : lines) text += list_item(line, shown.width);

@@ -14,6 +14,11 @@ namespace {
 
 double seconds_of(Nanoseconds time) { return rounded(time.value() * 1e-9); }
 
+// Whose steps and kernels they are.
+std::string owner_of(const CaptureDevice& device) {
+  return device.rank ? fmt::format("rank {}", *device.rank) : one_line(device.process);
+}
+
 // The steps' times, and beneath them what NVML saw meanwhile.
 Plot steps_plot(const CaptureDevice& device) {
   Nanoseconds longest(0);
@@ -22,7 +27,7 @@ Plot steps_plot(const CaptureDevice& device) {
   Json rows = Json::array(), clock = Json::array(), held = Json::array();
   Plot plot{
       .id = "steps",
-      .title = fmt::format("Steps of {} on {}", one_line(device.process), device.gpu),
+      .title = fmt::format("Steps of {} on {}", owner_of(device), device.gpu),
       .caption = "Each point is a step, from its first kernel to that of the next; slow ones are orange.",
       .spec = {},
       .table = columns_of({">at, s", "> " + unit.axis("step"), "slow"})};
@@ -78,7 +83,7 @@ Plot kernels_plot(const CaptureDevice& device) {
   const TimeUnit unit = unit_for(longest);
   Plot plot{
       .id = "kernels",
-      .title = fmt::format("Kernels of {}, by their share of the GPU's time", one_line(device.process)),
+      .title = fmt::format("Kernels of {}, by their share of the GPU's time", owner_of(device)),
       .caption =
           "The bar goes from the 5th to the 95th percentile of a kernel's calls, the tick is their median; the axis is logarithmic.",
       .spec = {},
@@ -120,16 +125,16 @@ Plot kernels_plot(const CaptureDevice& device) {
 // Two steps, stream by stream; the wheel zooms.
 Plot pictures_plot(const CaptureDevice& device) {
   Nanoseconds longest(0);
-  for (const CapturePicture& picture : device.pictures) {
-    for (const CaptureSlice& slice : picture.slices) longest = std::max(longest, slice.end);
-  }
+  for (const CapturePicture& picture : device.pictures) longest = std::max(longest, picture.length);
   const TimeUnit unit = unit_for(longest);
   Plot plot{
       .id = "timeline",
-      .title = fmt::format("The median and the slowest step of {}", one_line(device.process)),
-      .caption = "What ran on each stream, from the step's begin on. Scroll to zoom, drag to move.",
+      .title = fmt::format("The median and the slowest step of {}", owner_of(device)),
+      .caption =
+          "What ran on each stream, from the step's begin to that of the next; where nothing is, the GPU idles. Scroll to zoom, drag to move.",
       .spec = {},
       .table = columns_of({"step", ">stream", "> " + unit.axis("begin"), "> " + unit.axis("end"), "kernel"})};
+  constexpr std::size_t kMostStroked = 100;  // of more, nothing would be seen but their edges
   Json views = Json::array();
   for (const CapturePicture& picture : device.pictures) {
     Json rows = Json::array();
@@ -148,15 +153,16 @@ Plot pictures_plot(const CaptureDevice& device) {
         filled(R"({
     "data": "$rows", "height": "$height", "width": "$width", "title": "$title",
     "params": [{"name": "$zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
-    "mark": {"type": "bar", "height": 16, "stroke": "white", "strokeWidth": 0.3, "clip": true},
+    "mark": {"type": "bar", "height": 16, "stroke": "white", "strokeWidth": "$stroke", "clip": true},
     "encoding": {
       "x": {"field": "begin:Q", "title": "$axis", "scale": {"domain": [0, "$longest"]}}, "x2": {"field": "end"},
       "y": {"field": "stream:N", "title": "stream"},
       "color": {"field": "name:N", "legend": null, "scale": {"scheme": "tableau20"}},
       "tooltip": [["name:N", "kernel"], ["begin", "begin, $unit"], ["length", "length, $unit"]]}})",
                "rows", rows, "height", 30 + 22 * static_cast<int>(streams.size()), "width", kAxesWidth,
-               "title", picture.title, "zoom", fmt::format("zoom_{}", views.size() + 1), "axis",
-               unit.axis("from the step's begin"), "longest", rounded(unit.of(longest)), "unit", unit.name));
+               "title", picture.title, "stroke", picture.slices.size() > kMostStroked ? 0.0 : 0.3, "zoom",
+               fmt::format("zoom_{}", views.size() + 1), "axis", unit.axis("from the step's begin"),
+               "longest", rounded(unit.of(longest)), "unit", unit.name));
   }
   plot.spec = stacked_plots(views);
   return plot;

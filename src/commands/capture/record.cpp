@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "base/quantity_text.hpp"
 #include "record/describe_run.hpp"
@@ -128,6 +129,7 @@ void describe(Fields& fields, Described<Fields, CaptureSlice>& slice) {
 template <class Fields>
 void describe(Fields& fields, Described<Fields, CapturePicture>& picture) {
   fields("title", picture.title);
+  fields("length_seconds", picture.length);
   fields("slices", picture.slices);
 }
 
@@ -329,7 +331,7 @@ void add_sensors(CaptureDevice& device, const Timeline& timeline, const Process&
 
 void add_pictures(CaptureDevice& device, const Process& process, const DeviceWork& work,
                   const DeviceAnalysis& analysis) {
-  constexpr std::size_t kMostSlices = 3000;
+  constexpr std::size_t kMostSlices = 3000, kMostStreams = 32;
   std::vector<std::size_t> whole;
   const std::vector<Step>& steps = analysis.steps.steps;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -343,7 +345,11 @@ void add_pictures(CaptureDevice& device, const Process& process, const DeviceWor
     CapturePicture picture;
     picture.title = fmt::format("step {}, {}", index + 1, which);
     const Step& step = steps[index];
+    picture.length = nanoseconds_between(step.begin, step.end);
+    std::set<std::uint32_t> streams;
     for (std::size_t i = step.first; i < step.last && picture.slices.size() < kMostSlices; ++i) {
+      if (streams.size() == kMostStreams && !streams.contains(work.stream[i])) continue;
+      streams.insert(work.stream[i]);
       picture.slices.push_back({work.stream[i], nanoseconds_between(step.begin, work.begin[i]),
                                 nanoseconds_between(step.begin, work.end[i]),
                                 kernel_label(process.names[work.what[i]])});
@@ -635,7 +641,7 @@ Text kernel_table(const CaptureDevice& device, const ShownPage& shown) {
   for (std::size_t i = 0; i < count; ++i) {
     const CaptureWork& work = device.work[i];
     name.cells.push_back(work.label);
-    // What does not run in steps of the most frequent kind has no calls there, and no rest.
+    // What does not run in steps of the most frequent kind has no calls there.
     const bool is_in_steps = !has_steps || work.calls_per_step > 0.0;
     calls.cells.push_back(!has_steps    ? std::to_string(work.calls)
                           : is_in_steps ? fmt::format("{:.3g}", work.calls_per_step)
@@ -648,7 +654,7 @@ Text kernel_table(const CaptureDevice& device, const ShownPage& shown) {
       text += (text.empty() ? "" : ", ") + follows_text(work.follows[k]);
     }
     follows.cells.push_back(text);
-    rest.cells.push_back(is_in_steps ? percent_text(work.rest) : "");
+    rest.cells.push_back(work.rest ? percent_text(*work.rest) : "");
   }
   Text table = fitted_table({name, calls, share, median, range, follows, rest}, shown.width);
   if (count < device.work.size()) {

@@ -31,7 +31,7 @@ struct CaptureWork {
   double calls_per_step = 0.0, share = 0.0;
   Nanoseconds total, median, p5, p95;
   std::vector<CaptureCause> follows;
-  double rest = 0.0;
+  std::optional<double> rest;
   bool converts_layout = false;
 };
 
@@ -110,7 +110,8 @@ struct CaptureSlice {
   std::string label;
 };
 struct CapturePicture {
-  std::string title;  ///< "step 17, the slowest"
+  std::string title;   ///< "step 17, the slowest"
+  Nanoseconds length;  ///< to the next step's begin: what is behind the last slice is idle
   std::vector<CaptureSlice> slices;
 };
 
