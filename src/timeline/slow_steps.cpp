@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "statistics/effect.hpp"
 #include "statistics/statistics.hpp"
@@ -163,6 +164,95 @@ std::vector<StepTrait> traits_of(const Portraits& portraits, const Portrait& ste
   return traits;
 }
 
+double robust_deviation(const std::vector<double>& values, double middle) {
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double value : values) distances.push_back(std::abs(value - middle));
+  return kNormal * statistics::median(distances);
+}
+
+// Which of the steps lie in long stretches. Where calls are recorded, steps take longer for that.
+std::vector<bool> in_long_stretches(const std::vector<Portrait>& all) {
+  constexpr std::size_t kFewest = 8;  // a shorter stretch is a few slow steps
+  std::vector<bool> in_stretch(all.size());
+  std::vector<std::size_t> places;
+  std::vector<double> times;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].is_full) continue;
+    places.push_back(i);
+    times.push_back(all[i].seconds);
+  }
+  if (times.size() < 4 * kFewest) return in_stretch;
+  const double middle = statistics::median(times);
+  // Steps of a longer stretch vary more than others, and a single one may be far off: cut at what a stretch
+  // must reach, they are of one level.
+  const double reach = std::max(kFewestDeviations * robust_deviation(times, middle), kLeastLonger * middle);
+  std::vector<double> within;
+  within.reserve(times.size());
+  for (const double time : times) within.push_back(std::clamp(time, middle - reach, middle + reach));
+  std::vector<std::size_t> begins = statistics::change_points(within);
+  begins.insert(begins.begin(), 0);
+  begins.push_back(times.size());
+  std::vector<double> others;
+  std::size_t count = 0;
+  for (std::size_t k = 0; k + 1 < begins.size(); ++k) {
+    const auto segment = std::span(times).subspan(begins[k], begins[k + 1] - begins[k]);
+    if (segment.size() >= kFewest && statistics::median(segment) >= (1.0 + kLeastLonger) * middle) {
+      for (std::size_t i = begins[k]; i < begins[k + 1]; ++i) in_stretch[places[i]] = true;
+      count += segment.size();
+    } else {
+      others.insert(others.end(), segment.begin(), segment.end());
+    }
+  }
+  if (count == 0) return in_stretch;
+  const double usual = statistics::median(others);
+  std::vector<double> longer;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (in_stretch[places[i]]) longer.push_back(times[i]);
+  }
+  const double level = statistics::median(longer);
+  if (level < usual + kFewestDeviations * robust_deviation(others, usual)) {
+    in_stretch.assign(all.size(), false);
+    return in_stretch;
+  }
+  // A change point may be a few steps off.
+  const auto extend = [&](std::size_t i, std::size_t neighbour) {
+    if (in_stretch[places[neighbour]] && times[i] > 0.5 * (usual + level)) in_stretch[places[i]] = true;
+  };
+  for (std::size_t i = 1; i < times.size(); ++i) extend(i, i - 1);
+  for (std::size_t i = times.size() - 1; i > 0; --i) extend(i - 1, i);
+  return in_stretch;
+}
+
+LongStretches long_stretches(const Portraits& portraits, const Steps& steps,
+                             const std::vector<bool>& in_stretch) {
+  LongStretches result;
+  const std::vector<Portrait>& all = portraits.all();
+  std::vector<double> times[2], busy[2], idle[2];
+  bool follows = false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].is_full) continue;
+    const bool is_in = in_stretch[i];
+    times[is_in].push_back(all[i].seconds);
+    busy[is_in].push_back(all[i].busy());
+    idle[is_in].push_back(all[i].idle);
+    const Step& step = steps.steps[portraits.indices()[i]];
+    if (is_in) {
+      result.steps.push_back(portraits.indices()[i]);
+      if (follows)
+        result.spans.back().end = step.end;
+      else
+        result.spans.push_back({step.begin, step.end});
+    }
+    follows = is_in;
+  }
+  if (result.steps.empty()) return result;
+  result.longer = statistics::median(times[true]) / statistics::median(times[false]) - 1.0;
+  result.busy = statistics::median(busy[true]) - statistics::median(busy[false]);
+  result.idle = statistics::median(idle[true]) - statistics::median(idle[false]);
+  return result;
+}
+
 }  // namespace
 
 std::string_view to_string(StepTrait trait) {
@@ -210,20 +300,21 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   slow.of = all.size();
   if (all.size() < 20) return slow;  // of fewer, no step can be told from chance
   // Recording calls makes all steps of its windows longer: each detail has its own median.
+  const std::vector<bool> in_stretch = in_long_stretches(all);
+  slow.stretches = long_stretches(portraits, steps, in_stretch);
   std::vector<bool> is_slow(all.size());
   std::vector<double> slow_times, other_times;
   for (const bool full : {false, true}) {
-    std::vector<double> times, distances;
-    for (const Portrait& each : all) {
-      if (each.is_full == full) times.push_back(each.seconds);
+    std::vector<double> times;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].is_full == full && !in_stretch[i]) times.push_back(all[i].seconds);
     }
     const double middle = times.empty() ? 0.0 : statistics::median(times);
     if (!(middle > 0.0)) continue;
-    for (const double time : times) distances.push_back(std::abs(time - middle));
-    const double limit = middle + std::max(deviations(times.size()) * kNormal * statistics::median(distances),
-                                           kLeastLonger * middle);
+    const double limit =
+        middle + std::max(deviations(times.size()) * robust_deviation(times, middle), kLeastLonger * middle);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].is_full != full) continue;
+      if (all[i].is_full != full || in_stretch[i]) continue;
       is_slow[i] = all[i].seconds > limit;
       (is_slow[i] ? slow_times : other_times).push_back(all[i].seconds / middle);
     }
@@ -231,6 +322,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   std::vector<double> busy, idle, bytes;
   std::array<std::vector<double>, kIdleCauses> by_cause;
   for (std::size_t i = 0; i < all.size(); ++i) {
+    if (in_stretch[i]) continue;
     if (is_slow[i]) {
       slow.steps.push_back(portraits.indices()[i]);
       continue;
@@ -243,7 +335,8 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
     }
   }
   constexpr double kMostSlow = 0.05;
-  if (static_cast<double>(slow.steps.size()) > kMostSlow * static_cast<double>(all.size()))
+  const std::size_t usual_steps = all.size() - slow.stretches.steps.size();
+  if (static_cast<double>(slow.steps.size()) > kMostSlow * static_cast<double>(usual_steps))
     slow.steps.clear();
   if (slow.steps.empty()) return slow;
   slow.longer = statistics::median(slow_times) / statistics::median(other_times) - 1.0;
@@ -261,6 +354,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   const double least = kLeastLonger * (usual.busy + usual.idle);
   const double least_of_others = std::max(least, 0.5 * statistics::median(beyond));
   for (std::size_t i = 0; i < all.size(); ++i) {
+    if (in_stretch[i]) continue;
     for (const StepTrait trait : traits_of(portraits, all[i], usual, is_slow[i] ? least : least_of_others)) {
       TraitOfSlowSteps& count = counts[static_cast<std::size_t>(trait)];
       ++(is_slow[i] ? count.slow : count.other);
@@ -271,7 +365,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   for (std::size_t i = 0; i < kTraits; ++i) {
     counts[i].trait = static_cast<StepTrait>(i);
     counts[i].p_value =
-        fisher(counts[i].slow, slow.steps.size(), counts[i].other, all.size() - slow.steps.size());
+        fisher(counts[i].slow, slow.steps.size(), counts[i].other, usual_steps - slow.steps.size());
     if (!idle_beyond[i].empty()) counts[i].seconds = statistics::median(idle_beyond[i]);
     p_values.push_back(counts[i].p_value);
   }

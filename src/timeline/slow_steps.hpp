@@ -40,17 +40,27 @@ struct TraitOfSlowSteps {
   double seconds = 0.0;             ///< for the idle ones: median idle time beyond the usual
 };
 
+/// Stretches in which the steps, one after the other, took longer than most of the others.
+struct LongStretches {
+  std::vector<Span> spans;         ///< in the order of time
+  std::vector<std::size_t> steps;  ///< indices of Steps::steps
+  double longer = 0.0;             ///< their median time over the others', less 1
+  double busy = 0.0, idle = 0.0;   ///< seconds of a step, in the median, beyond the others'
+};
+
 struct SlowSteps {
-  std::vector<std::size_t> steps;  ///< indices of Steps::steps, in the order of time
+  LongStretches stretches;
+  std::vector<std::size_t> steps;  ///< outside of these; indices of Steps::steps, in the order of time
   std::size_t of = 0;              ///< steps that were looked at
   double longer = 0.0;             ///< their median time over the others', less 1
   std::vector<TraitOfSlowSteps>
       traits;  ///< shown by Holm's test and had by at least half of the slow ones, the most frequent first
 };
 
-/// A step is slow if it takes longer than the median by more than normal noise gives (at
-/// least three robust deviations), and at least 1 % longer. Where more
-/// than 5 % are, none is: the steps have several levels then, or drift, and no exceptions.
+/// Stretches lie between change points of the steps' times, are at least 1 % longer, and stand apart: by
+/// three robust deviations of the other steps, which are most of them. Any other step is slow if it takes
+/// longer than the median by more than normal noise gives (at least three robust deviations), and at least 1
+/// % longer. Where more than 5 % are, none is: the steps drift then, and have no exceptions.
 SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const Steps& steps);
 
 }  // namespace jitterscope::timeline

@@ -502,4 +502,22 @@ Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std:
   return result;
 }
 
+std::vector<std::string> repeated_ranges(const Process& process) {
+  constexpr std::size_t kFewest = 5, kMost = 3;
+  std::map<std::string, std::pair<std::size_t, Time>> found;  // how often, and how long in all
+  for (const NamedRange& range : process.ranges) {
+    auto& [count, length] = found[range.name];
+    ++count;
+    length += range.span.length();
+  }
+  std::erase_if(found, [&](const auto& each) { return each.second.first < kFewest; });
+  std::vector<std::string> names;
+  for (const auto& each : found) names.push_back(each.first);
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return found.at(a).second > found.at(b).second;
+  });
+  names.resize(std::min(names.size(), kMost));
+  return names;
+}
+
 }  // namespace jitterscope::timeline

@@ -52,4 +52,7 @@ Steps find_steps(const Process& process, const DeviceWork& work);
 /// names that there are, if there is none.
 Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std::string& name);
 
+/// Names of ranges that come at least five times: three at most, those that take the longest.
+std::vector<std::string> repeated_ranges(const Process& process);
+
 }  // namespace jitterscope::timeline

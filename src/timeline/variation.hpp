@@ -63,6 +63,7 @@ struct Variation {
   std::vector<KernelVariation> kernels;  ///< by their time, the longest first
   CommonFactor common;
   bool by_stretches = false;  ///< no steps were found: stretches of time are the unit
+  double with_others = 0.0;   ///< share of NVML's readings that saw another process on the GPU
 };
 
 /// Share of each work item's time in which work of other streams ran: kernels, and copies.

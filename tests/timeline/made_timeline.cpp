@@ -55,6 +55,8 @@ class Maker {
     time_ += program_.step_gap_us * kMicrosecond;
     if (program_.late_input_every > 0 && step % program_.late_input_every == program_.late_input_every - 1)
       time_ += 9e6;
+    if (step >= program_.slow_host_from && step < program_.slow_host_to)
+      time_ += 4e5 + 1e3 * static_cast<double>(random_.below(400));
     if (program_.allocates_every > 0 && step % program_.allocates_every == program_.allocates_every - 1) {
       if (program_.records_calls) call(time_, 5e6, capture::CallKind::allocation, 0);
       time_ += 5e6;

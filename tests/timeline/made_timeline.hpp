@@ -28,8 +28,9 @@ struct MadeProgram {
   double clock = 0.0;         ///< all kernels slow down by up to so much, in waves of 10 s
   bool clock_shows = true;    ///< NVML's throttled time grows with it
   bool power_shows = false;   ///< NVML's power rises with it
-  std::size_t late_input_every = 0;  ///< every so many steps the input comes 9 ms late
-  std::size_t allocates_every = 0;   ///< every so many steps the GPU waits 5 ms while memory is allocated
+  std::size_t slow_host_from = 0, slow_host_to = 0;  ///< steps that begin 0.4 to 0.8 ms late
+  std::size_t late_input_every = 0;                  ///< every so many steps the input comes 9 ms late
+  std::size_t allocates_every = 0;  ///< every so many steps the GPU waits 5 ms while memory is allocated
   double copy_slows =
       -1.0;  ///< >= 0: beside every second step a copy runs, and kernels beside it take so much longer
   double place_slows = 0.0;  ///< the second of two equal kernels takes so much longer

@@ -27,6 +27,7 @@ namespace jitterscope::timeline {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -55,10 +56,36 @@ TEST(CaptureText, SaysWhereSlowStepsLoseTheirTime) {
   EXPECT_THAT(text, HasSubstr("host elsewhere"));
 }
 
+TEST(CaptureText, SaysWhenStepsTookLongerForAWhile) {
+  test::MadeProgram program{.steps = 2000};
+  program.slow_host_from = 400;
+  program.slow_host_to = 600;
+  EXPECT_THAT(shown(test::make_timeline(program)),
+              AllOf(ContainsRegex("\\*\\*Steps take [0-9.]+ % longer from [0-9.]+ s to [0-9.]+ s\\*\\*"),
+                    HasSubstr("longer in each, and works as long as ever")));
+}
+
 TEST(CaptureText, DoesNotInventSteps) {
-  const std::string text = shown(test::make_timeline({.steps = 0, .warm_up = 3000}));
-  EXPECT_THAT(text, AllOf(HasSubstr("**No steps were found**"),
-                          HasSubstr("no kernel comes back at equal distances")));
+  Timeline timeline = test::make_timeline({.steps = 0, .warm_up = 3000});
+  EXPECT_THAT(shown(timeline),
+              AllOf(HasSubstr("**No steps were found**"),
+                    HasSubstr("no kernel comes back at equal distances"), Not(HasSubstr("--ranges"))));
+  const Time begin = timeline.processes[0].devices[0].begin.front();
+  for (Time i = 0; i < 6; ++i)
+    timeline.processes[0].ranges.push_back({"one batch", {begin + 1000 * i, begin + 1000 * i + 500}});
+  EXPECT_THAT(shown(timeline), HasSubstr("ranges of the program's own: --ranges 'one batch'"));
+}
+
+TEST(CaptureText, BeginsWithAGpuThatMostlyIdles) {
+  EXPECT_THAT(shown(test::make_timeline({.steps = 300, .step_gap_us = 20'000.0})),
+              HasSubstr("1. **The GPU idles 8"));
+}
+
+TEST(CaptureText, SaysThatAnotherProcessWasThereAllTheTime) {
+  Timeline timeline = test::make_timeline({.steps = 300, .other_process_slows = 1e-9});
+  EXPECT_THAT(shown(timeline), Not(HasSubstr("Another process")));
+  for (std::uint32_t& count : timeline.sensors.other_processes) count = 1;
+  EXPECT_THAT(shown(timeline), HasSubstr("Another process was on this GPU all the time"));
 }
 
 TEST(CaptureText, NamesWhatWasLost) {

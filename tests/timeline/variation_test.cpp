@@ -196,10 +196,35 @@ TEST(SlowSteps, AreTheFirstOnesWhereFirstCallsAreSlow) {
   }));
 }
 
-TEST(SlowSteps, AreNoneWhereHalfOfAllAre) {
+TEST(SlowSteps, AreStretchesWhereTheyFollowEachOther) {
   MadeProgram program = long_program(9);
   program.other_process_slows = 0.1;
-  EXPECT_TRUE(analysed(program).slow.steps.empty());
+  const SlowSteps slow = analysed(program).slow;
+  EXPECT_TRUE(slow.steps.empty());
+  EXPECT_NEAR(slow.stretches.longer, 0.1, 0.01);
+  EXPECT_GT(slow.stretches.busy, slow.stretches.idle);
+  ASSERT_FALSE(slow.stretches.spans.empty());
+  EXPECT_NEAR(static_cast<double>(slow.stretches.spans.front().length()), 3e9, 0.1e9);
+}
+
+TEST(SlowSteps, HaveStretchesInWhichTheHostIsSlower) {
+  MadeProgram program{.steps = 2000};
+  program.slow_host_from = 400;
+  program.slow_host_to = 600;
+  const SlowSteps slow = analysed(program).slow;
+  ASSERT_EQ(slow.stretches.spans.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(slow.stretches.steps.size()), 200.0, 2.0);
+  EXPECT_GT(slow.stretches.idle, 10.0 * std::abs(slow.stretches.busy));
+  EXPECT_TRUE(slow.steps.empty());
+}
+
+TEST(SlowSteps, AreNoStretchesInProgramsThatDrift) {
+  std::size_t found = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    MadeProgram program{.seed = seed, .steps = 600, .kernels = 6, .drift = 0.01};
+    if (!analysed(program).slow.stretches.spans.empty()) ++found;
+  }
+  EXPECT_LE(found, 2u);
 }
 
 // Kernels that drift on their own, step by step, follow nothing that is known.

@@ -24,11 +24,12 @@ Plot steps_plot(const CaptureDevice& device) {
   Nanoseconds longest(0);
   for (const CaptureStepTime& step : device.step_times) longest = std::max(longest, step.time);
   const TimeUnit unit = unit_for(longest);
-  Json rows = Json::array(), clock = Json::array(), held = Json::array();
+  Json rows = Json::array(), sensors = Json::array();
   Plot plot{
       .id = "steps",
       .title = fmt::format("Steps of {} on {}", owner_of(device), device.gpu),
-      .caption = "Each point is a step, from its first kernel to that of the next; slow ones are orange.",
+      .caption =
+          "Each point is a step, from its first kernel to that of the next; those that took longer are orange.",
       .spec = {},
       .table = columns_of({">at, s", "> " + unit.axis("step"), "slow"})};
   for (const CaptureStepTime& step : device.step_times) {
@@ -37,9 +38,14 @@ Plot steps_plot(const CaptureDevice& device) {
                     {"slow", step.slow ? "slow" : "other"}});
     add_row(plot.table, {cell(seconds_of(step.at)), cell(unit.of(step.time)), step.slow ? "slow" : ""});
   }
+  double most_held = 0.0, most_power = 0.0;
   for (const CaptureSensor& sensor : device.sensors) {
-    clock.push_back({{"at", seconds_of(sensor.at)}, {"clock", rounded(sensor.clock.value() * 1e-6)}});
-    held.push_back({{"at", seconds_of(sensor.at)}, {"held", rounded(100.0 * sensor.held)}});
+    sensors.push_back({{"at", seconds_of(sensor.at)},
+                       {"clock", rounded(sensor.clock.value() * 1e-6)},
+                       {"power", rounded(sensor.power.value())},
+                       {"held", rounded(100.0 * sensor.held)}});
+    most_held = std::max(most_held, sensor.held);
+    most_power = std::max(most_power, sensor.power.value());
   }
   Json views = Json::array();
   views.push_back(filled(R"({
@@ -51,25 +57,29 @@ Plot steps_plot(const CaptureDevice& device) {
       "color": {"field": "slow:N", "scale": {"domain": ["other", "slow"], "range": ["$blue", "$orange"]}, "legend": null},
       "tooltip": [["at", "at, s"], ["time", "$title"]]}})",
                          "rows", rows, "width", kAxesWidth, "title", unit.axis("step")));
-  if (!clock.empty()) {
-    plot.caption +=
-        " Beneath: the clock as NVML reads it, and the share of the time that a cap of power or heat held it.";
+  const auto add_sensor = [&](const char* field, const char* title, const char* mark,
+                              std::string_view color) {
     views.push_back(filled(R"({
-    "data": "$rows", "height": 70, "width": "$width", "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "color": "$green"},
+    "data": "$rows", "height": 70, "width": "$width", "mark": {"type": "$mark", "interpolate": "step-after", "color": "$color", "opacity": 0.8},
     "encoding": {
       "x": {"field": "at:Q", "title": null, "axis": {"grid": false}},
-      "y": {"field": "clock:Q", "title": "clock, MHz", "scale": {"zero": false}},
-      "tooltip": [["at", "at, s"], ["clock", "clock, MHz"]]}})",
-                           "rows", clock, "width", kAxesWidth));
-    views.push_back(filled(R"({
-    "data": "$rows", "height": 70, "width": "$width", "mark": {"type": "area", "interpolate": "step-after", "color": "$red", "opacity": 0.6},
-    "encoding": {
-      "x": {"field": "at:Q", "title": null, "axis": {"grid": false}},
-      "y": {"field": "held:Q", "title": "held, %", "scale": {"domain": [0, 100]}},
-      "tooltip": [["at", "at, s"], ["held", "held, %"]]}})",
-                           "rows", held, "width", kAxesWidth));
+      "y": {"field": "$field:Q", "title": "$title", "scale": {"zero": "$zero"}},
+      "tooltip": [["at", "at, s"], ["$field", "$title"]]}})",
+                           "rows", sensors, "width", kAxesWidth, "mark", mark, "color", std::string(color),
+                           "field", field, "title", title, "zero", std::string_view(mark) == "area"));
+  };
+  if (!sensors.empty()) {
+    plot.caption += " Beneath: what NVML read meanwhile";
+    add_sensor("clock", "clock, MHz", "line", kGreen);
+    if (most_power > 0.0) add_sensor("power", "power, W", "line", kPurple);
+    if (most_held > 0.0) {
+      add_sensor("held", "held, %", "area", kRed);
+      plot.caption += "; held is the share of the time that a cap of power or heat held the clock";
+    }
+    plot.caption += ".";
   }
   plot.spec = stacked_plots(views);
+  plot.spec["resolve"]["scale"]["x"] = "shared";  // the sensors zoom with the steps
   return plot;
 }
 

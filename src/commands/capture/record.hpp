@@ -52,6 +52,17 @@ struct CaptureSlowSteps {
   std::vector<CaptureTrait> traits;
 };
 
+struct CaptureStretch {
+  Nanoseconds begin, end;  ///< from the first step's begin
+};
+/// Steps, one after the other, that took longer than most.
+struct CaptureLongStretches {
+  std::vector<CaptureStretch> stretches;  ///< in the order of time
+  std::int64_t steps = 0, of = 0;
+  double longer = 0.0;
+  Nanoseconds busy, idle;  ///< of a step, beyond the others'
+};
+
 /// A factor that all kernels have in common, but for that of another process.
 struct CaptureCommonFactor {
   bool is_clock = false;
@@ -98,7 +109,7 @@ struct CaptureStepTime {
   bool slow = false;
 };
 struct CaptureSensor {
-  Nanoseconds at;
+  Nanoseconds at;  ///< from the first step's begin, like a step's, or from the first work's without steps
   Hertz clock;
   double held = 0.0;  ///< share of the time that a cap held the clock
   Watts power;
@@ -124,11 +135,14 @@ struct CaptureDevice {
   std::int64_t kernels = 0, copies = 0, lost = 0;
   std::int64_t names = 0, audited = 0, corrected = 0;
   std::vector<CaptureStepKind> steps;
-  std::string no_steps;  ///< why none were found
-  double busy = 0.0;     ///< share of the time
+  std::string no_steps;             ///< why none were found
+  std::vector<std::string> ranges;  ///< where none were found: the program's own that come again and again
+  double busy = 0.0;                ///< share of the time
   std::vector<CaptureIdle> idle;
   std::int64_t idle_windows = 0;
+  double with_others = 0.0;  ///< share of the time in which another process was on the GPU
   std::optional<CaptureCommonFactor> common;
+  std::optional<CaptureLongStretches> stretches;
   std::optional<CaptureSlowSteps> slow;
   std::optional<CaptureCost> cost;
   std::optional<CaptureWaits> waits;
@@ -159,6 +173,8 @@ Headline headline_of(const CaptureRecord& record);
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, CaptureRecord& record);
 
+/// A name in 44 characters at most: its beginning and its end.
+std::string shortened_name(const std::string& name);
 /// A kernel's name and how many blocks it has, as tables show it: "vectorized_add [1024]".
 std::string kernel_label(const timeline::WorkName& name);
 /// "follows" in a few words: "clock 88 % (+14 %)".
