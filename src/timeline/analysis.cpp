@@ -74,7 +74,14 @@ DeviceAnalysis analyse_device(const Timeline& timeline, std::size_t process_inde
     if (process.names[what].audit != capture::NameAudit::none) ++result.audited;
     if (process.names[what].audit == capture::NameAudit::corrected) ++result.corrected;
   }
-  result.steps = range.empty() ? find_steps(process, work) : steps_of_ranges(process, work, range);
+  // A capture of ranges was made for the sake of these.
+  const std::string recorded = timeline.info ? timeline.info->settings.ranges : "";
+  if (!range.empty())
+    result.steps = steps_of_ranges(process, work, range);
+  else if (!recorded.empty() && comes_again(process, recorded))
+    result.steps = steps_of_ranges(process, work, recorded);
+  else
+    result.steps = find_steps(process, work);
   // A program loads and tunes before its first step: how busy the GPU is then is another question.
   const Span within = result.steps.were_found()
                           ? Span{result.steps.steps.front().begin, result.steps.steps.back().end}

@@ -38,14 +38,19 @@ MedianOfSeries median_of_series(const std::vector<double>& values) {
         *std::min_element(values.begin(), values.end()), *std::max_element(values.begin(), values.end())});
     return result;
   }
+  // Times are logarithms here: an interval of very unlike blocks would else begin below zero.
+  const bool are_times = *std::min_element(values.begin(), values.end()) > 0.0;
   std::vector<double> medians;
   for (std::size_t block = 0; block < kBlocks; ++block) {
     const std::size_t first = begin_of_block(block, kBlocks, values.size());
     const std::size_t last = begin_of_block(block + 1, kBlocks, values.size());
-    medians.push_back(statistics::median(std::span(values).subspan(first, last - first)));
+    const double median = statistics::median(std::span(values).subspan(first, last - first));
+    medians.push_back(are_times ? std::log(median) : median);
   }
   const double half = error_of_blocks(medians).half_width();
-  result.interval = {result.median - half, result.median + half};
+  result.interval =
+      are_times ? statistics::Interval{result.median * std::exp(-half), result.median * std::exp(half)}
+                : statistics::Interval{result.median - half, result.median + half};
   return result;
 }
 

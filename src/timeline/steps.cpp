@@ -502,6 +502,11 @@ Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std:
   return result;
 }
 
+bool comes_again(const Process& process, const std::string& range) {
+  return std::count_if(process.ranges.begin(), process.ranges.end(),
+                       [&](const NamedRange& each) { return each.name == range; }) > 1;
+}
+
 std::vector<std::string> repeated_ranges(const Process& process) {
   constexpr std::size_t kFewest = 5, kMost = 3;
   std::map<std::string, std::pair<std::size_t, Time>> found;  // how often, and how long in all

@@ -52,6 +52,9 @@ Steps find_steps(const Process& process, const DeviceWork& work);
 /// names that there are, if there is none.
 Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std::string& name);
 
+/// True if more than one range has the name, so that it can begin steps.
+bool comes_again(const Process& process, const std::string& range);
+
 /// Names of ranges that come at least five times: three at most, those that take the longest.
 std::vector<std::string> repeated_ranges(const Process& process);
 

@@ -76,6 +76,24 @@ TEST(CaptureText, DoesNotInventSteps) {
   EXPECT_THAT(shown(timeline), HasSubstr("ranges of the program's own: --ranges 'one batch'"));
 }
 
+TEST(CaptureText, ShortensALongCommand) {
+  Timeline timeline = test::make_timeline({.steps = 100});
+  timeline.processes[0].label = "pid 7 python3 train.py --data " + std::string(100, 'x') + " --batch 256";
+  EXPECT_THAT(shown(timeline), HasSubstr("(pid 7 python3 train.py --data …)"));
+}
+
+// Whoever captured ranges need not name them again.
+TEST(CaptureText, TakesTheRangesOfTheCaptureAsSteps) {
+  Timeline timeline = test::make_timeline({.steps = 0, .warm_up = 3000});
+  const DeviceWork& work = timeline.processes[0].devices[0];
+  for (std::size_t i = 0; i < 30; ++i)
+    timeline.processes[0].ranges.push_back({"batch", {work.begin[100 * i], work.end[100 * i + 99]}});
+  timeline.info.emplace().settings.ranges = "batch";
+  EXPECT_THAT(shown(timeline), HasSubstr("steps of"));
+  timeline.info->settings.ranges = "other";
+  EXPECT_THAT(shown(timeline), HasSubstr("**No steps were found**"));
+}
+
 TEST(CaptureText, BeginsWithAGpuThatMostlyIdles) {
   EXPECT_THAT(shown(test::make_timeline({.steps = 300, .step_gap_us = 20'000.0})),
               HasSubstr("1. **The GPU idles 8"));

@@ -43,7 +43,7 @@ std::string completeness_text(const CaptureDevice& device, bool has_losses) {
 
 std::string headline(const CaptureDevice& device, bool has_losses) {
   const std::string place = fmt::format("in {} on {} ({}); {}", duration_text(device.length), device.gpu,
-                                        one_line(device.process), completeness_text(device, has_losses));
+                                        process_label(device), completeness_text(device, has_losses));
   if (device.steps.empty()) {
     std::string ranges;
     for (const std::string& name : device.ranges)
@@ -314,8 +314,7 @@ std::string label_of(const CaptureRecord& record, const CaptureDevice& device) {
   const auto of_process =
       std::count_if(record.devices.begin(), record.devices.end(),
                     [&](const CaptureDevice& each) { return each.process == device.process; });
-  const std::string process =
-      device.rank ? fmt::format("rank {}", *device.rank) : shortened_name(one_line(device.process));
+  const std::string process = device.rank ? fmt::format("rank {}", *device.rank) : process_label(device);
   return of_process > 1 ? fmt::format("{}, {}", process, device.gpu) : process;
 }
 
@@ -420,7 +419,7 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
 Headline headline_of(const CaptureRecord& record) {
   if (record.devices.empty()) return {.subject = "capture of " + record.source, .number = "nothing"};
   const CaptureDevice& device = record.devices.front();
-  Headline headline{.subject = one_line(device.process), .marks = {duration_text(device.length)}};
+  Headline headline{.subject = process_label(device), .marks = {duration_text(device.length)}};
   if (device.steps.empty()) {
     headline.number = percent_text(device.busy);
     headline.error = "of the time the GPU works";

@@ -16,7 +16,7 @@ double seconds_of(Nanoseconds time) { return rounded(time.value() * 1e-9); }
 
 // Whose steps and kernels they are.
 std::string owner_of(const CaptureDevice& device) {
-  return device.rank ? fmt::format("rank {}", *device.rank) : one_line(device.process);
+  return device.rank ? fmt::format("rank {}", *device.rank) : process_label(device);
 }
 
 // The steps' times, and beneath them what NVML saw meanwhile.

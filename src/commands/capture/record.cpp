@@ -465,6 +465,15 @@ std::string shortened_name(const std::string& name) {
                               : name.substr(0, kMost - kEnd - 1) + "…" + name.substr(name.size() - kEnd);
 }
 
+std::string process_label(const CaptureDevice& device) {
+  constexpr std::size_t kMost = 60;
+  std::string label = one_line(device.process);
+  if (label.size() <= kMost) return label;
+  const std::size_t space = label.rfind(' ', kMost - 2);
+  label.resize(space == std::string::npos || space < kMost / 3 ? kMost - 2 : space);
+  return label + " …";
+}
+
 std::string kernel_label(const timeline::WorkName& name) {
   return shortened_name(timeline::short_name(name)) +
          (name.kind == WorkKind::kernel ? fmt::format(" [{}]", name.blocks()) : "");

@@ -175,6 +175,8 @@ void read_fields(const Json& document, const std::string& name, CaptureRecord& r
 
 /// A name in 44 characters at most: its beginning and its end.
 std::string shortened_name(const std::string& name);
+/// A device's process on one line, of 60 characters at most: "pid 4711 python3 train.py --batch 256 …".
+std::string process_label(const CaptureDevice& device);
 /// A kernel's name and how many blocks it has, as tables show it: "vectorized_add [1024]".
 std::string kernel_label(const timeline::WorkName& name);
 /// "follows" in a few words: "clock 88 % (+14 %)".
