@@ -71,6 +71,31 @@ void check_combinations(const RunFlags& flags) {
   }
 }
 
+void check_several_devices(const RunFlags& flags, const std::vector<std::string>& devices) {
+  if (devices.size() < 2) {
+    throw UsageError(
+        fmt::format("--device {}: there is one GPU here, {}, and nothing to compare it with; name it",
+                    flags.measure.device, devices.front()));
+  }
+  const std::pair<const char*, bool> flags_of_one[] = {{"--csv", !flags.csv.empty()},
+                                                       {"--csv-launches", !flags.csv_launches.empty()},
+                                                       {"--save", !flags.save.empty()},
+                                                       {"--continue", !flags.unfinished.empty()},
+                                                       {"--iterations", !flags.iterations.empty()},
+                                                       {"--verify", flags.verify},
+                                                       {"--kernels", flags.kernels},
+                                                       {"--counters", !flags.counters.empty()},
+                                                       {"--in-sequence", flags.in_sequence},
+                                                       {"--dry-run", flags.dry_run}};
+  for (const auto& [flag, is_given] : flags_of_one) {
+    if (!is_given) continue;
+    throw UsageError(fmt::format(
+        "{} does not go with several devices, which are timed beside each other; leave it out, or name one "
+        "device",
+        flag));
+  }
+}
+
 // Sustained loads take many seconds, for a whole model minutes, and heat the chip for later measurements.
 // They run only if requested; for one operation, a probe of 0.5 s says whether they should be.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {

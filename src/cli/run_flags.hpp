@@ -36,6 +36,9 @@ std::int64_t process_count(const RunFlags& flags);
 /// Throws UsageError if two flags cannot be combined.
 void check_combinations(const RunFlags& flags);
 
+/// Throws UsageError if a flag does not go with several devices, or only one is here.
+void check_several_devices(const RunFlags& flags, const std::vector<std::string>& devices);
+
 /// Returns the options of the measurement. Throws UsageError for a flag's invalid value.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work);
 

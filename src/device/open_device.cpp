@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,13 @@ std::optional<int> cuda_ordinal(std::string_view name) {
   return ordinal;
 }
 
+constexpr std::string_view kAllGpus = "cuda:all";
+
+bool begins_as_device(std::string_view name) {
+  return name == "auto" || name == "cpu" || name.starts_with("cuda") || name.starts_with("gpu") ||
+         names_virtual_device(name);
+}
+
 [[noreturn]] void fail_unknown(std::string_view name) {
   std::vector<std::string> known = {"auto", "cpu", "cuda", "gpu", "virtual"};
   const std::string all = "auto, cpu, cuda, cuda:N, virtual and virtual:PRESET";
@@ -59,7 +67,29 @@ bool names_virtual_device(std::string_view name) {
   return name == "virtual" || name.starts_with("virtual:") || name.starts_with("virtual,");
 }
 
+std::vector<std::string> devices_named(std::string_view names) {
+  std::vector<std::string> devices;
+  if (names != kAllGpus && names != "gpu:all") {
+    std::istringstream text{std::string(names)};
+    for (std::string name; text >> name;) devices.push_back(std::move(name));
+    // The name of a preset's file may have spaces.
+    if (devices.empty() || !std::ranges::all_of(devices, begins_as_device)) devices = {std::string(names)};
+    return devices;
+  }
+  std::string problem = "no GPU was found";
+  for (const DeviceListing& gpu : list_cuda()) {
+    if (gpu.problem.empty())
+      devices.push_back(gpu.id);
+    else
+      problem = gpu.problem;
+  }
+  if (devices.empty()) throw MissingError(problem);
+  return devices;
+}
+
 std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
+  if (name == kAllGpus || name == "gpu:all" || devices_named(name).size() > 1)
+    throw UsageError(fmt::format("'{}' names several devices, which `run` alone takes; name one", name));
   if (name == "cpu") return open_cpu_device();
   if (name == "auto") {
     const std::vector<DeviceListing> gpus = list_cuda();

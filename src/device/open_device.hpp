@@ -15,6 +15,10 @@ bool names_virtual_device(std::string_view name);
 /// True for `cpu`, and for `auto` where there is no GPU.
 bool names_host(std::string_view name);
 
+/// Splits the names of several devices of this host: "cuda:0 cuda:3"; cuda:all are all GPUs. Any other name
+/// is one. Throws MissingError, with the reason, if there is no GPU.
+std::vector<std::string> devices_named(std::string_view names);
+
 // Counters of a device, or of a GPU's chip that need not be present.
 
 struct CounterListing {

@@ -16,6 +16,7 @@
 #include "cli/run_flags.hpp"
 #include "cli/run_request.hpp"
 #include "cli/targets.hpp"
+#include "commands/devices/run_on_devices.hpp"
 #include "commands/records.hpp"
 #include "commands/run/files.hpp"
 #include "experiment/run_plan.hpp"
@@ -61,6 +62,7 @@ constexpr const char* kRunExamples = R"(Examples:
   jitterscope run layer_norm:rows=8192,columns=1024 --processes 8
   jitterscope run resnet18 --save main
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
+  jitterscope run matmul:m=8192,n=8192,k=8192,dtype=bf16 --device cuda:all
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
 (if only the tracer of --kernels or the counters are missing, times are still printed), 4 --precision was given
@@ -96,11 +98,18 @@ class RunCommand {
     request_.precision_was_asked = flags_.measure.asks_for_precision();
     request_.ceilings = !flags_.no_ceilings;
     if (!flags_.unfinished.empty()) before_ = read_unfinished(file_to_continue(flags_.unfinished));
-    const std::string json =
-        flags_.json.empty() && before_ ? file_to_continue(flags_.unfinished) : flags_.json;
-    files_.emplace(json, flags_);
-    if (!flags_.save.empty() && !flags_.dry_run) to_save_.emplace(flags_.save, flags_.history);
-    std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
+    const std::vector<std::string> names = devices_named(flags_.measure.device);
+    std::optional<RecordFiles> files_of_devices;
+    if (names.size() > 1 || flags_.measure.device.ends_with(":all")) {
+      check_several_devices(flags_, names);
+      files_of_devices.emplace(RecordFlags{flags_.report, flags_.json});
+    } else {
+      const std::string json =
+          flags_.json.empty() && before_ ? file_to_continue(flags_.unfinished) : flags_.json;
+      files_.emplace(json, flags_);
+      if (!flags_.save.empty() && !flags_.dry_run) to_save_.emplace(flags_.save, flags_.history);
+    }
+    std::unique_ptr<Device> device = open_device(names.front(), flags_.measure.seed);
     record_.device = device->describe();
     if (request_.options.counters) device->check_counters(*request_.options.counters);
     if (flags_.placement) place(*flags_.placement);
@@ -134,7 +143,17 @@ class RunCommand {
       print_result(plan_text(request_, record_.device, page_.width));
       return;
     }
-    if (request_.processes > 1 || may_never_end()) {
+    if (files_of_devices) {
+      device.reset();
+      run_on_devices(request_, names,
+                     {.environment = record_.environment,
+                      .device = record_.device,
+                      .devices = {},
+                      .lost = {},
+                      .processes = flags_.processes.value_or(kDeviceProcesses),
+                      .comparisons = {}},
+                     *files_of_devices, invocation_);
+    } else if (request_.processes > 1 || may_never_end()) {
       measure_in_processes(std::move(device));
     } else {
       measure(*device);

@@ -1,0 +1,316 @@
+#include "experiment/devices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "base/quantity_text.hpp"
+#include "experiment/judgement.hpp"
+#include "experiment/processes.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+using statistics::Effect;
+using statistics::EffectVerdict;
+
+using Records = std::span<const std::vector<RunRecord>>;
+
+// Where a measurement stands in all records, which are of one plan.
+struct Place {
+  std::size_t entry = 0, measurement = 0;
+};
+
+const Measurement* measurement_at(const RunRecord& record, const Place& place) {
+  if (place.entry >= record.entries.size()) return nullptr;
+  const std::vector<Measurement>& all = record.entries[place.entry].result.measurements;
+  return place.measurement < all.size() ? &all[place.measurement] : nullptr;
+}
+
+// Share of a measurement's time in which a counter of held time grew.
+std::optional<double> held_share(const Measurement& measurement,
+                                 std::optional<Nanoseconds> SensorReading::*counter) {
+  const Round *first = nullptr, *last = nullptr;
+  for (const Round& round : measurement.rounds) {
+    if (!round.sensors || !((*round.sensors).*counter)) continue;
+    if (first == nullptr) first = &round;
+    last = &round;
+  }
+  if (first == nullptr || !(last->started > first->started)) return std::nullopt;
+  return *((*last->sensors).*counter) / (last->started - first->started) -
+         *((*first->sensors).*counter) / (last->started - first->started);
+}
+
+template <class Value>
+std::optional<double> mean_reading(const Measurement& measurement,
+                                   std::optional<Value> SensorReading::*value) {
+  double sum = 0.0, count = 0.0;
+  for (const Round& round : measurement.rounds) {
+    if (!round.sensors || !((*round.sensors).*value)) continue;
+    sum += ((*round.sensors).*value)->value();
+    count += 1.0;
+  }
+  return count > 0.0 ? std::optional(sum / count) : std::nullopt;
+}
+
+template <class Value = double, class Get>
+std::optional<Value> mean_over(const std::vector<RunRecord>& records, const Place& place, Get&& get) {
+  double sum = 0.0, count = 0.0;
+  for (const RunRecord& record : records) {
+    const Measurement* measurement = measurement_at(record, place);
+    const std::optional<double> value = measurement ? get(*measurement) : std::nullopt;
+    if (!value) continue;
+    sum += *value;
+    count += 1.0;
+  }
+  return count > 0.0 ? std::optional(Value(sum / count)) : std::nullopt;
+}
+
+DeviceState state_of(const std::vector<RunRecord>& records, const Place& place) {
+  DeviceState state;
+  state.clock = mean_over<Hertz>(records, place, [](const Measurement& each) {
+    const ProcessTime time = process_time(each);
+    return time.clock ? std::optional(time.clock->value()) : std::nullopt;
+  });
+  state.cycles = mean_over<Cycles>(records, place, [](const Measurement& each) {
+    const ProcessTime time = process_time(each);
+    return time.cycles ? std::optional(time.cycles->value()) : std::nullopt;
+  });
+  state.held_by_power = mean_over(records, place, [](const Measurement& each) {
+    return held_share(each, &SensorReading::throttled_power);
+  });
+  state.held_by_heat = mean_over(records, place, [](const Measurement& each) {
+    return held_share(each, &SensorReading::throttled_thermal);
+  });
+  state.power = mean_over<Watts>(
+      records, place, [](const Measurement& each) { return mean_reading(each, &SensorReading::power); });
+  state.temperature = mean_over<Celsius>(records, place, [](const Measurement& each) {
+    return mean_reading(each, &SensorReading::temperature);
+  });
+  const auto with_others = std::ranges::count_if(records, [](const RunRecord& record) {
+    return std::ranges::any_of(record.findings,
+                               [](const Finding& each) { return each.id == "other_process"; });
+  });
+  state.has_other_process = 2 * with_others >= std::ssize(records);
+  return state;
+}
+
+// Settings of a GPU that lower its clock or its memory's rate.
+std::map<std::string, std::string> settings_of(const DeviceDescription& device) {
+  std::map<std::string, std::string> settings;
+  if (device.power_limit) settings["power limit"] = fmt::format("{:.0f} W", device.power_limit->value());
+  if (device.maximum_clock)
+    settings["highest clock"] = fmt::format("{:.0f} MHz", device.maximum_clock->value() * 1e-6);
+  settings["processors"] = std::to_string(device.processors);
+  settings["memory"] = bytes_text(device.memory_total);
+  for (const Property& property : device.properties) {
+    for (const char* const name :
+         {"driver_version", "ecc", "mig_mode", "persistence", "maximum_memory_clock_mhz"}) {
+      if (property.key == name) settings[name] = property.value;
+    }
+  }
+  return settings;
+}
+
+double median_of_others(std::span<const double> values, std::size_t own) {
+  std::vector<double> others;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i != own) others.push_back(values[i]);
+  }
+  return statistics::median(others);
+}
+
+// A value of all GPUs; nullopt if one has none.
+template <class Get>
+std::optional<std::vector<double>> values_of(const std::vector<DeviceBesideOthers>& devices, Get&& get) {
+  std::vector<double> values;
+  for (const DeviceBesideOthers& device : devices) {
+    const auto value = get(device.state);
+    if (!value) return std::nullopt;
+    values.push_back(static_cast<double>(*value));
+  }
+  return values;
+}
+
+class Causes {
+ public:
+  Causes(const std::vector<DeviceBesideOthers>& devices, Records records) : devices_(devices) {
+    for (const std::vector<RunRecord>& each : records) settings_.push_back(settings_of(each.front().device));
+  }
+
+  WhySlow of(std::size_t device) const {
+    const double longer = std::log(devices_[device].against_others.ratio);
+    const auto clocks = values_of(devices_, [](const DeviceState& state) {
+      return state.clock ? std::optional(state.clock->value()) : std::nullopt;
+    });
+    double of_clock = 0.0, clock_of_others = 0.0;
+    if (clocks) {
+      clock_of_others = median_of_others(*clocks, device);
+      of_clock = std::log(clock_of_others / (*clocks)[device]);
+    }
+    for (const auto& [name, value] : settings_[device]) {
+      if (const std::optional<std::string> others = setting_of_others(device, name);
+          others && *others != value)
+        return {DeviceCause::setting, name, value, *others};
+    }
+    if (devices_[device].state.has_other_process &&
+        std::ranges::count_if(devices_, [](const auto& each) { return each.state.has_other_process; }) == 1)
+      return {DeviceCause::other_process};
+    if (!clocks || of_clock < 0.5 * longer) {
+      if (!clocks) return {};
+      return {DeviceCause::cycles, {}, {}, {}};
+    }
+    const std::string own_clock = clock_text((*clocks)[device]), others_clock = clock_text(clock_of_others);
+    if (is_held_more(device, &DeviceState::held_by_heat))
+      return {DeviceCause::heat, {}, own_clock, others_clock};
+    if (is_held_more(device, &DeviceState::held_by_power))
+      return {DeviceCause::power_cap, {}, own_clock, others_clock};
+    return {DeviceCause::clock, {}, own_clock, others_clock};
+  }
+
+ private:
+  static std::string clock_text(double hertz) { return fmt::format("{:.0f} MHz", hertz * 1e-6); }
+
+  bool is_held_more(std::size_t device, std::optional<double> DeviceState::*share) const {
+    constexpr double kMore = 0.1;
+    const auto shares = values_of(devices_, [&](const DeviceState& state) { return state.*share; });
+    return shares && (*shares)[device] > median_of_others(*shares, device) + kMore;
+  }
+
+  // The value that most of the others have, if most have one.
+  std::optional<std::string> setting_of_others(std::size_t device, const std::string& name) const {
+    std::map<std::string, std::size_t> counts;
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      const auto found = settings_[i].find(name);
+      if (i != device && found != settings_[i].end()) ++counts[found->second];
+    }
+    for (const auto& [value, count] : counts) {
+      if (2 * count > settings_.size() - 1) return value;
+    }
+    return std::nullopt;
+  }
+
+  const std::vector<DeviceBesideOthers>& devices_;
+  std::vector<std::map<std::string, std::string>> settings_;
+};
+
+std::optional<Effect> effect_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  const statistics::MeanInterval mean = statistics::mean_interval(values);
+  Effect effect{
+      .value = mean.mean, .interval = mean.interval, .processes = std::ssize(values), .values = values};
+  if (values.size() > 1) {
+    const auto count = static_cast<double>(values.size());
+    effect.p_value = statistics::two_sided_p(
+        mean.mean, statistics::standard_deviation(values) / std::sqrt(count), count - 1.0);
+  }
+  return effect;
+}
+
+struct DevicesWithEffects {
+  DevicesBeside result;
+  std::vector<Effect> effects;  // one for each GPU
+};
+
+// nullopt unless each GPU was timed in a process.
+std::optional<DevicesWithEffects> beside(Records records, const Place& place, bool at_once) {
+  std::size_t processes = records.empty() ? 0 : records.front().size();
+  for (const std::vector<RunRecord>& each : records) processes = std::min(processes, each.size());
+  std::vector<std::vector<double>> logs(records.size());  // of those processes that all GPUs have
+  DevicesWithEffects all;
+  all.result.at_once = at_once;
+  for (std::size_t d = 0; d < records.size(); ++d) {
+    std::vector<ProcessTime> times;
+    DeviceBesideOthers device;
+    std::int64_t rounds = 0;
+    for (std::size_t p = 0; p < processes; ++p) {
+      const Measurement* measurement = measurement_at(records[d][p], place);
+      if (measurement == nullptr || measurement->time.rounds == 0) return std::nullopt;
+      times.push_back(process_time(*measurement));
+      rounds += measurement->time.rounds;
+      device.processes.push_back(times.back().median);
+      logs[d].push_back(std::log(times.back().median.value()));
+    }
+    if (times.empty()) return std::nullopt;
+    device.time = estimate_over_processes(times, rounds);
+    device.state = state_of(records[d], place);
+    all.result.devices.push_back(std::move(device));
+  }
+  if (all.result.devices.empty()) return std::nullopt;
+  std::vector<double> means;
+  for (std::size_t d = 0; d < records.size(); ++d) {
+    std::vector<double> beyond;
+    for (std::size_t p = 0; p < processes; ++p) {
+      std::vector<double> of_process;
+      for (const std::vector<double>& each : logs) of_process.push_back(each[p]);
+      beyond.push_back(logs[d][p] - median_of_others(of_process, d));
+    }
+    means.push_back(std::accumulate(logs[d].begin(), logs[d].end(), 0.0) / static_cast<double>(processes));
+    all.effects.push_back(*effect_of(beyond));
+    all.result.devices[d].against_others = ratio_of(all.effects.back());
+  }
+  all.result.spread = means.size() > 1 ? statistics::standard_deviation(means) : 0.0;
+  return all;
+}
+
+}  // namespace
+
+std::vector<DevicesComparison> compare_devices(Records alone, Records at_once, double margin) {
+  std::vector<DevicesComparison> comparisons;
+  std::vector<std::vector<Effect>> effects;  // of each DevicesBeside, in order
+  const RunRecord& pattern = (alone.empty() ? at_once : alone).front().front();
+  for (std::size_t entry = 0; entry < pattern.entries.size(); ++entry) {
+    const Result& result = pattern.entries[entry].result;
+    for (std::size_t m = 0; m < result.measurements.size(); ++m) {
+      DevicesComparison comparison{.operation = to_string(result.subject),
+                                   .cache = result.measurements[m].conditions.cache,
+                                   .load = result.measurements[m].conditions.load,
+                                   .beside = {},
+                                   .at_once_ratios = {}};
+      const auto add = [&](Records records, bool are_at_once) {
+        std::optional<DevicesWithEffects> found = beside(records, {entry, m}, are_at_once);
+        if (!found) return;
+        comparison.beside.push_back(std::move(found->result));
+        effects.push_back(std::move(found->effects));
+      };
+      add(alone, false);
+      add(at_once, true);
+      if (comparison.beside.size() == 2) {
+        const auto &first = comparison.beside[0].devices, &second = comparison.beside[1].devices;
+        for (std::size_t d = 0; d < first.size(); ++d) {
+          std::vector<double> ratios;
+          for (std::size_t p = 0; p < std::min(first[d].processes.size(), second[d].processes.size()); ++p)
+            ratios.push_back(std::log(second[d].processes[p] / first[d].processes[p]));
+          comparison.at_once_ratios.push_back(ratio_of(*effect_of(ratios)));
+        }
+      }
+      if (!comparison.beside.empty()) comparisons.push_back(std::move(comparison));
+    }
+  }
+  std::vector<double> p_values;
+  for (const std::vector<Effect>& of_all : effects) {
+    for (const Effect& effect : of_all) p_values.push_back(effect.p_value);
+  }
+  const std::vector<bool> shown = statistics::holm_rejects(p_values);
+  std::size_t next = 0, group = 0;
+  for (DevicesComparison& comparison : comparisons) {
+    for (DevicesBeside& each : comparison.beside) {
+      const Causes causes(each.devices, each.at_once ? at_once : alone);
+      for (std::size_t d = 0; d < each.devices.size(); ++d, ++next) {
+        DeviceBesideOthers& device = each.devices[d];
+        device.verdict = statistics::verdict_on(effects[group][d], margin, shown[next]);
+        if (device.verdict == EffectVerdict::slower) device.why = causes.of(d);
+      }
+      ++group;
+    }
+  }
+  return comparisons;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,67 @@
+// Compares GPUs that ran the same operation, each in processes of its own: which one is slow, and why.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/run_record.hpp"
+#include "operation/operation.hpp"
+#include "statistics/effect.hpp"
+
+namespace jitterscope {
+
+/// The state of one GPU while it was timed, over its processes. Missing where it cannot be read.
+struct DeviceState {
+  std::optional<Hertz> clock;
+  std::optional<Cycles> cycles;
+  std::optional<double> held_by_power, held_by_heat;  ///< shares of the time
+  std::optional<Watts> power;
+  std::optional<Celsius> temperature;
+  bool has_other_process = false;  ///< in at least half of its processes
+};
+
+/// What makes a GPU slow, in the order in which it is looked for.
+enum class DeviceCause : std::uint8_t { none, setting, other_process, power_cap, heat, clock, cycles };
+
+struct WhySlow {
+  DeviceCause cause = DeviceCause::none;
+  std::string setting = {}, own = {}, others = {};  ///< a setting, or a state: its values as text
+};
+
+/// One GPU beside the others.
+struct DeviceBesideOthers {
+  TimeEstimate time;
+  std::vector<Nanoseconds> processes;  ///< medians, one for each process
+  RatioEstimate against_others;  ///< over the median of the others in the same process or at the same time
+  statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
+  DeviceState state;
+  WhySlow why;  ///< of a slower one
+};
+
+/// All GPUs with one operation in one condition, each alone, or all at once.
+struct DevicesBeside {
+  bool at_once = false;
+  std::vector<DeviceBesideOthers> devices;
+  double spread = 0.0;  ///< standard deviation between the GPUs' times, relative
+};
+
+/// One operation in one condition.
+struct DevicesComparison {
+  std::string operation;
+  CacheState cache = CacheState::warm;
+  Load load = Load::burst;
+  std::vector<DevicesBeside> beside;          ///< alone and at once, as far as there are any
+  std::vector<RatioEstimate> at_once_ratios;  ///< at once over alone, one for each GPU; empty without both
+};
+
+/// `records[d][p]` is that of GPU d in process p, which is measured beside the others' p-th. A GPU is slower
+/// if it is so by more than the margin beyond chance, all GPUs, operations and conditions together (Holm).
+/// The others' median is what it is compared with, so that one slow GPU makes no other fast; of two, each is
+/// compared with the other.
+std::vector<DevicesComparison> compare_devices(std::span<const std::vector<RunRecord>> alone,
+                                               std::span<const std::vector<RunRecord>> at_once,
+                                               double margin);
+
+}  // namespace jitterscope

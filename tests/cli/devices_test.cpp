@@ -1,0 +1,77 @@
+// `run --device` with several devices.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+
+namespace jitterscope {
+namespace {
+
+using nlohmann::json;
+using test::on_one_line;
+using test::Outcome;
+using test::run_tool;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class SeveralDevices : public test::WithFolder {
+ protected:
+  // A simulated GPU of a power cap.
+  std::string gpu(const std::string& name, int power_cap) const {
+    std::ofstream(path(name)) << "base = \"h200\"\n[power]\ncap_w = " << power_cap << "\n";
+    return "virtual:" + path(name);
+  }
+  std::string three() const {
+    return " --device '" + gpu("a.toml", 700) + " " + gpu("slow.toml", 560) + " " + gpu("b.toml", 700) + "'";
+  }
+};
+
+constexpr const char* kProduct = "run matmul:m=8192,n=8192,k=8192,dtype=bf16 --cache warm";
+
+TEST_F(SeveralDevices, TheSlowOneIsNamedWithItsReason) {
+  const Outcome outcome =
+      run_tool(kProduct + std::string(" --load sustained --processes 3 --json ") + path() + three());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::string text = on_one_line(outcome.output);
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("**3 GPUs**"), HasSubstr("slow.toml** is slower than the others, warm sustained: "),
+            HasSubstr("its power limit is 560 W, that of the others 700 W"), Not(HasSubstr("Only bursts"))));
+  const json record = json::parse(this->text());
+  EXPECT_EQ(record.at("command"), "devices");
+  EXPECT_EQ(record.at("comparisons").at(0).at("beside").size(), 2u);
+  EXPECT_EQ(test::validate_json(this->text()), 0);
+  const Outcome shown = run_tool("show " + path());
+  EXPECT_EQ(shown.output, outcome.output);
+}
+
+TEST_F(SeveralDevices, NoneIsSlowWhereAllAreAlike) {
+  const Outcome outcome =
+      run_tool(kProduct + std::string(" --device 'virtual:h200 virtual:h200' --time-limit 0.3"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(on_one_line(outcome.output),
+              AllOf(HasSubstr("No GPU is slower than the others"), HasSubstr("virtual:h200 (2)"),
+                    HasSubstr("Only bursts were timed")));
+}
+
+TEST_F(SeveralDevices, WhatDoesNotGoWithThemIsRefused) {
+  const std::string devices = " --device 'virtual:h200 virtual:h200'";
+  for (const char* flag :
+       {" --csv -", " --save main", " --verify", " --kernels", " --in-sequence", " --dry-run"}) {
+    const Outcome outcome = run_tool("run add:count=1Ki" + devices + flag);
+    EXPECT_EQ(outcome.exit_code, 2) << flag;
+    EXPECT_THAT(outcome.errors, HasSubstr("does not go with several devices")) << flag;
+  }
+  const Outcome kinds = run_tool("run add:count=1Ki --time-limit 0.1 --device 'virtual:h200 virtual:a100'");
+  EXPECT_EQ(kinds.exit_code, 2);
+  EXPECT_THAT(on_one_line(kinds.errors), HasSubstr("of several kinds"));
+  const Outcome compare = run_tool("compare add:count=1Ki mul:count=1Ki" + devices);
+  EXPECT_EQ(compare.exit_code, 2);
+  EXPECT_THAT(compare.errors, HasSubstr("names several devices"));
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,128 @@
+// Several GPUs beside each other: which one is called slow, and what is said of why.
+#include "experiment/devices.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "base/random.hpp"
+#include "experiment/simulated_processes.hpp"
+
+namespace jitterscope {
+namespace {
+
+using statistics::EffectVerdict;
+
+struct MadeDevice {
+  double slower = 0.0;  ///< at the same clock
+  double clock = test::kClock;
+  double held_by_power = 0.0, held_by_heat = 0.0;
+  double power_limit = 700.0;
+  bool has_other_process = false;
+};
+
+using Records = std::vector<std::vector<RunRecord>>;
+
+// Processes differ by 0.3 %, each GPU's own.
+Records records_of(const std::vector<MadeDevice>& devices, std::uint64_t seed, std::size_t processes = 4) {
+  Random random(seed);
+  Records records;
+  for (const MadeDevice& device : devices) {
+    std::vector<RunRecord> of_device;
+    for (std::size_t p = 0; p < processes; ++p) {
+      const double time =
+          20.0 * (1.0 + device.slower) * test::kClock / device.clock * std::exp(0.003 * random.normal());
+      RunRecord record = test::record_of({test::entry_of(
+          "add:count=1024",
+          {test::timed(std::vector<double>(12, time), CacheState::warm, Hertz(device.clock))})});
+      record.device.power_limit = Watts(device.power_limit);
+      for (Measurement& measurement : record.entries[0].result.measurements) {
+        for (std::size_t i = 0; i < measurement.rounds.size(); ++i) {
+          Round& round = measurement.rounds[i];
+          round.started = seconds(static_cast<double>(i));
+          round.sensors.emplace();
+          round.sensors->throttled_power = seconds(device.held_by_power * static_cast<double>(i));
+          round.sensors->throttled_thermal = seconds(device.held_by_heat * static_cast<double>(i));
+        }
+      }
+      if (device.has_other_process) record.findings.emplace_back().id = "other_process";
+      of_device.push_back(std::move(record));
+    }
+    records.push_back(std::move(of_device));
+  }
+  return records;
+}
+
+DeviceBesideOthers third_of_four(const MadeDevice& device) {
+  std::vector<MadeDevice> devices(4);
+  devices[2] = device;
+  const Records records = records_of(devices, 7);
+  const std::vector<DevicesComparison> comparisons = compare_devices(records, {}, 0.01);
+  EXPECT_EQ(comparisons.size(), 1u);
+  const std::vector<DeviceBesideOthers>& found = comparisons.at(0).beside.at(0).devices;
+  for (const std::size_t other : {0u, 1u, 3u}) EXPECT_NE(found[other].verdict, EffectVerdict::slower);
+  EXPECT_EQ(found[2].verdict, EffectVerdict::slower);
+  return found[2];
+}
+
+TEST(Devices, SayWhyOneIsSlow) {
+  EXPECT_EQ(third_of_four({.slower = 0.05}).why.cause, DeviceCause::cycles);
+  EXPECT_EQ(third_of_four({.clock = 0.95 * test::kClock}).why.cause, DeviceCause::clock);
+  EXPECT_EQ(third_of_four({.clock = 0.95 * test::kClock, .held_by_power = 0.6}).why.cause,
+            DeviceCause::power_cap);
+  EXPECT_EQ(
+      third_of_four({.clock = 0.95 * test::kClock, .held_by_power = 0.6, .held_by_heat = 0.4}).why.cause,
+      DeviceCause::heat);
+  EXPECT_EQ(third_of_four({.slower = 0.05, .has_other_process = true}).why.cause, DeviceCause::other_process);
+  const WhySlow setting = third_of_four({.clock = 0.95 * test::kClock, .power_limit = 600.0}).why;
+  EXPECT_EQ(setting.cause, DeviceCause::setting);
+  EXPECT_EQ(setting.own, "600 W");
+  EXPECT_EQ(setting.others, "700 W");
+}
+
+TEST(Devices, TheOthersMedianDoesNotMoveWithASlowOne) {
+  const DeviceBesideOthers slow = third_of_four({.slower = 0.5});
+  EXPECT_NEAR(slow.against_others.ratio, 1.5, 0.01);
+  EXPECT_LT(slow.against_others.low, 1.5);
+  EXPECT_GT(slow.against_others.high, 1.5);
+}
+
+// Of eight GPUs that are alike, one is called slow in at most one of twenty hosts.
+TEST(Devices, ThatAreAlikeAreSeldomCalledSlow) {
+  const std::vector<MadeDevice> devices(8);
+  std::size_t wrong = 0;
+  constexpr std::uint64_t kHosts = 400;
+  for (std::uint64_t seed = 1; seed <= kHosts; ++seed) {
+    const Records alone = records_of(devices, seed), at_once = records_of(devices, 10'000 + seed);
+    bool is_wrong = false;
+    for (const DevicesComparison& comparison : compare_devices(alone, at_once, 0.01)) {
+      for (const DevicesBeside& beside : comparison.beside) {
+        for (const DeviceBesideOthers& device : beside.devices)
+          is_wrong = is_wrong || device.verdict == EffectVerdict::slower;
+      }
+    }
+    if (is_wrong) ++wrong;
+  }
+  EXPECT_LE(wrong, kHosts / 20);
+}
+
+TEST(Devices, OfTwoEachIsComparedWithTheOther) {
+  const Records alone = records_of({{.slower = 0.04}, {}}, 3),
+                at_once = records_of({{.slower = 0.08}, {}}, 4);
+  const std::vector<DevicesComparison> comparisons = compare_devices(alone, at_once, 0.01);
+  ASSERT_EQ(comparisons.size(), 1u);
+  ASSERT_EQ(comparisons[0].beside.size(), 2u);
+  EXPECT_EQ(comparisons[0].beside[0].devices[0].verdict, EffectVerdict::slower);
+  EXPECT_EQ(comparisons[0].beside[0].devices[1].verdict, EffectVerdict::faster);
+  EXPECT_NEAR(comparisons[0].at_once_ratios[0].ratio, 1.08 / 1.04, 0.01);
+  EXPECT_NEAR(comparisons[0].at_once_ratios[1].ratio, 1.0, 0.01);
+}
+
+TEST(Devices, WhatFailedOnOneIsNotCompared) {
+  Records records = records_of({{}, {}}, 5);
+  records[1][2] = test::record_of({test::failed_entry("add:count=1024", "out of memory")});
+  EXPECT_TRUE(compare_devices(records, {}, 0.01).empty());
+}
+
+}  // namespace
+}  // namespace jitterscope
