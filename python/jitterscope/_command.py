@@ -15,7 +15,7 @@ from ._errors import MissingError, UsageError, exit_code_of, raise_for
 from ._program import environment, program
 from ._result import Record, Time
 from ._targets import target_of
-from ._text import change_text
+from ._text import change_with_interval
 from ._times import Times, result_of
 
 # Of a program that did its work: a requested check failed, or the precision was not reached.
@@ -131,8 +131,8 @@ class Comparison(Record):
             low, high = self.interval
         except UsageError:
             return f"<Comparison of {names}>"
-        return (f"<Comparison of {names}: {self.verdict}, {change_text(self.ratio)} "
-                f"({change_text(low)} to {change_text(high)})>")
+        return (f"<Comparison of {names}: {self.verdict}, "
+                f"{change_with_interval(self.ratio, low, high)}>")
 
     def _first(self) -> dict[str, Any]:
         """The total of networks, or the only comparison."""

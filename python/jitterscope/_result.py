@@ -14,7 +14,7 @@ from ._library import plots, show
 from ._measurement import Measurement
 from ._network import Total, own_total
 from ._report import write_report
-from ._text import interval_text, time_text
+from ._text import interval_text, time_text, with_values
 from ._words import in_python, page_in_python
 
 
@@ -152,6 +152,7 @@ class Record:
         rows = self._rows()
         if not rows:
             return f"<pre>{html.escape(self.text(width=100))}</pre>"
+        rows = with_values(rows)
         lines = ["".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
                  for tag, row in zip(["th"] + ["td"] * len(rows), rows)]
         body = "".join(f"<tr>{line}</tr>" for line in lines)

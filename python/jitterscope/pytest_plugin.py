@@ -24,7 +24,7 @@ from ._options import CACHES, LOADS, words
 from ._pytest_processes import AskedSession, FoundByTest, asked_session, found_in_fresh_processes
 from ._report import write_report
 from ._result import Time
-from ._text import change_text, interval_text, time_text
+from ._text import change_text, interval_text, time_text, with_values
 from ._verdict import FEWEST, Found, Looks, Verdict
 
 FOLDER = ".jitterscope"
@@ -304,9 +304,9 @@ def _table(lines: list[Line]) -> list[str]:
     for line in lines:
         rows.append([line.test, time_text(line.time.median), interval_text(line.time.interval),
                      time_text(line.before) if line.before else "", _change_cell(line), line.remark])
-    used = [i for i in range(len(rows[0])) if any(row[i] for row in rows[1:])]
-    widths = {i: max(len(row[i]) for row in rows) for i in used}
-    return ["  ".join(row[i].ljust(widths[i]) for i in used).rstrip() for row in rows]
+    rows = with_values(rows)
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

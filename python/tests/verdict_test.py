@@ -7,6 +7,7 @@ import unittest
 from unittest import mock
 
 from jitterscope import _fresh_times
+from jitterscope._text import change_with_interval, with_values
 from jitterscope._verdict import FEWEST, MOST_LOOKS, Found, Looks, verdict, verdict_of_processes
 
 PROCESSES, MARGIN = 12, 0.02
@@ -41,6 +42,19 @@ def session(machine, change, before=None):
 def words(change, **machine):
     own = Machine(seed=20, **machine)
     return [session(own, change).verdict.word for _ in range(300)]
+
+
+class Tables(unittest.TestCase):
+    def test_digits_follow_the_interval_as_on_the_command_line(self):
+        self.assertEqual(change_with_interval(1.99547, 1.99521, 1.99573), "+99.55 % (+99.52 to +99.57 %)")
+        self.assertEqual(change_with_interval(0.9779, 0.9763, 0.9795), "-2.21 % (-2.37 to -2.05 %)")
+        self.assertEqual(change_with_interval(1.25, 1.05, 1.49), "+25 % (+5 to +49 %)")
+        self.assertEqual(change_with_interval(1.523601, 1.523591, 1.523611), "+52.36 % (± 0.01 %)")
+        self.assertEqual(change_with_interval(12.3, 12.1, 12.5), "12.3 times (12.1 times to 12.5 times)")
+
+    def test_a_column_without_a_value_is_not_shown(self):
+        rows = [["", "time", "clock", "interval"], ["a", "1 s", "", "–"], ["b", "2 s", "", "–"]]
+        self.assertEqual(with_values(rows), [["", "time"], ["a", "1 s"], ["b", "2 s"]])
 
 
 class Simulated(unittest.TestCase):

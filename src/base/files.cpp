@@ -31,6 +31,29 @@ FileText file_text(const std::filesystem::path& file) {
   return read;
 }
 
+void require_readable(const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  const std::string name = file.string();
+  std::error_code problem;
+  const fs::file_status status = fs::status(file, problem);
+  if (status.type() == fs::file_type::not_found)
+    throw UsageError(name + ": this file does not exist; check the path and the folder you are in");
+  if (fs::is_directory(status)) {
+    std::error_code ignored;
+    throw UsageError(
+        name + (fs::exists(file / "capture.json", ignored)
+                    ? ": this is the folder of a capture: `jitterscope capture show " + name + "` prints it"
+                    : ": this is a folder, not a file; name a file in it"));
+  }
+  if (::access(file.c_str(), R_OK) != 0) {
+    throw UsageError(
+        name + ": this file cannot be read: " + std::error_code(errno, std::generic_category()).message());
+  }
+  // A pipe's size is not known beforehand.
+  if (fs::is_regular_file(status) && fs::file_size(file, problem) == 0 && !problem)
+    throw UsageError(name + ": this file is empty; was it written, or copied, in full?");
+}
+
 bool read_part(int descriptor, std::string& text) {
   std::array<char, 65536> part;
   const ssize_t count = ::read(descriptor, part.data(), part.size());

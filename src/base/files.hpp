@@ -22,6 +22,10 @@ struct FileText {
 };
 FileText file_text(const std::filesystem::path& file);
 
+/// Throws UsageError, for every command in the same words, if a file that a person named does not exist, is a
+/// folder, is empty or must not be read. `file_text` may still fail.
+void require_readable(const std::filesystem::path& file);
+
 /// Appends the result of one read(), which blocks until there is data. Returns false at the end of the
 /// stream.
 bool read_part(int descriptor, std::string& text);

@@ -101,7 +101,7 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& argu
   if (option != rest.end() && program != nullptr && program->count() > 0) {
     // A program's own option, unless it precedes the program.
     const auto first = std::ranges::find_first_of(arguments, std::array{*option, program->results().front()});
-    if (*first != *option) return without_dashes_before(program->results());
+    if (*first != *option) return without_dashes_before(*command, program->results());
   }
   return option == rest.end() ? too_much(*command, rest.front()) : unknown_option(app, *command, *option);
 }
@@ -194,7 +194,14 @@ bool has_wrong_command(const CLI::App& app, const std::vector<std::string>& argu
   return command_of(app) == nullptr && !words.empty() && !words.front().starts_with('-');
 }
 
-std::string without_dashes_before(const std::vector<std::string>& program) {
+std::string without_dashes_before(const CLI::App& command, const std::vector<std::string>& program) {
+  const std::string meant = nearest_name(program.front(), command_names(command));
+  if (!meant.empty()) {
+    return fmt::format(
+        "capture has no command {0} (did you mean '{1}'?); a program to capture stands behind --, "
+        "as in jitterscope capture -- {2}",
+        in_quotes(program.front()), meant, printable(program.front(), 200));
+  }
   return fmt::format("write the program to capture behind --, as in jitterscope capture -- {}{}",
                      printable(program.front(), 200), program.size() > 1 ? " …" : "");
 }

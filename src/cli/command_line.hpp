@@ -16,7 +16,7 @@ std::string explained(const CLI::App& app, const CLI::ParseError& error,
                       const std::vector<std::string>& arguments);
 
 /// Returns the sentence for a program that stands behind `capture` without --.
-std::string without_dashes_before(const std::vector<std::string>& program);
+std::string without_dashes_before(const CLI::App& command, const std::vector<std::string>& program);
 
 /// Takes the program with its arguments, which stand behind the -- of `capture`, out of the words. They are
 /// another's: none of them is a flag or a name of this one.

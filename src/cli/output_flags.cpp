@@ -42,13 +42,16 @@ FindingsShown parse_findings(const std::string& word) {
 }  // namespace
 
 void PageFlags::add_to(CLI::App& command) {
-  command.add_option(
-      "--top", top,
-      "show this many operations, the slowest first, or all (default: 10 of a model, else all)");
-  command.add_option(
-      "--findings", findings,
-      "findings to show: none, top (the three with the largest effect, a line each) or all, with "
-      "evidence and remedies (default: top)");
+  // Words are checked when they are read: `shown` may follow minutes of measuring.
+  command
+      .add_option("--top", top,
+                  "show this many operations, the slowest first, or all (default: 10 of a model, else all)")
+      ->each([](const std::string& text) { parse_top(text); });
+  command
+      .add_option("--findings", findings,
+                  "findings to show: none, top (the three with the largest effect, a line each) or all, with "
+                  "evidence and remedies (default: top)")
+      ->each([](const std::string& word) { parse_findings(word); });
   command.add_flag(
       "--details", details,
       "show everything known about each operation, all findings, and an explanation of the words");

@@ -344,9 +344,7 @@ Model read_model_target(const std::string& text, const std::vector<std::string>&
   const std::vector<std::string> models = known_models();
   const bool is_file = exists(target.name), is_model = std::ranges::count(models, target.name) > 0;
   if (!is_file && !is_model) {
-    if (looks_like_path(target.name)) {
-      throw UsageError(target.name + ": this file does not exist; check the path and the folder you are in");
-    }
+    if (looks_like_path(target.name)) require_readable(target.name);
     fail_unknown(text, others);
   }
   const ModelOptions options = parse_model_options(target.options, target.name);
@@ -422,9 +420,7 @@ bool is_file(const std::string& path) {
 
 void refuse_missing_files(const std::vector<std::string>& targets) {
   for (const std::string& target : targets) {
-    const bool is_named_as_file = target.ends_with(".json") || target.ends_with(".json.gz");
-    if (!is_named_as_file || is_file(target)) continue;
-    throw UsageError(target + ": this file does not exist; check the path and the folder you are in");
+    if (target.ends_with(".json") || target.ends_with(".json.gz")) require_readable(target);
   }
 }
 
@@ -440,6 +436,7 @@ bool are_records(const std::vector<std::string>& targets) {
   if (record == targets.end()) return false;
   const auto other = std::ranges::find_if_not(targets, is_file);
   if (other == targets.end()) return true;
+  if (looks_like_path(*other) || exists(*other)) require_readable(*other);
   throw UsageError(fmt::format(
       "{} is a record and {} is not a file: compare a record with another record, which `jitterscope run "
       "… --json FILE` writes",
@@ -448,9 +445,9 @@ bool are_records(const std::vector<std::string>& targets) {
 
 std::string read_text(const std::string& file) {
   if (file == "-") return unpacked({std::istreambuf_iterator<char>(std::cin), {}}, "standard input");
-  auto [text, problem] = file_text(file);
-  if (problem) throw UsageError(fmt::format("'{}' cannot be read: {}", file, problem.message()));
-  return unpacked(std::move(text), file);
+  FileContents contents = read_file(file);
+  if (contents.ends_early) throw UsageError(file + ": the gzip file ends early; was it copied in full?");
+  return std::move(contents.text);
 }
 
 RunRecord read_run_file(const std::string& path) { return read_run_record(read_text(path), path); }

@@ -20,7 +20,15 @@ std::string percent_of(double ratio, int decimals) {
   return fmt::format("{:+.{}f}", (ratio - 1.0) * 100.0, decimals);
 }
 
-int decimals_of_percent(double half) { return half < 0.0005 ? 3 : half < 0.02 ? 2 : 1; }
+// Returns as many as show two digits of the half-width at most, and no more than hundredths.
+int decimals_of_percent(const RatioEstimate& ratio) {
+  const double half = half_width(ratio);
+  if (half <= 0.0) return std::abs(ratio.ratio - 1.0) < 0.01 ? 2 : 1;  // not known: as change_text
+  return half < 0.00995 ? 2 : half < 0.0995 ? 1 : 0;
+}
+
+// In percent. What is known better than to a hundredth is said to be known to one: nobody needs more.
+double shown_half(const RatioEstimate& ratio) { return std::max(0.01, half_width(ratio) * 100.0); }
 
 // Writes ends of an interval as the number of times, or as the parts of one, that the ratio itself is said
 // in.
@@ -37,7 +45,7 @@ std::string range_of(const RatioEstimate& ratio) {
   if (ratio.low <= 0.0 || ratio.high >= kSaidAsFactor)
     return fmt::format("{:.1f} to {:.1f} times", std::max(0.0, ratio.low), ratio.high);
   if (is_factor(ratio)) return factor_of(ratio.low, ratio) + " to " + factor_of(ratio.high, ratio);
-  const int decimals = decimals_of_percent(half_width(ratio));
+  const int decimals = decimals_of_percent(ratio);
   return fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals));
 }
 
@@ -54,8 +62,9 @@ std::string change_of(const RatioEstimate& ratio) {
     return fmt::format("{}{} ± {}", factor_of(ratio.ratio, ratio), ratio.ratio > 1.0 ? " times" : "",
                        percent_text(std::max(kLeast, half / ratio.ratio)));
   }
-  const int decimals = decimals_of_percent(half);
-  return fmt::format("{} ± {:.{}f} %", percent_of(ratio.ratio, decimals), half * 100.0, decimals);
+  const int decimals = decimals_of_percent(ratio);
+  if (half <= 0.0) return percent_of(ratio.ratio, decimals) + " %";
+  return fmt::format("{} ± {:.{}f} %", percent_of(ratio.ratio, decimals), shown_half(ratio), decimals);
 }
 
 ChangeWords change_words_of(const RatioEstimate& ratio) {
@@ -64,9 +73,11 @@ ChangeWords change_words_of(const RatioEstimate& ratio) {
             fmt::format("{} to {}", factor_of(ratio.low, ratio), factor_of(ratio.high, ratio))};
   }
   if (ratio.low <= 0.0) return {range_of(ratio) + " as long", {}};
-  const int decimals = decimals_of_percent(half_width(ratio));
+  const int decimals = decimals_of_percent(ratio);
+  const std::string low = percent_of(ratio.low, decimals), high = percent_of(ratio.high, decimals);
+  if (half_width(ratio) <= 0.0) return {percent_of(ratio.ratio, decimals) + " %", {}};
   return {percent_of(ratio.ratio, decimals) + " %",
-          fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals))};
+          low == high ? fmt::format("± {:.2f} %", shown_half(ratio)) : fmt::format("{} to {} %", low, high)};
 }
 
 std::string change_with_interval(const RatioEstimate& ratio) {

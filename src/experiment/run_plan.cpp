@@ -35,6 +35,13 @@ class SeenProcesses {
   std::optional<std::vector<std::string>> all_;
 };
 
+// Leaves out the operation that an error is about: its row names it.
+std::string reason_of(const Error& error, const std::string& operation) {
+  const std::string reason = error.what();
+  const std::string name = operation + ": ";
+  return reason.starts_with(name) ? reason.substr(name.size()) : reason;
+}
+
 template <class Visitor>
 void visit_trials(const Plan& plan, const Visitor& visitor) {
   for (const std::vector<Trial>& group : plan.groups) {
@@ -194,7 +201,7 @@ class PlanRunner {
     Result& result = entry.result;
     if (outcome.error) {
       if (listeners_.failed) listeners_.failed(*outcome.error);
-      result.failure = outcome.error->what();
+      result.failure = reason_of(*outcome.error, trial.subject.text());
       if (failure_ == ExitCode::done) failure_ = outcome.error->exit_code();
       failures_in_a_row_ = outcome.error->kind() == ErrorKind::failed ? failures_in_a_row_ + 1 : 0;
     } else {

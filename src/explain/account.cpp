@@ -632,11 +632,9 @@ std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
 
 namespace {
 
-std::string change_words(const RatioEstimate& ratio) { return change_text(ratio.ratio - 1.0); }
+std::string change_words(const RatioEstimate& ratio) { return change_words_of(ratio).change; }
 
-std::string range_words(const RatioEstimate& ratio) {
-  return fmt::format("{} to {}", change_text(ratio.low - 1.0), change_text(ratio.high - 1.0));
-}
+std::string range_words(const RatioEstimate& ratio) { return change_words_of(ratio).interval; }
 
 // Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
 std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
@@ -654,14 +652,13 @@ std::string reasons_words(std::vector<std::string> known, const std::vector<std:
 
 template <class Part>
 std::string known_words(const Part& part) {
-  return fmt::format("{} accounts for {} ({})", part.name, change_words(*part.ratio),
-                     range_words(*part.ratio));
+  return fmt::format("{} accounts for {}", part.name, change_with_interval(*part.ratio));
 }
 
 std::string account_sentence(const Account& account) {
   std::string text =
-      fmt::format("{}, {}: time {} ({})", name_of(account), conditions_text(account.first_conditions),
-                  change_words(account.time), range_words(account.time));
+      fmt::format("{}, {}: time {}", name_of(account), conditions_text(account.first_conditions),
+                  change_with_interval(account.time));
   std::vector<std::string> known, unknown;
   for (const AccountedPart& part : account.parts) {
     if (part.source == kByTheClock) continue;

@@ -96,17 +96,18 @@ FactorContext factor_context(Device& device, const TrialSubject& subject) {
 }
 
 std::vector<Factor> chosen_factors(const FactorContext& context, const std::vector<std::string>& ids) {
-  const std::vector<std::string> known = factor_ids();
-  for (const std::string& id : ids) {
-    if (std::ranges::find(known, id) == known.end()) {
-      throw UsageError(fmt::format("--factors: no factor is called '{}'{}", id, suggestion(id, known)));
-    }
-  }
+  for (const std::string& id : ids) require_factor(id);
   std::vector<Factor> chosen = all_factors(context);
   std::erase_if(chosen, [&](const Factor& factor) {
     return !ids.empty() && std::ranges::find(ids, factor.id) == ids.end();
   });
   return chosen;
+}
+
+void require_factor(const std::string& id) {
+  const std::vector<std::string> known = factor_ids();
+  if (std::ranges::find(known, id) == known.end())
+    throw UsageError(fmt::format("--factors: no factor is called '{}'{}", id, suggestion(id, known)));
 }
 
 std::vector<std::string> factor_ids() {

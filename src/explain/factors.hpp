@@ -59,6 +59,8 @@ FactorContext factor_context(Device& device, const TrialSubject& subject);
 std::vector<Factor> all_factors(const FactorContext& context);
 /// Returns the factors with these ids, or all. Throws UsageError for an unknown id, with the nearest.
 std::vector<Factor> chosen_factors(const FactorContext& context, const std::vector<std::string>& ids);
+/// Throws UsageError for an unknown id, with the nearest.
+void require_factor(const std::string& id);
 /// Returns all ids, as --factors takes them.
 std::vector<std::string> factor_ids();
 

@@ -211,13 +211,13 @@ std::string low_duty_words(const RatioEstimate& effect, const RestedEffect& rest
   const bool is_whole = left * whole > 0.0 && std::abs(left) > kMostOfIt * std::abs(whole);
   // True if even then the clock moves against the time, by most of the effect.
   const bool by_clock = rested.clock && -std::log(rested.clock->ratio) / left > kMostOfIt;
-  return fmt::format(
-      "with rests that leave {} of the time for work the change is {} ({} to {}){}", percent_text(kLowDuty),
-      change_text(time.ratio - 1.0), change_text(time.low - 1.0), change_text(time.high - 1.0),
-      is_gone     ? ": so power makes it, and not the arithmetic"
-      : !is_whole ? ": so power makes a part of it"
-      : by_clock  ? ", and the clock still moves: so a limit of power that acts at once makes it"
-                  : ": so it is not power that makes it");
+  return fmt::format("with rests that leave {} of the time for work the change is {}{}",
+                     percent_text(kLowDuty), change_with_interval(time),
+                     is_gone     ? ": so power makes it, and not the arithmetic"
+                     : !is_whole ? ": so power makes a part of it"
+                     : by_clock
+                         ? ", and the clock still moves: so a limit of power that acts at once makes it"
+                         : ": so it is not power that makes it");
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "base/files.hpp"
 #include "import/json.hpp"
 #include "import/recognise.hpp"
 #include "jitterscope/error.hpp"
@@ -82,14 +83,12 @@ constexpr std::string_view kGzip = "\x1f\x8b";
 }
 
 std::string read_bytes(const fs::path& file) {
-  std::error_code error;
-  const fs::file_status status = fs::status(file, error);
-  if (!fs::exists(status)) fail(file.string(), "there is no such file");
-  if (fs::is_directory(status)) fail(file.string(), "this is a folder, not a file");
+  require_readable(file);
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail(file.string(), fmt::format("it cannot be read: {}", std::strerror(errno)));
+  if (!stream) fail(file.string(), fmt::format("this file cannot be read: {}", std::strerror(errno)));
   std::string bytes;
+  std::error_code error;
   // A pipe's size is not known beforehand.
   if (const std::uintmax_t size = fs::file_size(file, error); !error && size > 0) {
     if (size > kLargestFile) fail(file.string(), "it is larger than 2 GB");
@@ -105,8 +104,8 @@ std::string read_bytes(const fs::path& file) {
     stream.read(bytes.data() + before, kStep);
     bytes.resize(before + static_cast<std::size_t>(stream.gcount()));
   }
-  if (stream.bad()) fail(file.string(), "it cannot be read");
-  if (bytes.empty()) fail(file.string(), "it is empty");
+  if (stream.bad()) fail(file.string(), "this file cannot be read");
+  if (bytes.empty()) fail(file.string(), "this file is empty; was it written, or copied, in full?");
   return bytes;
 }
 
@@ -191,7 +190,7 @@ FileContents read_file(const fs::path& file) {
   if (unpacked.text.empty()) {
     fail(file.string(), unpacked.ends_early
                             ? "the gzip file ends before anything can be read; was it copied in full?"
-                            : "it is empty when unpacked");
+                            : "this file is empty when unpacked");
   }
   return unpacked;
 }

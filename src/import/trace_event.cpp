@@ -11,6 +11,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/files.hpp"
+#include "base/quantity_text.hpp"
+#include "import/json.hpp"
+#include "import/recognise.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
@@ -124,10 +128,11 @@ constexpr std::size_t kMostHead = std::size_t{64} << 20;
 
 }  // namespace
 
-TracePieces::TracePieces(const std::filesystem::path& file) : file_(std::make_unique<File>()) {
+TracePieces::TracePieces(const std::filesystem::path& file) : path_(file), file_(std::make_unique<File>()) {
+  require_readable(file);
   file_->file = ::gzopen(file.c_str(), "rb");  // reads what is not packed as it is
   if (file_->file == nullptr)
-    throw UsageError(fmt::format("'{}' cannot be read: {}", file.string(), std::strerror(errno)));
+    throw UsageError(fmt::format("{}: this file cannot be read: {}", file.string(), std::strerror(errno)));
   ::gzbuffer(file_->file, 1 << 17);
 }
 
@@ -140,43 +145,79 @@ bool TracePieces::read_more() {
   text_.resize(before + kRead);
   const int count = ::gzread(file_->file, text_.data() + before, static_cast<unsigned>(kRead));
   text_.resize(before + static_cast<std::size_t>(std::max(count, 0)));
+  read_ += std::max(count, 0);
   if (count < 0) {
     int error = 0;
-    problem_ = fmt::format("the file is damaged: {}", ::gzerror(file_->file, &error));
+    problem_ = fmt::format("the gzip file is damaged after {} unpacked: {}", bytes_text(Bytes(read_)),
+                           ::gzerror(file_->file, &error));
   }
   return count > 0;
 }
 
+std::string TracePieces::early_end() const {
+  int error = Z_OK;
+  ::gzerror(file_->file, &error);
+  // zlib's word for a stream whose end is missing.
+  return error == Z_BUF_ERROR
+             ? fmt::format("the gzip file ends early, after {} unpacked; was it copied in full?",
+                           bytes_text(Bytes(read_)))
+             : fmt::format(
+                   "the file ends early, after {}, in the middle of its JSON; was the program stopped "
+                   "while it wrote it?",
+                   bytes_text(Bytes(read_)));
+}
+
+// Reads what follows the events: only its end tells that the file is whole.
+void TracePieces::read_to_end() {
+  char last = ' ';
+  do {
+    const std::size_t end = text_.find_last_not_of(" \t\r\n");
+    if (end != std::string::npos) last = text_[end];
+    text_.clear();
+  } while (read_more());
+  int error = Z_OK;
+  ::gzerror(file_->file, &error);
+  const bool is_object = !head_.empty();
+  if (problem_.empty() && (error == Z_BUF_ERROR || (is_object && last != '}'))) problem_ = early_end();
+}
+
 // Moves to behind the bracket that opens the events. A trace may be the bare array of its events.
-bool TracePieces::find_events() {
+void TracePieces::find_events() {
   while (true) {
     const std::size_t first = text_.find_first_not_of(" \t\r\n");
     const std::size_t second =
         first == std::string::npos ? first : text_.find_first_not_of(" \t\r\n", first + 1);
     if (second != std::string::npos && text_[first] == '[' && text_[second] == '{') {
       text_.erase(0, first + 1);
-      return true;
+      return;
     }
     const std::size_t name = text_.find(kEvents);
     const std::size_t bracket = name == std::string::npos ? name : text_.find('[', name);
     if (bracket != std::string::npos) {
       head_ = text_.substr(0, name);
       text_.erase(0, bracket + 1);
-      return true;
+      return;
     }
-    if (text_.size() > kMostHead || !read_more()) {
-      problem_ = "it has no \"traceEvents\"";
-      return false;
-    }
+    if (text_.size() <= kMostHead && read_more()) continue;
+    const std::string file = path_.string();
+    int error = Z_OK;
+    ::gzerror(file_->file, &error);
+    if (!problem_.empty()) throw UsageError(fmt::format("{}: {}", file, problem_));
+    if (error == Z_BUF_ERROR && text_.empty())
+      throw UsageError(file + ": the gzip file ends before anything can be read; was it copied in full?");
+    const std::string other = misplaced_file(text_, file, "not a capture or a trace of GPU work");
+    if (!other.empty() && recognise(text_) != FileKind::profiler_trace) throw UsageError(other);
+    if (error == Z_BUF_ERROR || closed_json(text_))
+      throw UsageError(fmt::format("{}: {}", file, early_end()));
+    throw UsageError(file +
+                     ": this is no capture, no trace of torch.profiler and no SQLite file of Nsight Systems");
   }
 }
 
 std::optional<simdjson::padded_string> TracePieces::next() {
   if (over_) return std::nullopt;
-  if (!found_ && !(found_ = find_events())) {
-    over_ = true;
-    return std::nullopt;
-  }
+  if (!found_) find_events();
+  found_ = true;
   // The end of the last whole event that was read; strings may hold brackets.
   std::size_t end = 0;
   int depth = 0;
@@ -185,7 +226,7 @@ std::optional<simdjson::padded_string> TracePieces::next() {
     if (i >= text_.size() && end > 0 && text_.size() >= kPiece) break;
     while (i >= text_.size() && !over_) {
       if (read_more()) continue;
-      if (problem_.empty()) problem_ = "the file ends within its events";
+      if (problem_.empty()) problem_ = early_end();
       over_ = true;
     }
     if (over_) break;
@@ -214,6 +255,7 @@ std::optional<simdjson::padded_string> TracePieces::next() {
          (text_[rest] == ',' || std::isspace(static_cast<unsigned char>(text_[rest])) != 0))
     ++rest;
   text_.erase(0, rest);
+  if (closed) read_to_end();
   if (end == 0) return std::nullopt;
   return simdjson::padded_string(piece);
 }

@@ -48,13 +48,14 @@ TraceEvent read_trace_event(simdjson::ondemand::object& object);
 /// for where events begin and end, so that no size of file is too large.
 class TracePieces {
  public:
-  /// Throws UsageError if the file cannot be opened.
+  /// Throws UsageError if the file cannot be read.
   explicit TracePieces(const std::filesystem::path& file);
   ~TracePieces();
   TracePieces(const TracePieces&) = delete;
   TracePieces& operator=(const TracePieces&) = delete;
 
-  /// The next piece; nullopt at the end.
+  /// The next piece; nullopt at the end. Throws UsageError if the file is no trace, or ends before its
+  /// events.
   std::optional<simdjson::padded_string> next();
   /// What stands before the events: the device's properties, for one. Known once a piece was read.
   const std::string& head() const { return head_; }
@@ -63,12 +64,16 @@ class TracePieces {
 
  private:
   bool read_more();
-  bool find_events();
+  void find_events();
+  void read_to_end();
+  std::string early_end() const;
 
   struct File;
+  std::filesystem::path path_;
   std::unique_ptr<File> file_;
   std::string text_;  ///< read and not yet given out
   std::string head_, problem_;
+  std::int64_t read_ = 0;  ///< bytes, unpacked
   bool found_ = false, over_ = false;
 };
 

@@ -167,6 +167,16 @@ class Collector {
   WhereToWork where_;
 };
 
+// Returns null where all are at their ceilings, or none is known.
+const WorkGroup* most_to_save(const std::vector<WorkGroup>& groups) {
+  const WorkGroup* most = nullptr;
+  for (const WorkGroup& group : groups) {
+    const bool is_open = group.known_share > 0.0 && !group.is_at_ceiling();
+    if (is_open && (most == nullptr || group.could_save > most->could_save)) most = &group;
+  }
+  return most;
+}
+
 }  // namespace
 
 std::optional<double> reached_of_ceiling(const Result& result, Nanoseconds time, const RunRecord& record) {
@@ -191,16 +201,22 @@ std::optional<WhereToWork> where_to_work(const RunRecord& record) {
 }
 
 std::string advice_of(const WhereToWork& where) {
-  const auto first = std::ranges::find_if(
-      where.parts, [](const WorkGroup& part) { return part.known_share > 0.0 && !part.is_at_ceiling(); });
-  if (first != where.parts.end()) {
-    const bool is_all = first->known_share > 0.999 * first->share;
-    return fmt::format("Work on: {} ({} of the time, {}at {} of their ceiling: at most {} to gain)",
-                       first->name, percent_text(first->share),
-                       is_all ? ""
-                              : fmt::format("{} of it with a known ceiling, ",
-                                            percent_text(first->known_share / first->share)),
-                       percent_text(*first->of_ceiling()), percent_text(first->could_save));
+  constexpr double kWorthIt = 0.02;  // of the time: less is lost in what a new kernel costs to write
+  const WorkGroup* best = most_to_save(where.parts);
+  // Many small parts of one kind may be worth it together.
+  const WorkGroup* kind = most_to_save(where.kinds);
+  if (best != nullptr && best->could_save < kWorthIt && kind != nullptr) best = kind;
+  if (best != nullptr) {
+    const bool is_all = best->known_share > 0.999 * best->share;
+    const std::string gain = fmt::format("{} ({} of the time, {}at {} of their ceiling: at most {} to gain)",
+                                         best->name, percent_text(best->share),
+                                         is_all ? ""
+                                                : fmt::format("{} of it with a known ceiling, ",
+                                                              percent_text(best->known_share / best->share)),
+                                         percent_text(*best->of_ceiling()), percent_text(best->could_save));
+    return best->could_save < kWorthIt
+               ? "Work on: no kernel alone, as none is worth it; the most is in " + gain
+               : "Work on: " + gain;
   }
   const bool is_known =
       std::ranges::any_of(where.parts, [](const WorkGroup& part) { return part.of_ceiling().has_value(); });

@@ -203,7 +203,35 @@ void read_option(ModelOptions& options, std::string_view target, std::string_vie
 
 }  // namespace
 
+namespace {
+
+struct OptionValues {
+  std::string of_option, others;  ///< "32,64", and what else was typed: "dtype=f16"
+};
+
+// Sorts the pieces of a text between commas by whether they belong to an option: batch=32,64,dtype=f16.
+OptionValues values_of(std::string_view text, std::string_view option) {
+  OptionValues values;
+  std::string* into = &values.others;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    std::string_view piece = trimmed(text.substr(0, comma));
+    const std::size_t equals = piece.find('=');
+    if (equals != std::string_view::npos) {
+      const bool is_option = trimmed(piece.substr(0, equals)) == option;
+      into = is_option ? &values.of_option : &values.others;
+      if (is_option) piece = trimmed(piece.substr(equals + 1));
+    }
+    *into += (into->empty() ? "" : ",") + std::string(piece);
+    if (comma == std::string_view::npos) return values;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
 ModelOptions parse_model_options(std::string_view text, std::string_view target) {
+  const std::string_view whole = text;
   ModelOptions options;
   std::string_view last;  // the previous name
   while (!trimmed(text).empty()) {
@@ -211,11 +239,12 @@ ModelOptions parse_model_options(std::string_view text, std::string_view target)
     const std::string_view piece = trimmed(text.substr(0, comma));
     const std::size_t equals = piece.find('=');
     if (equals == std::string_view::npos && !last.empty() && !piece.empty()) {
-      throw UsageError(
-          fmt::format("{0}: {1} follows {2} as a second value, and a model takes one; name the model once "
-                      "for each, as in "
-                      "{0}:{2}=… {0}:{2}={3}",
-                      target, in_quotes(piece), last, printable(piece, 60)));
+      const OptionValues values = values_of(whole, last);
+      throw UsageError(fmt::format(
+          "{0}: {1} follows {2} as a second value, and a model takes one; compare both with jitterscope "
+          "compare {0}{3} --vary {2}={4}",
+          target, in_quotes(piece), last, values.others.empty() ? "" : ':' + printable(values.others, 200),
+          printable(values.of_option, 60)));
     }
     if (equals == std::string_view::npos || equals == 0) {
       throw UsageError(fmt::format("{}: {} is not name=value, as batch=64,dtype=f16,direction=fprop", target,

@@ -64,15 +64,14 @@ Nanoseconds weight_of(const ComparisonRecord& record, const Comparison& comparis
 Text alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                         const Page& page) {
   const bool are_comparable = !has_unlike_amounts(record);
-  const bool any_wrong = std::ranges::any_of(record.comparisons, is_wrong);
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
       measured{"measured", Align::left, {}, 10},
       times{"time", Align::right, {}, record.works.empty() ? 2 : 5},
       changes{against(names[0]), Align::right, {}}, same_work{same_work_heading(record), Align::right, {}, 1},
       rates{"rate", Align::right, {}, are_comparable ? 5 : 1}, memories{"operands", Align::right, {}, 7},
-      moved{"DRAM", Align::right, {}, 6}, errors{"error", Align::right, {}, any_wrong ? 1 : 4},
+      moved{"DRAM", Align::right, {}, 6}, errors{"error", Align::right, {}},
       cycles{"in cycles", Align::right, {}, 8}, clocks{"clock", Align::right, {}, 9},
-      verdicts{"verdict", Align::left, {}, any_wrong ? 1 : 3};
+      verdicts{"verdict", Align::left, {}};
   for (const AlternativeRow& row : alternative_rows(record, names)) {
     alternatives.cells.push_back(row.name);
     conditions.cells.push_back(row.conditions);
@@ -97,14 +96,11 @@ Text alternatives_table(const ComparisonRecord& record, const std::vector<std::s
   columns.push_back(times);
   if (!record.works.empty()) columns.insert(columns.end(), {same_work, memories});
   if (has_amounts(record)) columns.push_back(rates);
-  const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
-  if (std::ranges::any_of(moved.cells, is_known)) columns.push_back(moved);
+  columns.push_back(moved);
   // Details show the clocks in a table of their own, where no width makes them disappear.
   if (!page.details) columns.push_back(clocks);
   if (are_comparable) columns.push_back(changes);
-  const auto is_filled = [](const std::string& cell) { return !cell.empty(); };
-  if (are_comparable && !page.details && std::ranges::any_of(cycles.cells, is_filled))
-    columns.push_back(cycles);
+  if (are_comparable && !page.details) columns.push_back(cycles);
   if (has_errors(record)) columns.push_back(errors);
   if (are_comparable) columns.push_back(verdicts);
   return fitted_table(std::move(columns), page.width);
@@ -135,8 +131,8 @@ Text layers_table(const ComparisonRecord& record, const std::vector<std::string>
       conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
       firsts{names[0], Align::right, {}, 7},
       seconds{names.size() == 2 ? names[1] : "time", Align::right, {}, 3},
-      same_work{same_work_heading(record), Align::right, {}, 1}, errors{"error", Align::right, {}, 8},
-      changes{"against " + names[0], Align::right, {}}, verdicts{"verdict", Align::left, {}, 2};
+      same_work{same_work_heading(record), Align::right, {}, 1}, errors{"error", Align::right, {}},
+      changes{"against " + names[0], Align::right, {}}, verdicts{"verdict", Align::left, {}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Comparison* row = rows[i];
     layers.cells.push_back(one_line(labels[i]));
@@ -218,7 +214,7 @@ Text totals_table(const ComparisonRecord& record, const std::vector<std::string>
   TableColumn alternatives{"all together", Align::left, {}}, conditions{"conditions", Align::left, {}},
       measured{"measured", Align::left, {}, 4}, times{"time", Align::right, {}, 2},
       same_work{same_work_heading(record), Align::right, {}, 1}, changes{against(names[0]), Align::right, {}},
-      errors{"largest error", Align::right, {}, 3}, verdicts{"verdict", Align::left, {}, 1};
+      errors{"largest error", Align::right, {}}, verdicts{"verdict", Align::left, {}};
   const auto add = [&](const TotalComparison& total, std::size_t alternative) {
     const bool is_first = alternative == 0;
     alternatives.cells.push_back(names[alternative]);

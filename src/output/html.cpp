@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 
 namespace jitterscope {
 namespace {
@@ -36,7 +37,7 @@ std::string sentence_html(std::string_view text) {
 }
 
 // Keeps a number and its unit in one line.
-std::string number_html(std::string_view cell) {
+std::string with_kept_units(std::string_view cell) {
   const std::string text = one_line(cell);
   const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
   std::string kept;
@@ -50,11 +51,11 @@ std::string number_html(std::string_view cell) {
       kept += text[i];
     }
   }
-  return escaped_html(kept);
+  return kept;
 }
 
 std::string cell_html(const TableColumn& column, std::string_view cell) {
-  if (column.align == Align::right) return number_html(cell);
+  if (column.align == Align::right) return escaped_html(with_kept_units(cell));
   const bool is_bold = cell.size() > 2 * kBold.size() && cell.starts_with(kBold) && cell.ends_with(kBold);
   return is_bold ? sentence_html(cell) : breakable_html(one_line(cell));
 }
@@ -69,11 +70,38 @@ struct HtmlColumn {
   std::string opening;  // the attributes of its cells
 };
 
-std::vector<HtmlColumn> html_columns(std::span<const TableColumn> columns) {
-  const std::vector<TableColumn> kept = without_spare({columns.begin(), columns.end()}, kNarrowName, kNarrow);
+std::string longest_word(std::string_view text) {
+  std::string longest;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    if (end - begin > longest.size()) longest = text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  return longest;
+}
+
+// Returns the columns as narrow as a screen may make them: a heading continues behind each word, a number
+// behind its unit.
+std::vector<TableColumn> narrowest(std::span<const TableColumn> columns) {
+  std::vector<TableColumn> narrow(columns.begin(), columns.end());
+  for (TableColumn& column : narrow) {
+    if (column.align == Align::left) continue;
+    column.heading = longest_word(with_kept_units(column.heading));
+    for (std::string& cell : column.cells) cell = longest_word(with_kept_units(cell));
+  }
+  return narrow;
+}
+
+std::vector<HtmlColumn> html_columns(std::span<const TableColumn> columns, bool stacks) {
+  const std::vector<TableColumn> narrow = narrowest(columns);
+  const std::vector<TableColumn> kept = stacks ? narrow : without_spare(narrow, kNarrowName, kNarrow);
   std::vector<HtmlColumn> made;
-  for (const TableColumn& column : columns) {
-    const bool is_kept = std::ranges::find(kept, column.heading, &TableColumn::heading) != kept.end();
+  std::size_t next = 0;  // the next column of those that are kept, in their order
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const TableColumn& column = columns[i];
+    const bool is_kept =
+        next < kept.size() && kept[next].heading == narrow[i].heading && kept[next].cells == narrow[i].cells;
+    if (is_kept) ++next;
     const auto is_long = [](const std::string& cell) { return display_width(cell) > kLongName; };
     std::vector<std::string> kinds;
     if (column.align == Align::right) kinds.emplace_back("number");
@@ -85,11 +113,19 @@ std::vector<HtmlColumn> html_columns(std::span<const TableColumn> columns) {
   return made;
 }
 
-std::string row_html(const std::vector<HtmlColumn>& columns, std::string_view element, auto&& text_of) {
+// With `stacks`, each cell that has a value brings its heading: on a narrow screen rows become lists, in
+// which nothing is cut.
+std::string row_html(const std::vector<HtmlColumn>& columns, std::string_view element, bool stacks,
+                     auto&& text_of) {
   std::string made = "<tr>";
   for (const HtmlColumn& each : columns) {
-    made += fmt::format("<{0}{1}>{2}</{0}>", element, each.opening,
-                        cell_html(*each.column, text_of(*each.column)));
+    const std::string_view text = text_of(*each.column);
+    const std::string heading =
+        stacks && !text.empty() && text != kAbsent
+            ? fmt::format(" data-is=\"{}\"", escaped_html(one_line(each.column->heading)))
+            : "";
+    made +=
+        fmt::format("<{0}{1}{2}>{3}</{0}>", element, each.opening, heading, cell_html(*each.column, text));
   }
   return made + "</tr>\n";
 }
@@ -189,8 +225,7 @@ std::string breakable_html(std::string_view text) {
   std::string made;
   while (!text.empty()) {
     std::size_t end = 1;
-    while (end < text.size() && text[end - 1] != ':' && text[end - 1] != '_' && !may_break_behind(text, end))
-      ++end;
+    while (end < text.size() && !may_break_behind(text, end)) ++end;
     const bool is_at_space = text[end - 1] == ' ' || (end < text.size() && text[end] == ' ');
     made += escaped_html(text.substr(0, end)) + (end < text.size() && !is_at_space ? "<wbr>" : "");
     text.remove_prefix(end);
@@ -207,12 +242,14 @@ std::string html_of(const Text& text) {
 std::string html_table(std::span<const TableColumn> columns) {
   std::size_t rows = 0;
   for (const TableColumn& column : columns) rows = std::max(rows, column.cells.size());
-  const std::vector<HtmlColumn> shown = html_columns(columns);
-  std::string made = "<div class=\"rows\"><table>\n<thead>";
-  made += row_html(shown, "th", [](const TableColumn& column) { return std::string_view(column.heading); });
+  const bool stacks = !fits(without_spare(narrowest(columns), kNarrowName, kNarrow), kNarrowName, kNarrow);
+  const std::vector<HtmlColumn> shown = html_columns(columns, stacks);
+  std::string made = fmt::format("<div class=\"rows{}\"><table>\n<thead>", stacks ? " stacks" : "");
+  made += row_html(shown, "th", false,
+                   [](const TableColumn& column) { return std::string_view(column.heading); });
   made += "</thead>\n<tbody>\n";
   for (std::size_t i = 0; i < std::min(rows, kMostRows); ++i) {
-    made += row_html(shown, "td", [&](const TableColumn& column) {
+    made += row_html(shown, "td", stacks, [&](const TableColumn& column) {
       return i < column.cells.size() ? std::string_view(column.cells[i]) : std::string_view();
     });
   }

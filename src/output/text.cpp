@@ -11,6 +11,7 @@
 
 #include "base/files.hpp"
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 
 namespace jitterscope {
 namespace {
@@ -111,21 +112,24 @@ std::string harmless_lines(std::string_view text) {
 std::string cut_to_width(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   if (width == 0) return {};
-  std::string cut;
-  std::size_t used = 0;
-  while (!text.empty()) {
-    const Utf8Character character = first_character(text);
+  std::size_t end = 0, used = 0, border = 0;
+  while (end < text.size()) {
+    const Utf8Character character = first_character(text.substr(end));
     used += width_of(character.code);
     if (used > width - 1) break;
-    cut += text.substr(0, character.bytes);
-    text.remove_prefix(character.bytes);
+    end += character.bytes;
+    if (may_break_behind(text, end)) border = end;
   }
-  return cut + std::string(kEllipsis);
+  // A word that takes most of the room is cut: more of it is left than of what stands before it.
+  const std::string_view cut = text.substr(0, 2 * border > end ? border : end);
+  return std::string(cut.substr(0, cut.find_last_not_of(' ') + 1)) + std::string(kEllipsis);
 }
 
 bool may_break_behind(std::string_view name, std::size_t end) {
   const char last = name[end - 1];
-  if (last == ' ' || last == ',' || last == '/') return true;
+  if (last == ' ' && end < name.size() && name[end] == '%') return false;
+  const bool is_doubled = end < name.size() && name[end] == last;  // behind :: and __, not within
+  if (last == ' ' || last == ',' || last == '/' || ((last == '_' || last == ':') && !is_doubled)) return true;
   // A dot between digits belongs to a number.
   const bool is_in_number = end >= 2 && is_digit(name[end - 2]) && end < name.size() && is_digit(name[end]);
   return last == '.' && !is_in_number;
@@ -146,9 +150,7 @@ std::vector<std::string> lines_of_name(std::string_view name, std::size_t width)
       end += character.bytes;
       if (may_break_behind(name, end)) behind_separator = end;
     }
-    // A separator near the beginning would leave most of the line empty.
-    const bool is_last = end == name.size();
-    if (!is_last && behind_separator > end / 3) end = behind_separator;
+    if (end < name.size() && behind_separator > 0) end = behind_separator;
     lines.push_back(std::string(kIndent.substr(0, indent)) + std::string(name.substr(0, end)));
     while (lines.back().ends_with(' ')) lines.back().pop_back();
     name.remove_prefix(end);
@@ -210,6 +212,18 @@ std::string delimiter(const TableColumn& column, std::size_t width) {
   return column.align == Align::left ? std::string(width, '-') : std::string(width - 1, '-') + ':';
 }
 
+bool has_value(const TableColumn& column) {
+  return std::ranges::any_of(column.cells,
+                             [](const std::string& cell) { return !cell.empty() && cell != kAbsent; });
+}
+
+// Leaves out the columns without a value, unless the table has none at all.
+std::vector<TableColumn> with_values(std::span<const TableColumn> columns) {
+  std::vector<TableColumn> filled;
+  std::ranges::copy_if(columns, std::back_inserter(filled), has_value);
+  return filled.empty() ? std::vector<TableColumn>(columns.begin(), columns.end()) : filled;
+}
+
 // Returns the width of a table whose names (left-aligned cells) take at most `longest_name` columns.
 std::size_t width_with_names(std::span<const TableColumn> columns, std::size_t longest_name) {
   std::size_t width = 1;
@@ -221,8 +235,8 @@ std::size_t width_with_names(std::span<const TableColumn> columns, std::size_t l
   return width;
 }
 
-// Continues each cell that is wider than `width` in rows of its own, whose other cells are empty.
-void wrap_names(std::vector<TableColumn>& columns, std::size_t longest_name) {
+// Continues each name that is wider than its column's width in rows of its own, whose other cells are empty.
+void wrap_names(std::vector<TableColumn>& columns, const std::vector<std::size_t>& widths) {
   std::size_t rows = 0;
   for (const TableColumn& column : columns) rows = std::max(rows, column.cells.size());
   std::vector<TableColumn> wrapped_columns = columns;
@@ -230,10 +244,11 @@ void wrap_names(std::vector<TableColumn>& columns, std::size_t longest_name) {
   for (std::size_t row = 0; row < rows; ++row) {
     std::vector<std::vector<std::string>> lines;
     std::size_t height = 1;
-    for (const TableColumn& column : columns) {
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const TableColumn& column = columns[c];
       const std::string cell = row < column.cells.size() ? one_line(column.cells[row]) : std::string();
-      const bool fits = column.align == Align::right || display_width(escaped(cell)) <= longest_name;
-      lines.push_back(fits ? std::vector{cell} : lines_of_name(cell, longest_name));
+      const bool fits = column.align == Align::right || display_width(escaped(cell)) <= widths[c];
+      lines.push_back(fits ? std::vector{cell} : lines_of_name(cell, widths[c]));
       height = std::max(height, lines.back().size());
     }
     for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -244,13 +259,30 @@ void wrap_names(std::vector<TableColumn>& columns, std::size_t longest_name) {
   columns = std::move(wrapped_columns);
 }
 
-// Wraps names until the table is at most `width` columns wide.
+// Wraps names, the widest first, until the table is at most `width` columns wide.
 void fit_names(std::vector<TableColumn>& columns, std::size_t width) {
   constexpr std::size_t kShortest = 12;
-  if (table_width(columns) <= width) return;
-  std::size_t longest = width;
-  while (longest > kShortest && width_with_names(columns, longest) > width) --longest;
-  wrap_names(columns, longest);
+  std::size_t all = table_width(columns);
+  if (all <= width) return;
+  std::vector<std::size_t> widths, least;
+  for (const TableColumn& column : columns) {
+    const bool is_name = column.align == Align::left;
+    widths.push_back(column_width(column));
+    least.push_back(is_name ? std::max(kShortest, display_width(escaped(column.heading))) : widths.back());
+  }
+  const std::vector<std::size_t> whole = widths;
+  while (all > width) {
+    // A column that continues on further lines anyway gives more than one that would begin to.
+    const auto worth = [&](std::size_t c) { return (widths[c] < whole[c] ? 5 : 4) * widths[c]; };
+    std::size_t widest = columns.size();
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (widths[c] > least[c] && (widest == columns.size() || worth(c) > worth(widest))) widest = c;
+    }
+    if (widest == columns.size()) break;
+    --widths[widest];
+    --all;
+  }
+  wrap_names(columns, widths);
 }
 
 std::string left_out_line(std::span<const TableColumn> all, std::span<const TableColumn> shown,
@@ -418,13 +450,13 @@ Text markdown_table(std::span<const TableColumn> columns) {
 }
 
 Text fitted_table(std::vector<TableColumn> columns, std::size_t width) {
-  return Text::Block(Text::Table{{}, std::move(columns), width, false});
+  return Text::Block(Text::Table{{}, with_values(columns), width, false});
 }
 
 Text split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
                   std::size_t width) {
   if (columns.empty()) return {};
-  return Text::Block(Text::Table{keys, {columns.begin(), columns.end()}, width, true});
+  return Text::Block(Text::Table{keys, with_values(columns), width, true});
 }
 
 std::size_t table_width(std::span<const TableColumn> columns) {
@@ -433,9 +465,13 @@ std::size_t table_width(std::span<const TableColumn> columns) {
   return width;
 }
 
+bool fits(std::span<const TableColumn> columns, std::size_t longest_name, std::size_t width) {
+  return width_with_names(columns, longest_name) <= width;
+}
+
 std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::size_t longest_name,
                                        std::size_t width) {
-  while (width_with_names(columns, longest_name) > width) {
+  while (!fits(columns, longest_name, width)) {
     const auto sparest = std::ranges::max_element(columns, {}, &TableColumn::spare);
     if (sparest == columns.end() || sparest->spare == 0) break;
     columns.erase(sparest);

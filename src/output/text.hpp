@@ -61,11 +61,11 @@ std::string one_line(std::string_view text);
 /// Applies one_line to each line; line breaks stay.
 std::string harmless_lines(std::string_view text);
 
-/// Cuts to at most `width` columns; "…" marks the cut.
+/// Cuts to at most `width` columns, behind a word where there is one; "…" marks the cut.
 std::string cut_to_width(std::string_view text, std::size_t width);
 
-/// True if a name may continue in a further line behind its first `end` bytes: behind a space, comma, slash
-/// or dot.
+/// True if a name may continue in a further line behind its first `end` bytes: behind a space, comma, slash,
+/// dot, underscore or colon.
 bool may_break_behind(std::string_view name, std::size_t end);
 /// Breaks a name into lines of at most `width` columns, where it may break if there is such a place.
 std::vector<std::string> lines_of_name(std::string_view name, std::size_t width);
@@ -79,7 +79,8 @@ struct TableColumn {
   std::string heading;
   Align align = Align::left;
   std::vector<std::string> cells;
-  int spare = 0;  ///< fitted_table leaves the column with the largest value out first; 0: never
+  /// fitted_table leaves the column with the largest value out first; 0: never, as what a flag asked for
+  int spare = 0;
 };
 
 /// A text reads as a std::string: its lines. html_of (output/html.hpp) writes it as HTML.
@@ -143,10 +144,15 @@ Text status_item(std::string_view status, std::string_view text, std::size_t wid
 /// backslashes; line breaks become spaces. Fills short columns with empty cells.
 Text markdown_table(std::span<const TableColumn> columns);
 
+// In both tables below, a column without a value is not shown: one whose cells are all empty or kAbsent.
+
 /// Makes a table of at most `width` columns, and a line that names the spare columns that it leaves out.
 /// Nothing is cut: if names (left-aligned cells) do not fit beside what is never left out, they continue on
 /// further lines. A table of many numbers may be wider.
 Text fitted_table(std::vector<TableColumn> columns, std::size_t width);
+
+/// True if the table takes at most `width` columns where no name is longer than `longest_name`.
+bool fits(std::span<const TableColumn> columns, std::size_t longest_name, std::size_t width);
 
 /// Leaves the sparest columns out until the table fits if no name is longer than `longest_name`.
 std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::size_t longest_name,

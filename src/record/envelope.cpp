@@ -37,7 +37,7 @@ void refuse_other_files(std::string_view text, const std::string& name) {
 
 Json parse_document(std::string_view text, const std::string& name) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    throw not_readable(name, "the file is empty; name one that jitterscope wrote by --json");
+    throw not_readable(name, "this file is empty; was it written, or copied, in full?");
   }
   try {
     return Json::parse(text);

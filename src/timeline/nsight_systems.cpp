@@ -39,6 +39,12 @@ class Database {
   bool has_column(const char* table, const char* column);
   template <class Error>
   [[noreturn]] void fail() const {
+    const int code = ::sqlite3_errcode(handle());
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+      throw Error(file_.string() +
+                  ": the file ends early, or is damaged: SQLite cannot read it; was it copied in "
+                  "full?");
+    }
     throw Error(fmt::format("'{}': {}", file_.string(), ::sqlite3_errmsg(handle())));
   }
   sqlite3* handle() const { return handle_.get(); }
@@ -203,6 +209,11 @@ class Reader {
   explicit Reader(const std::filesystem::path& file) : file_(file), database_(file, SQLITE_OPEN_READONLY) {}
 
   Timeline read() {
+    if (is_cut()) {
+      throw UsageError(file_.string() +
+                       ": the file ends early, or is damaged: it is shorter than its header says; was "
+                       "it copied in full?");
+    }
     if (!database_.has_table("StringIds")) {
       throw UsageError(
           fmt::format("'{}' is no database of Nsight Systems: it has no table StringIds", file_.string()));
@@ -229,6 +240,22 @@ class Reader {
   }
 
  private:
+  // SQLite takes a last page that was cut for one that ends in zeros. Its header counts the pages, unless an
+  // old writer has changed the file since (https://sqlite.org/fileformat.html).
+  bool is_cut() const {
+    std::array<char, 100> head{};
+    std::ifstream(file_, std::ios::binary).read(head.data(), head.size());
+    const auto number = [&](std::size_t at, std::size_t bytes) {
+      std::uint64_t value = 0;
+      for (std::size_t i = at; i < at + bytes; ++i) value = value << 8 | static_cast<unsigned char>(head[i]);
+      return value;
+    };
+    const std::uint64_t page = number(16, 2) == 1 ? 65536 : number(16, 2);
+    std::error_code problem;
+    const std::uint64_t size = std::filesystem::file_size(file_, problem);
+    return !problem && number(24, 4) == number(92, 4) && size < page * number(28, 4);
+  }
+
   struct Reading {
     Process process;
     std::map<std::uint32_t, DeviceWork> devices;

@@ -210,7 +210,7 @@ TEST_F(RecordFiles, DamagedOrForeignOnesAreRefusedByName) {
   doctor["command"] = "doctor";
   EXPECT_THAT(refusal(good + " " + written("doctor.json", doctor.dump())),
               AllOf(HasSubstr("doctor.json"), HasSubstr("`jitterscope doctor` wrote this")));
-  EXPECT_THAT(refusal(good + " " + written("empty.json", "")), HasSubstr("the file is empty"));
+  EXPECT_THAT(refusal(good + " " + written("empty.json", "")), HasSubstr("this file is empty"));
   json changed = json::parse(text);
   changed["results"][0]["measurements"][0]["time"]["median_seconds"] = "fast";
   EXPECT_THAT(refusal(good + " " + written("changed.json", changed.dump())),

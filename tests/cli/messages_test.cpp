@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/command.hpp"
 
@@ -39,6 +43,14 @@ constexpr Typed kCommands[] = {
     {"--settings '' runn resnet18", "there is no command 'runn' (did you mean 'run'?)"},
     {"--settings= selftset", "did you mean 'selftest'?"},
     {"--settings ''", "a command is missing (run, compare, "},
+    {"capture shw", "capture has no command 'shw' (did you mean 'show'?)"},
+    {"capture comprae a b --top 3", "did you mean 'compare'?"},
+    {"capture ./train --steps 3", "write the program to capture behind --"},
+    {"explain add:count=8 --device virtual:h200 --factors cach", "did you mean 'cache'?"},
+    {"explain add:count=8 --device virtual:h200 --top few",
+     "--top few: write a number of operations, or all"},
+    {"explain add:count=8 --device virtual:h200 --findings most", "--findings: unknown word 'most'"},
+    {"methods add:count=8 --device virtual:h200 --data one", "did you mean 'ones'?"},
     {"bench resnet18", "did you mean 'run'?"},
     {"resnet18", "write jitterscope run resnet18"},
     {"matmul:m=1,n=2,k=3", "write jitterscope run matmul:m=1,n=2,k=3"},
@@ -144,7 +156,9 @@ constexpr Typed kModels[] = {
     {"run resnet50:direction=train", "did you mean 'training'?"},
     {"run resnet50:batch=0", "a number from 1 to 1048576"},
     {"run resnet50:batch=1..64*2", "lists and ranges are for operations"},
-    {"run resnet50:batch=1,2", "resnet50:batch=2"},
+    {"run resnet50:batch=1,2", "with jitterscope compare resnet50 --vary batch=1,2"},
+    {"run resnet50:dtype=f16,batch=1,2,layout=nhwc",
+     "jitterscope compare resnet50:dtype=f16,layout=nhwc --vary batch=1,2"},
     {"run resnet50:32", "is not name=value, as batch=64"},
     {"run trace.json", "this file does not exist; check the path"},
     {"run model.onnx:batch=8", "model.onnx: this file does not exist"},
@@ -233,6 +247,42 @@ INSTANTIATE_TEST_SUITE_P(OfModels, Messages, testing::ValuesIn(kModels), kNumber
 INSTANTIATE_TEST_SUITE_P(OfFiles, Messages, testing::ValuesIn(kFiles), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfComparisons, Messages, testing::ValuesIn(kComparisons), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfWhatCannotRun, Messages, testing::ValuesIn(kImpossible), kNumber);
+
+// What cannot be read is said in the same words by all commands.
+TEST(Files, ThatCannotBeReadAreRefusedAlikeEverywhere) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("jitterscope-unreadable-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder / "a.json");
+  std::ofstream(folder / "empty.json");
+  std::ofstream(folder / "cut.json.gz", std::ios::binary) << "\x1f\x8b\x08";
+  const std::string record = (folder / "whole.json").string();
+  ASSERT_EQ(run_tool("run add:count=8 --json " + record + test::kQuick).exit_code, 0);
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"none.json", "this file does not exist; check the path and the folder you are in"},
+      {"empty.json", "this file is empty; was it written, or copied, in full?"},
+      {"cut.json.gz", "the gzip file ends before anything can be read; was it copied in full?"},
+      {"a.json", "this is a folder, not a file; name a file in it"}};
+  const std::vector<std::string> commands = {"run",
+                                             "list",
+                                             "show",
+                                             "explain",
+                                             "capture show",
+                                             "compare " + record,
+                                             "explain " + record,
+                                             "report -o " + record + ".html"};
+  for (const auto& [name, words] : files) {
+    const std::string file = (folder / name).string();
+    for (const std::string& command : commands) {
+      if (name == "a.json" && command == "capture show") continue;  // takes folders
+      const Outcome outcome = run_tool(command + ' ' + file);
+      EXPECT_EQ(outcome.exit_code, 2) << command;
+      EXPECT_EQ(outcome.errors, "jitterscope: " + file + ": " + words + '\n') << command;
+    }
+  }
+  EXPECT_THAT(run_tool("capture show " + (folder / "a.json").string()).errors,
+              HasSubstr("a.json: this is a folder, and no capture's"));
+  std::filesystem::remove_all(folder);
+}
 
 TEST(GpuAsDevice, IsTheFirstOfCuda) {
   const Outcome gpu = run_tool("run spin:ns=1 --device gpu --dry-run");

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
 #include "commands/engines/record.hpp"
 #include "commands/records.hpp"
@@ -97,6 +99,52 @@ TEST_F(Show, VerifyPytorch) {
                   "/resnet18_et.json.gz --device virtual:h200");
 }
 
+// Its kernels are in its second half.
+TEST_F(Show, ACaptureOfATraceThatIsCutSaysSo) {
+  std::ifstream stream(JITTERSCOPE_TEST_DATA "/import/resnet50_step_trace.json.gz", std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(stream), {}};
+  const auto cut_by = [&](std::size_t bytes) {
+    std::ofstream(path("t.json.gz"), std::ios::binary) << whole.substr(0, whole.size() - bytes);
+    return run_tool("capture show " + path("t.json.gz"));
+  };
+  EXPECT_EQ(cut_by(0).exit_code, 0);
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{8}, whole.size() / 16}) {
+    const Outcome cut = cut_by(bytes);
+    EXPECT_EQ(cut.exit_code, 5) << bytes;
+    EXPECT_THAT(cut.errors, HasSubstr("the gzip file ends early, after")) << bytes;
+    EXPECT_THAT(cut.output, HasSubstr("**not")) << bytes;  // complete
+    EXPECT_EQ(run_tool("list " + path("t.json.gz")).exit_code, 5) << bytes;
+  }
+  const Outcome half = cut_by(whole.size() / 2);
+  EXPECT_EQ(half.exit_code, 2);
+  EXPECT_EQ(half.output, "");
+  EXPECT_THAT(half.errors, HasSubstr("the gzip file ends early, after"));
+}
+
+TEST_F(Show, ExplainOfATraceGoesOnWithoutWhatCannotBeReplayed) {
+  const auto called = [](const std::string& name, int number, const std::string& inputs, int duration) {
+    return fmt::format(
+        R"({{"ph": "X", "cat": "cpu_op", "name": "{0}", "pid": 1, "tid": 1, "ts": {1}00, "dur": 10, "args": {{{2}}}}},
+           {{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": {1}02, "dur": 3,
+             "args": {{"correlation": {1}}}}},
+           {{"ph": "X", "cat": "kernel", "name": "k{1}", "pid": 0, "tid": 7, "ts": {1}20, "dur": {3},
+             "args": {{"correlation": {1}, "device": 0, "stream": 7}}}})",
+        name, number, inputs, duration);
+  };
+  const std::string relu =
+      R"("Input Dims": [[1048576]], "Input type": ["float"], "Input Strides": [[1]], "Concrete Inputs": [""])";
+  const std::string gather =
+      R"("Input Dims": [[64, 64], [], [64, 8], []], "Input type": ["float", "Scalar", "long int", "Scalar"],
+         "Input Strides": [[64, 1], [], [8, 1], []], "Concrete Inputs": ["", "1", "", "False"])";
+  std::ofstream(path("t.json")) << R"({"traceEvents": [)" << called("aten::relu", 1, relu, 10) << ','
+                                << called("aten::gather", 2, gather, 30) << ','
+                                << called("aten::relu", 3, relu, 20) << "]}";
+  const Outcome plan = run_tool("explain --quick --dry-run --device virtual:h200 " + path("t.json"));
+  EXPECT_EQ(plan.exit_code, 0) << plan.errors;
+  EXPECT_THAT(test::on_one_line(plan.output),
+              HasSubstr("Not replayed: aten::gather ×1; together 50 % of the recorded time of the GPU"));
+}
+
 // No simulated GPU has engines.
 TEST_F(Show, Engines) {
   EnginesRecord record;
@@ -134,12 +182,12 @@ TEST_F(Show, SeveralFilesAndStandardInput) {
 TEST_F(Show, WhatIsNoRecordIsSaid) {
   const Outcome missing = run_tool("show " + path("none.json"));
   EXPECT_EQ(missing.exit_code, 2);
-  EXPECT_THAT(missing.errors, HasSubstr("none.json' cannot be read"));
+  EXPECT_THAT(missing.errors, HasSubstr("none.json: this file does not exist"));
   write("{\"format\": \"jitterscope-record\", ");
   const Outcome cut = run_tool("show " + path());
   EXPECT_EQ(cut.exit_code, 2);
   EXPECT_THAT(cut.errors, HasSubstr("ends in the middle of a record"));
-  EXPECT_THAT(run_tool("show - < /dev/null").errors, HasSubstr("standard input: the file is empty"));
+  EXPECT_THAT(run_tool("show - < /dev/null").errors, HasSubstr("standard input: this file is empty"));
 }
 
 }  // namespace

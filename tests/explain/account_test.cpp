@@ -258,9 +258,9 @@ TEST(TotalAccount, SaysWhichOperationsMakeUpTheChange) {
   EXPECT_TRUE(total.is_changed());
   EXPECT_FALSE(total.is_explained());
   const std::vector<std::string> sentences = conclusions_of(accounts);
-  EXPECT_THAT(sentences.at(0),
-              AllOf(HasSubstr("All 4 calls: +20.0 % in time"), HasSubstr("499.98 µs, then 599.97 µs"),
-                    HasSubstr("Of the change: l0 ×3 90 %, head 10 %.")));
+  EXPECT_THAT(sentences.at(0), AllOf(HasSubstr("All 4 calls: +20.00 % in time (+19.97 to +20.03 %)"),
+                                     HasSubstr("499.98 µs, then 599.97 µs"),
+                                     HasSubstr("Of the change: l0 ×3 90 %, head 10 %.")));
   EXPECT_THAT(sentences.at(1), HasSubstr("stays unexplained"));
   EXPECT_FALSE(total_of({accounts[0]}));
 }

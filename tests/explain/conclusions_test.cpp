@@ -105,7 +105,7 @@ TEST(Conclusions, RestsTellPowerFromTheRest) {
   EXPECT_THAT(said({{0.95, 0.94, 0.96}, {}}), HasSubstr("power makes a part of it"));
   EXPECT_THAT(
       said({{0.95, 0.94, 0.96}, {}}),
-      HasSubstr("with rests that leave 5 % of the time for work the change is -5.0 % (-6.0 % to -4.0 %)"));
+      HasSubstr("with rests that leave 5 % of the time for work the change is -5.0 % (-6.0 to -4.0 %)"));
 }
 
 TEST(Conclusions, SpreadsAndVariationHaveTheirShares) {

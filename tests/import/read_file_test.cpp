@@ -46,7 +46,7 @@ TEST_F(ReadFile, UnpacksGzipByContentInSeveralMembers) {
 }
 
 TEST_F(ReadFile, SaysWhatIsWrongWithAFile) {
-  EXPECT_THAT(problem(folder_ / "absent"), HasSubstr("no such file"));
+  EXPECT_THAT(problem(folder_ / "absent"), HasSubstr("does not exist"));
   EXPECT_THAT(problem(folder_), HasSubstr("folder"));
   EXPECT_THAT(problem(write("")), HasSubstr("empty"));
   const std::string whole = packed("some text that is long enough to be cut in its middle");

@@ -73,15 +73,39 @@ TEST_F(Pieces, OfACutFileAreThoseBefore) {
   write(R"({"traceEvents": [{"name": "a"}, {"name": "b"}, {"name": "c)");
   const Read read = this->read();
   EXPECT_THAT(read.names, ::testing::ElementsAre("a", "b"));
-  EXPECT_THAT(read.problem, ::testing::HasSubstr("ends within its events"));
+  EXPECT_THAT(read.problem, ::testing::HasSubstr("the file ends early, after 58 B"));
+}
+
+// Wherever it is cut, also behind its last event: nothing is read as whole that is not.
+TEST_F(Pieces, OfAFileCutAnywhereHaveAProblem) {
+  const std::string whole =
+      R"({"schemaVersion": 1, "traceEvents": [{"name": "a"}, {"name": "b\"", "args": {"grid": [1]}}], "traceName": "x"})";
+  const gzFile file = ::gzopen(path_.c_str(), "wb1");
+  ASSERT_GT(::gzwrite(file, whole.data(), static_cast<unsigned>(whole.size())), 0);
+  ::gzclose(file);
+  std::ifstream stream(path_, std::ios::binary);
+  const std::string packed{std::istreambuf_iterator<char>(stream), {}};
+  for (const std::string& text : {whole, packed}) {
+    write(text);
+    EXPECT_EQ(read().problem, "");
+    EXPECT_EQ(read().names.size(), 2u);
+    for (std::size_t size = 0; size < text.size(); ++size) {
+      write(text.substr(0, size));
+      std::string problem;
+      try {
+        problem = read().problem;
+      } catch (const UsageError& error) {
+        problem = error.what();
+      }
+      EXPECT_NE(problem, "") << size << " of " << text.size();
+    }
+  }
 }
 
 TEST_F(Pieces, OfOtherFilesAreRefused) {
-  for (const char* text : {"", "{}", "[2026-11-28] a log", "hello"}) {
+  for (const char* text : {"", "{}", "[2026-11-28] a log", "hello", R"({"format": "jitterscope-record"})"}) {
     write(text);
-    const Read read = this->read();
-    EXPECT_EQ(read.pieces, 0u);
-    EXPECT_THAT(read.problem, ::testing::HasSubstr("traceEvents")) << text;
+    EXPECT_THROW(read(), UsageError) << text;
   }
   std::filesystem::remove(path_);
   EXPECT_THROW(TracePieces{path_}, UsageError);

@@ -130,6 +130,31 @@ TEST(WhereToWork, WhereAllIsAtItsCeilingNoKernelIsNamed) {
   EXPECT_EQ(advice_of(where), "Work on: no kernel alone, as what has a known ceiling is at it");
 }
 
+// At its ceiling for most of the time, and a convolution that has 0.5 % to gain.
+RunRecord with_little_to_gain() {
+  RunRecord record = network();
+  record.entries = {record.entries[1], layer("conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16", 3.2, 0.5,
+                                             {"layer1.0.conv2.fprop"})};
+  return record;
+}
+
+TEST(WhereToWork, WhatIsNotWorthItIsNotAdvised) {
+  EXPECT_EQ(
+      advice_of(where_to_work(with_little_to_gain()).value()),
+      "Work on: no kernel alone, as none is worth it; the most is in convolutions 3x3 of layer1 (1 % of the "
+      "time, at 50 % of their ceiling: at most 0.5 % to gain)");
+}
+
+TEST(WhereToWork, ManySmallPartsOfOneKindAreWorthItTogether) {
+  RunRecord record = with_little_to_gain();
+  for (int i = 0; i < 8; ++i) {
+    record.entries.push_back(
+        layer("relu:count=1Mi,dtype=f16", 5, 0.5, {"layer" + std::to_string(i) + ".relu.forward"}, false));
+  }
+  EXPECT_THAT(advice_of(where_to_work(record).value()),
+              testing::StartsWith("Work on: elementwise (11 % of the time"));
+}
+
 TEST(WhereToWork, APartWithSomeCeilingsUnknownSaysOfHowMuchItSpeaks) {
   RunRecord record = network();
   record.entries.resize(1);

@@ -40,6 +40,12 @@ TEST(DisplayText, CutKeepsWholeCharacters) {
   EXPECT_EQ(cut_to_width("abc", 0), "");
 }
 
+TEST(DisplayText, CutEndsBehindAWord) {
+  EXPECT_EQ(cut_to_width("at::native::vectorized_kernel", 25), "at::native::vectorized_…");
+  EXPECT_EQ(cut_to_width("layer1.0.downsample", 12), "layer1.0.…");
+  EXPECT_EQ(cut_to_width("one two three", 10), "one two…");
+}
+
 std::string without_spaces(std::string_view text) {
   std::string rest(text);
   std::erase(rest, ' ');

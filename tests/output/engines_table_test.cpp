@@ -51,7 +51,7 @@ TEST(EnginesTable, ALossIsSaidWithWhetherItCanBeToldFromNone) {
   EXPECT_THAT(table_of("fast"), HasSubstr("PyTorch takes fast, the fastest."));
   EXPECT_THAT(table_of("near"), HasSubstr("slower than the fastest: +1.0 % (may be no loss"));
   EXPECT_THAT(table_of("slow"),
-              HasSubstr("slower than the fastest: +10.0 % (a real loss, 95 %: +7.9 % to +12.1 %)"));
+              HasSubstr("slower than the fastest: +10.0 % (a real loss, 95 %: +7.9 to +12.1 %)"));
   EXPECT_THAT(table_of("slow"), HasSubstr("The fastest is the smallest of 3 medians"));
 }
 

@@ -15,6 +15,7 @@ namespace jitterscope {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 MethodReading reading(const char* id, const char* name, CacheState cache, double time, const char* sentence) {
   return {id, name,    cache, {microseconds(time * 0.99), microseconds(time), microseconds(time * 1.01)},
@@ -94,7 +95,7 @@ TEST(MethodsTable, OneRepetitionHasNoSpread) {
   MethodsRecord record = sample_methods();
   for (MethodReading& reading : record.comparison.readings)
     reading.times.resize(std::min<std::size_t>(1, reading.times.size()));
-  EXPECT_THAT(methods_table(record, 120), HasSubstr("reference |      – |"));
+  EXPECT_THAT(methods_table(record, 120), Not(HasSubstr("spread |")));
 }
 
 TEST(MethodsJson, IsValidAndHoldsTheTimes) {

@@ -15,8 +15,19 @@ TEST(RatioText, IsAFactorFromTwoOnInBothDirectionsAlike) {
   EXPECT_EQ(change_of({1 / 12.3, 1 / 12.5, 1 / 12.1}), "1/12.3 ± 1.6 %");
   EXPECT_EQ(change_with_interval({12.3, 12.1, 12.5}), "12.3 times as long (12.1 to 12.5)");
   EXPECT_EQ(change_with_interval({1 / 12.3, 1 / 12.5, 1 / 12.1}), "1/12.3 of the time (1/12.5 to 1/12.1)");
-  EXPECT_EQ(change_of({1.99, 1.98, 2.0}), "+99.00 ± 1.00 %");
-  EXPECT_EQ(change_of({0.51, 0.50, 0.52}), "-49.00 ± 1.00 %");
+  EXPECT_EQ(change_of({1.99, 1.98, 2.0}), "+99.0 ± 1.0 %");
+  EXPECT_EQ(change_of({0.51, 0.50, 0.52}), "-49.0 ± 1.0 %");
+}
+
+// Two digits of the half-width at most, and none below a hundredth of a percent.
+TEST(RatioText, DigitsFollowTheInterval) {
+  EXPECT_EQ(change_of({1.99547, 1.99521, 1.99573}), "+99.55 ± 0.03 %");
+  EXPECT_EQ(change_with_interval({1.99547, 1.99521, 1.99573}), "+99.55 % (+99.52 to +99.57 %)");
+  EXPECT_EQ(change_of({1.523601, 1.523591, 1.523611}), "+52.36 ± 0.01 %");
+  EXPECT_EQ(change_with_interval({1.523601, 1.523591, 1.523611}), "+52.36 % (± 0.01 %)");
+  EXPECT_EQ(change_of({1.0312, 1.0187, 1.0437}), "+3.1 ± 1.3 %");
+  EXPECT_EQ(change_with_interval({1.25, 1.05, 1.49}), "+25 % (+5 to +49 %)");
+  EXPECT_EQ(change_with_interval({1.141, 1.141, 1.141}), "+14.1 %");
 }
 
 TEST(RatioText, AFactorIsKnownToMoreThanNothing) {
@@ -25,7 +36,7 @@ TEST(RatioText, AFactorIsKnownToMoreThanNothing) {
 
 // -22 ± 20 % would exclude that nothing changes, which this interval does not.
 TEST(RatioText, AWideIntervalIsNotSymmetric) {
-  EXPECT_EQ(change_of({0.778, 0.601, 1.008}), "-39.9 to +0.8 %");
+  EXPECT_EQ(change_of({0.778, 0.601, 1.008}), "-40 to +1 %");
   EXPECT_EQ(change_of({0.778, 0.75, 0.807}), "-22.2 ± 2.9 %");
   EXPECT_EQ(change_of({3.0, 2.1, 4.3}), "2.1 to 4.3 times");
   EXPECT_EQ(change_of({0.25, 0.2, 0.31}), "1/5.0 to 1/3.2");

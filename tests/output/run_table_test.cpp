@@ -232,7 +232,7 @@ TEST(RunTable, OneOperationThatFailed) {
   record.entries[0].result.subject = Operation::parse("fill:count=1");
   record.entries[0].result.failure = "the device vanished";
   EXPECT_EQ(run_table(record),
-            "**fill:count=1** on this device (cpu).\n\nFailed:\n\n- fill f32 count=1: the device vanished\n");
+            "**fill:count=1** on this device (cpu).\n\nFailed:\n\n- the device vanished\n");
 }
 
 TEST(RunTable, InterruptedBeforeAnInterval) {
@@ -376,12 +376,12 @@ TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
   result.bytes = Bytes(400000000);
   EXPECT_THAT(details(record), HasSubstr("| 2.22 TB/s |       52 % |"));
   record.ceilings = {};
-  EXPECT_THAT(details(record), HasSubstr("| 2.22 TB/s |          – |"));
+  EXPECT_THAT(details(record), HasSubstr("| 2.22 TB/s |\n"));
   result.flops = 1e11;
-  EXPECT_THAT(details(record), HasSubstr("| 556 TFLOP/s |          – |"));
+  EXPECT_THAT(details(record), HasSubstr("| 556 TFLOP/s |\n"));
   result.flops = 0;
   result.bytes = Bytes(0);
-  EXPECT_THAT(details(record), HasSubstr("|    – |          – |"));
+  EXPECT_THAT(details(record), Not(HasSubstr("rate |"))) << "nothing is known of it";
 }
 
 TEST(RunTable, DataAndQueueAreNamedWhereTheyDiffer) {

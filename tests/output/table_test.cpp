@@ -1,5 +1,7 @@
 #include "output/text.hpp"
 
+#include "base/quantity_text.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -79,6 +81,39 @@ TEST(FittedTable, NamesContinueOnFurtherLinesAndNothingIsCut) {
     const std::string narrow = fitted_table(wide_columns(), width);
     EXPECT_NE(narrow.find("124.9 µs ± 0.15 %"), std::string::npos) << width;
     EXPECT_EQ(narrow.find("…"), std::string::npos) << narrow;
+  }
+}
+
+TEST(FittedTable, AColumnWithoutAValueIsNotShown) {
+  std::vector<TableColumn> columns = wide_columns();
+  const std::string without = fitted_table(columns, 200);
+  columns.insert(columns.begin() + 1, {"empty", Align::left, {""}});
+  columns.push_back({"unknown", Align::right, {std::string(kAbsent)}});
+  EXPECT_EQ(fitted_table(columns, 200), without);
+  EXPECT_EQ(split_tables({columns[0]}, columns, 200), split_tables({columns[0]}, wide_columns(), 200));
+  const std::vector<TableColumn> nothing = {{"a", Align::left, {""}}, {"b", Align::right, {""}}};
+  EXPECT_EQ(table_width(nothing), 13u) << "all without a value: the headings say what there could have been";
+  EXPECT_NE(std::string(fitted_table(nothing, 80)).find("| a   |   b |"), std::string::npos);
+}
+
+TEST(FittedTable, TheLongestNamesContinueFirst) {
+  EXPECT_EQ(
+      fitted_table(
+          {{"", Align::left, {"overlap of the parts"}}, {"first", Align::left, {"24.17 µs ± 0.073 %"}}}, 40),
+      "|                | first              |\n"
+      "| -------------- | ------------------ |\n"
+      "| overlap of the | 24.17 µs ± 0.073 % |\n"
+      "|   parts        |                    |\n");
+}
+
+TEST(FittedTable, NamesContinueBehindABorderOfTheirWords) {
+  const std::string name = "at::native::vectorized_elementwise_kernel_of_everything";
+  for (const std::size_t width : {30u, 24u, 20u}) {
+    for (const std::string& line : lines_of_name(name, width)) {
+      EXPECT_LE(display_width(line), width);
+      const char last = line.back();
+      EXPECT_TRUE(last == ':' || last == '_' || name.ends_with(line.substr(2))) << line;
+    }
   }
 }
 

@@ -200,7 +200,7 @@ TEST(Record, HoldsTheFastestLoopOfAStudy) {
 
 TEST(Record, SaysOfOtherFilesWhatTheyAre) {
   const std::string whole = write_record(test::sample_model());
-  EXPECT_THAT(reason(""), HasSubstr("r.json: the file is empty"));
+  EXPECT_THAT(reason(""), HasSubstr("r.json: this file is empty"));
   EXPECT_THAT(reason(whole.substr(0, whole.size() / 2)), HasSubstr("ends in the middle of a record"));
   EXPECT_THAT(reason("version: 3"), HasSubstr("not JSON from byte 1"));
   EXPECT_THAT(reason("{\"version\": 1e999}"), HasSubstr("a number in it is larger"));

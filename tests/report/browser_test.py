@@ -53,6 +53,8 @@ PAGES = [
 COMMANDS = {name: command for name, command, _ in PAGES}
 MOST_LAYERS, MOST_EFFECTS, MOST_SIDES, LEAST_ROUNDS = 40, 80, 9, 6
 SECONDS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+TABLES_SCROLLED = """() => [...document.querySelectorAll(".rows")].filter(rows => rows.scrollWidth > rows.clientWidth)
+  .map(rows => rows.innerText.slice(0, 80))"""
 # The texts that end beyond the edges of their plot, or in dots, and the plots that are wider than their place.
 TEXTS_CUT = """() => [...document.querySelectorAll("svg.marks")].flatMap(svg => {
   const edge = svg.getBoundingClientRect(), room = svg.parentElement.getBoundingClientRect();
@@ -306,6 +308,8 @@ class Reports(unittest.TestCase):
         self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 420, "the page scrolls sideways")
         self.assertEqual(page.evaluate(TEXTS_CUT), [])
         self.assertEqual(page.evaluate(WORDS_BROKEN), [])
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        self.assertEqual(page.evaluate(TABLES_SCROLLED), [], "a table scrolls sideways")
 
     def test_every_page(self):
         for name, command, expected in PAGES:

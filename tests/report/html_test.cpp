@@ -103,7 +103,8 @@ TEST(HtmlText, ATableHasAllColumnsAndNamesAreWhole) {
   EXPECT_EQ(std::string(split).find("a \\| b") != std::string::npos, true) << "only Markdown escapes bars";
   const std::string html = html_of(split);
   EXPECT_EQ(html.find("<table>"), html.rfind("<table>")) << "one table";
-  EXPECT_THAT(html, HasSubstr("<td>a | b</td>"));
+  EXPECT_THAT(html, HasSubstr("<td data-is=\"column\">a | b</td>"))
+      << "too wide for a telephone, which stacks it";
 }
 
 // A telephone shows what a terminal as narrow would show, and says what it leaves out.
@@ -116,11 +117,18 @@ TEST(HtmlText, ANarrowScreenLeavesTheSparestColumnsOut) {
                                             {"rate", Align::right, {"509 TFLOP/s"}, 2}};
   const std::string html = html_table(columns);
   EXPECT_THAT(html, HasSubstr("<th class=\"number\">cold</th><th class=\"number spare\">clock</th>"
-                              "<th class=\"number spare\">rate</th>"));
-  EXPECT_THAT(html, HasSubstr("<p class=\"left-out\">A wider screen also shows: clock, rate.</p>"));
+                              "<th class=\"number\">rate</th>"));
+  EXPECT_THAT(html, HasSubstr("<p class=\"left-out\">A wider screen also shows: clock.</p>"));
+  EXPECT_THAT(html, Not(HasSubstr("stacks")));
   EXPECT_THAT(html_table(std::span(columns).first(3)), Not(HasSubstr("spare")));
   EXPECT_THAT(html_of(split_tables({columns[0]}, std::span(columns).subspan(1), 40)), Not(HasSubstr("spare")))
       << "what continues in further lines is nowhere left out";
+  // What was asked for does not leave, so that rows become lists, each number with its heading.
+  std::vector<TableColumn> asked(8, {"in cycles", Align::right, {"1704 MHz"}});
+  const std::string stacked = html_table(asked);
+  EXPECT_THAT(stacked, HasSubstr("<div class=\"rows stacks\">"));
+  EXPECT_THAT(stacked, HasSubstr("<td class=\"number\" data-is=\"in cycles\">1704\u00a0MHz</td>"));
+  EXPECT_THAT(stacked, Not(HasSubstr("spare")));
 }
 
 TEST(HtmlText, NamesBreakBehindTheirParts) {

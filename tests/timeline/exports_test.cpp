@@ -81,7 +81,22 @@ TEST_F(Exports, OfATraceCutInHalfReadBackAsFarAsItIsWhole) {
   const Timeline half = read_timeline(path("b.json"));
   EXPECT_GT(half.processes[0].devices.at(0).size(), 100u);
   ASSERT_EQ(half.processes[0].losses.size(), 1u);
-  EXPECT_THAT(half.processes[0].losses[0].sentence, HasSubstr("ends within its events"));
+  EXPECT_THAT(half.processes[0].losses[0].sentence, HasSubstr("the file ends early"));
+}
+
+TEST_F(Exports, OfADatabaseCutAnywhereAreRefused) {
+  export_sqlite(made(), path("a.sqlite"));
+  const std::string whole = text("a.sqlite");
+  for (const double part : {0.001, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999}) {
+    std::ofstream(path("b.sqlite"), std::ios::binary)
+        << whole.substr(0, static_cast<std::size_t>(part * static_cast<double>(whole.size())));
+    try {
+      read_timeline(path("b.sqlite"));
+      ADD_FAILURE() << part;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("the file ends early, or is damaged")) << part;
+    }
+  }
 }
 
 TEST_F(Exports, OfRowsHaveAHeadingAndARowEach) {

@@ -208,8 +208,8 @@ int capture_program(const CaptureFlags& flags, const capture::WatchRequest& requ
   return exit_code != 0 ? exit_code : measured.exit_code;
 }
 
-void run_capture(const CaptureFlags& flags, Invocation& invocation) {
-  if (!flags.words.empty()) throw UsageError(without_dashes_before(flags.words));
+void run_capture(const CaptureFlags& flags, const CLI::App& command, Invocation& invocation) {
+  if (!flags.words.empty()) throw UsageError(without_dashes_before(command, flags.words));
   if (invocation.program.empty())
     throw UsageError("capture needs a program to run: jitterscope capture -- COMMAND…");
   const capture::WatchRequest request = request_of(flags, invocation);
@@ -269,7 +269,7 @@ void add_capture_command(CLI::App& app, Invocation& invocation) {
   command->footer(kCaptureExamples);
   add_capture_readers(*command, invocation);
   command->callback([flags, command, &invocation] {
-    if (command->get_subcommands().empty()) run_capture(*flags, invocation);
+    if (command->get_subcommands().empty()) run_capture(*flags, *command, invocation);
   });
 }
 

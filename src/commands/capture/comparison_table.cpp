@@ -7,6 +7,7 @@
 
 #include "base/quantity_text.hpp"
 #include "commands/capture/record.hpp"
+#include "experiment/comparison.hpp"
 
 namespace jitterscope {
 namespace {
@@ -18,9 +19,8 @@ using timeline::WorkChange;
 std::string time_of_seconds(double seconds) { return time_text(Nanoseconds(seconds * 1e9)); }
 
 std::string effect_text(const statistics::Effect& effect) {
-  return fmt::format("{} ({} to {})", change_text(std::expm1(effect.value)),
-                     change_text(std::expm1(effect.interval.low)),
-                     change_text(std::expm1(effect.interval.high)));
+  return change_with_interval(
+      {std::exp(effect.value), std::exp(effect.interval.low), std::exp(effect.interval.high)});
 }
 
 std::string head(const CaptureComparison& comparison) {

@@ -9,6 +9,7 @@
 #include "base/attached_process.hpp"
 #include "base/host.hpp"
 #include "base/quantity_text.hpp"
+#include "experiment/comparison.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::capture {
@@ -23,9 +24,8 @@ std::optional<statistics::Effect> effect_of_pairs(
 }
 
 std::string effect_text(const statistics::Effect& effect) {
-  return fmt::format("{} ({} to {})", change_text(std::expm1(effect.value)),
-                     change_text(std::expm1(effect.interval.low)),
-                     change_text(std::expm1(effect.interval.high)));
+  return change_with_interval(
+      {std::exp(effect.value), std::exp(effect.interval.low), std::exp(effect.interval.high)});
 }
 
 }  // namespace

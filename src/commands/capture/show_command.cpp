@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/files.hpp"
 #include "base/quantity_text.hpp"
+#include "capture/sampler.hpp"
 #include "cli/invocation.hpp"
 #include "cli/output_flags.hpp"
 #include "commands/capture/comparison_table.hpp"
@@ -20,6 +22,7 @@
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
 #include "output/output_file.hpp"
+#include "output/text.hpp"
 #include "timeline/analysis.hpp"
 #include "timeline/compare.hpp"
 #include "timeline/exports.hpp"
@@ -34,7 +37,9 @@ constexpr const char* kCaptureShowExamples = R"(Examples:
   jitterscope capture show profile.json.gz --html profile.html
   jitterscope capture show report.sqlite --json -
 
-Reads a capture's folder, a trace of torch.profiler, or what `nsys export --type sqlite` made.)";
+Reads a capture's folder, a trace of torch.profiler, or what `nsys export --type sqlite` made.
+
+Exit codes: 0 done, 2 usage, 5 a part of the file or folder is missing or damaged: the rest is shown.)";
 
 constexpr const char* kCaptureCompareExamples = R"(Examples:
   jitterscope capture compare monday.capture tuesday.capture
@@ -66,9 +71,45 @@ std::optional<std::size_t> number_of_step(const std::string& step) {
   return static_cast<std::size_t>(*number);
 }
 
-void show_capture(const CaptureShowFlags& flags, const std::string& command_line) {
+// Returns the first thing that is missing of what was written; empty if all of it was read. A process that
+// was killed has written no more.
+std::string missing_of(const timeline::Timeline& timeline, bool is_folder) {
+  if (!timeline.problems.empty()) return timeline.problems.front();
+  for (const timeline::Process& process : timeline.processes) {
+    for (const timeline::Loss& loss : process.losses) {
+      if (!is_folder || loss.kind == capture::LossKind::disk) return loss.sentence;
+    }
+  }
+  return {};
+}
+
+// Reads what there is of a capture or trace, as `run` reads damaged files: what is missing is said, and makes
+// the exit code 5. Throws UsageError if nothing can be read.
+timeline::Timeline read_source(const std::string& path, Invocation& invocation) {
+  const bool is_folder = std::filesystem::is_directory(path);
+  if (!is_folder) {
+    require_readable(path);
+  } else if (!std::filesystem::exists(std::filesystem::path(path) / "capture.json") &&
+             capture::process_folders(path).empty()) {
+    throw UsageError(path +
+                     ": this is a folder, and no capture's: it has no capture.json; `jitterscope capture -- "
+                     "COMMAND` makes one");
+  }
+  timeline::Timeline timeline = timeline::read_timeline(path);
+  const std::string missing = missing_of(timeline, is_folder);
+  if (missing.empty()) return timeline;
+  const auto has_work = [](const timeline::Process& process) { return process.work() > 0; };
+  const std::string problem = fmt::format("{}: {}", path, missing);
+  if (!is_folder && std::ranges::none_of(timeline.processes, has_work))
+    throw UsageError(problem + " (no work of a GPU is in what can be read)");
+  fmt::print(stderr, "jitterscope: {}\n", one_line(problem));
+  invocation.exit_code = ExitCode::failed;
+  return timeline;
+}
+
+void show_capture(const CaptureShowFlags& flags, Invocation& invocation) {
   RecordFiles files(flags.files);
-  const timeline::Timeline timeline = timeline::read_timeline(flags.path);
+  const timeline::Timeline timeline = read_source(flags.path, invocation);
   const timeline::Analysis analysis = timeline::analyse(timeline, {flags.rank, flags.range});
   if (!flags.kernel.empty()) {
     print_result(capture_kernels_text(timeline, analysis, flags.kernel, flags.page.shown()));
@@ -76,19 +117,20 @@ void show_capture(const CaptureShowFlags& flags, const std::string& command_line
     print_result(capture_step_text(timeline, analysis, number_of_step(flags.step), flags.page.shown()));
   } else {
     CaptureRecord record = make_capture_record(timeline, analysis);
-    record.environment = read_environment(command_line);
+    record.environment = read_environment(invocation.command_line);
     files.write(record, flags.page);
   }
 }
 
-std::vector<timeline::AnalysedCapture> read_captures(const std::string& paths, const std::string& range) {
+std::vector<timeline::AnalysedCapture> read_captures(const std::string& paths, const std::string& range,
+                                                     Invocation& invocation) {
   std::vector<timeline::AnalysedCapture> captures;
   for (std::size_t begin = 0; begin <= paths.size();) {
     const std::size_t end = std::min(paths.find(',', begin), paths.size());
     if (end == begin)
       throw UsageError(fmt::format("'{}': a capture's name is missing beside a comma", paths));
     timeline::AnalysedCapture each;
-    each.timeline = timeline::read_timeline(paths.substr(begin, end - begin));
+    each.timeline = read_source(paths.substr(begin, end - begin), invocation);
     each.analysis = timeline::analyse(each.timeline, {std::nullopt, range});
     captures.push_back(std::move(each));
     begin = end + 1;
@@ -101,17 +143,17 @@ struct CaptureCompareFlags {
   PageFlags page;
 };
 
-void compare_two_captures(const CaptureCompareFlags& flags, const CLI::App&) {
-  print_result(capture_comparison_text(timeline::compare_captures(read_captures(flags.first, flags.range),
-                                                                  read_captures(flags.second, flags.range)),
-                                       flags.page.shown()));
+void compare_two_captures(const CaptureCompareFlags& flags, Invocation& invocation) {
+  const auto first = read_captures(flags.first, flags.range, invocation);
+  const auto second = read_captures(flags.second, flags.range, invocation);
+  print_result(capture_comparison_text(timeline::compare_captures(first, second), flags.page.shown()));
 }
 
 struct CaptureExportFlags {
   std::string path, perfetto, sqlite, chrome, csv;
 };
 
-void export_capture(const CaptureExportFlags& flags, const CLI::App&) {
+void export_capture(const CaptureExportFlags& flags, Invocation& invocation) {
   using Export = void (*)(const timeline::Timeline&, const std::filesystem::path&);
   const std::pair<const std::string*, Export> wanted[] = {{&flags.perfetto, timeline::export_perfetto},
                                                           {&flags.sqlite, timeline::export_sqlite},
@@ -121,7 +163,7 @@ void export_capture(const CaptureExportFlags& flags, const CLI::App&) {
   if (std::none_of(std::begin(wanted), std::end(wanted), is_asked)) {
     throw UsageError("capture export needs a file to write: --perfetto, --sqlite, --chrome or --csv FILE");
   }
-  const timeline::Timeline timeline = timeline::read_timeline(flags.path);
+  const timeline::Timeline timeline = read_source(flags.path, invocation);
   for (const auto& [file, write] : wanted) {
     if (!file->empty()) write(timeline, *file);
   }
@@ -135,9 +177,7 @@ void add_capture_readers(CLI::App& capture, Invocation& invocation) {
   constexpr const char* kRanges = "steps begin with the program's own ranges (NVTX) of this name";
   auto [show, shown] = declare_command<CaptureShowFlags>(
       capture, "show", "say what a program did on its GPUs, and what its times follow", kCaptureShowExamples,
-      [&invocation](const CaptureShowFlags& flags, const CLI::App&) {
-        show_capture(flags, invocation.command_line);
-      });
+      [&invocation](const CaptureShowFlags& flags, const CLI::App&) { show_capture(flags, invocation); });
   show.add_option("capture", shown.path, kRead)->required();
   show.add_option("--kernel", shown.kernel,
                   "all that is known of kernels whose names match this regular expression");
@@ -149,7 +189,9 @@ void add_capture_readers(CLI::App& capture, Invocation& invocation) {
 
   auto [compare, compared] = declare_command<CaptureCompareFlags>(
       capture, "compare", "say what differs between two captures, step by step and kernel by kernel",
-      kCaptureCompareExamples, compare_two_captures);
+      kCaptureCompareExamples, [&invocation](const CaptureCompareFlags& flags, const CLI::App&) {
+        compare_two_captures(flags, invocation);
+      });
   compare
       .add_option("first", compared.first,
                   "a capture or trace; several of the same program, joined by commas")
@@ -159,7 +201,8 @@ void add_capture_readers(CLI::App& capture, Invocation& invocation) {
   compared.page.add_to(compare);
 
   auto [exporter, exported] = declare_command<CaptureExportFlags>(
-      capture, "export", "write a capture as a file for other tools", kCaptureExportExamples, export_capture);
+      capture, "export", "write a capture as a file for other tools", kCaptureExportExamples,
+      [&invocation](const CaptureExportFlags& flags, const CLI::App&) { export_capture(flags, invocation); });
   exporter.add_option("capture", exported.path, kRead)->required();
   exporter.add_option("--perfetto", exported.perfetto, "file for https://ui.perfetto.dev");
   exporter.add_option("--sqlite", exported.sqlite, "database with the table names of Nsight Systems");

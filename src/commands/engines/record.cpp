@@ -186,9 +186,10 @@ std::string loss_text(const EngineLoss& loss) {
   if (!loss.interval)
     return fmt::format("slower than the fastest: {}, without an interval", time_change_text(loss.value));
   if (loss.value == 0.0 && loss.interval->high == 0.0) return "the fastest";
-  return fmt::format("slower than the fastest: {} ({}, 95 %: {} to {})", time_change_text(loss.value),
-                     loss.is_distinguishable() ? "a real loss" : "may be no loss",
-                     change_text(loss.interval->low), change_text(loss.interval->high));
+  const ChangeWords words =
+      change_words_of({1.0 + loss.value, 1.0 + loss.interval->low, 1.0 + loss.interval->high});
+  return fmt::format("slower than the fastest: {} ({}, 95 %: {})", words.change,
+                     loss.is_distinguishable() ? "a real loss" : "may be no loss", words.interval);
 }
 
 std::string choice_sentences(const EngineRanking& ranking) {

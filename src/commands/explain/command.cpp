@@ -13,10 +13,12 @@
 #include "cli/command_line.hpp"
 #include "cli/invocation.hpp"
 #include "cli/output_flags.hpp"
+#include "cli/provider_choice.hpp"
 #include "cli/python.hpp"
 #include "cli/targets.hpp"
 #include "commands/explain/record.hpp"
 #include "commands/records.hpp"
+#include "device/can_run.hpp"
 #include "explain/account.hpp"
 #include "explain/conclusions.hpp"
 #include "explain/explain.hpp"
@@ -24,6 +26,7 @@
 #include "measure/machine.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
+#include "output/text.hpp"
 #include "worker/fresh_processes.hpp"
 #include "worker/neighbour_process.hpp"
 
@@ -67,6 +70,50 @@ std::string names_in(const Model& model) {
     names.push_back("'^" + (layer.names.empty() ? layer.operation.text() : layer.names.front()) + "$'");
   }
   return joined(names);
+}
+
+// Takes out of a network what this device cannot run: one such call would refuse the whole pass.
+void leave_out_impossible(WorkList& work, const DeviceDescription& device) {
+  std::vector<bool> keep;
+  std::string reason;
+  for (const Layer& layer : work.model.layers) {
+    try {
+      check_can_run(layer.operation, device);
+      keep.push_back(true);
+    } catch (const UsageError& error) {
+      reason = error.what();
+      keep.push_back(false);
+      work.model.untimed.push_back({layer.names.empty() ? layer.operation.text() : layer.names.front(),
+                                    std::max<std::int64_t>(1, layer.count()), reason, layer.recorded_time});
+    }
+  }
+  if (std::ranges::count(keep, true) == 0) throw UsageError(reason);
+  keep_layers(work, keep);
+}
+
+// Says which operators are not replayed, and how much of the recorded time they took. Empty if there are
+// none.
+std::string left_out_note(const Model& model) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<UntimedOperator> sorted = model.untimed;
+  if (sorted.empty()) return {};
+  const auto time_of = [](const UntimedOperator& each) {
+    return each.recorded_time.value_or(Nanoseconds(0));
+  };
+  std::ranges::stable_sort(sorted, std::greater(), time_of);
+  std::vector<std::string> names;
+  Nanoseconds time;
+  for (const UntimedOperator& each : sorted) {
+    time += time_of(each);
+    if (names.size() < kNamed) names.push_back(fmt::format("{} ×{}", one_line(each.name), each.count));
+  }
+  if (sorted.size() > kNamed) names.push_back(fmt::format("{} more", sorted.size() - kNamed));
+  std::string text = "Not replayed: " + joined(names);
+  if (model.recorded_gpu_time && *model.recorded_gpu_time > Nanoseconds(0)) {
+    text += fmt::format("; together {} of the recorded time of the GPU",
+                        percent_text(time / *model.recorded_gpu_time));
+  }
+  return fmt::format("{} ({}).", text, one_line(sorted.front().reason));
 }
 
 class ExplainCommand {
@@ -146,8 +193,10 @@ class ExplainCommand {
     const TrialSubject subject = read_subject();
     if (flags_.dry_run) {
       const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
-      print_result(
-          factors_text(factors, one_of_calls(subject.text(), record_.calls), time_limit(), page_width()));
+      Text text =
+          factors_text(factors, one_of_calls(subject.text(), record_.calls), time_limit(), page_width());
+      for (const std::string& note : record_.notes) text += '\n' + wrapped(note, page_width());
+      print_result(text);
       return false;
     }
     study_on(*device, subject);
@@ -192,7 +241,14 @@ class ExplainCommand {
   TrialSubject read_subject() {
     WorkList work = read_targets(flags_.targets, flags_.only);
     fit_to_device(work, record_.device);
-    refuse_impossible(work, record_.device);
+    if (work.is_model) {
+      choose_provider(work, Provider::automatic, record_.device, true);
+      leave_out_impossible(work, record_.device);
+      if (std::string note = left_out_note(work.model); !note.empty())
+        record_.notes.push_back(std::move(note));
+    } else {
+      refuse_impossible(work, record_.device);
+    }
     if (std::string note = note_on_f32(work, record_.device); !note.empty())
       record_.notes.push_back(std::move(note));
     if (work.model.layers.size() == 1) {
@@ -318,7 +374,8 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
   command
       .add_option("--factors", flags.factors,
                   "only these, with commas between: " + joined(explain::factor_ids()))
-      ->delimiter(',');
+      ->delimiter(',')
+      ->each(explain::require_factor);
   CLI::Option* quick = command.add_flag(
       "--quick", flags.quick,
       "32 s in place of 180: what is likely and cheap, at fewer doses, with wider intervals");

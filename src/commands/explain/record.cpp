@@ -369,7 +369,7 @@ Text observation_section(const Observation& observation, std::size_t width) {
 struct FactorColumns {
   TableColumn factor{"factor", Align::left, {}}, dose{"with", Align::left, {}},
       time{"time", Align::right, {}}, clock{"clock", Align::right, {}, 3},
-      screened{"among all others", Align::right, {}, 2}, verdict{"verdict", Align::left, {}, 1};
+      screened{"among all others", Align::right, {}, 2}, verdict{"verdict", Align::left, {}};
 
   void add(const std::string& name, const std::string& what, const std::optional<RatioEstimate>& in_time,
            const std::optional<RatioEstimate>& in_clock, const std::optional<RatioEstimate>& in_screening,

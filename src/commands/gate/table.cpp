@@ -124,7 +124,7 @@ Text cases_table(const ComparisonRecord& record, const std::vector<GateCase>& ca
   TableColumn names{"operation", Align::left, {}}, conditions{"conditions", Align::left, {}},
       before{baseline_name(record), Align::right, {}, 3}, now{"now", Align::right, {}, 2},
       changes{"change", Align::right, {}}, cycles{"in cycles", Align::right, {}, 4},
-      verdicts{"verdict", Align::left, {}, 1};
+      verdicts{"verdict", Align::left, {}};
   for (const GateCase& each : cases) {
     if (!each.failure.empty()) continue;
     names.cells.push_back(one_line(each.name));

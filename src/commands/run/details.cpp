@@ -25,7 +25,9 @@ Text failures_section(const RunPage& run) {
   for (std::size_t row = 0; row < record.entries.size(); ++row) {
     const std::string& failure = record.entries[row].result.failure;
     if (failure.empty()) continue;
-    text += list_item(fmt::format("{}: {}", row_name(run, row), one_line(failure)), run.page.width);
+    // The headline names the only one.
+    const std::string name = record.entries.size() == 1 ? "" : row_name(run, row) + ": ";
+    text += list_item(name + one_line(failure), run.page.width);
   }
   return text.empty() ? text : "Failed:\n\n" + text;
 }
@@ -382,9 +384,11 @@ Text engines_table(const RunPage& run) {
 
 Text engines_section(const RunPage& run) {
   Text text;
-  if (const auto common = common_engine(run.record)) {
+  const bool is_simulated = run.record.device.capabilities.is_simulated;  // it runs no library's kernels
+  const std::optional<std::string> common = common_engine(run.record);
+  if (common && !is_simulated) {
     text = wrapped(fmt::format("All run by {}.", *common), run.page.width);
-  } else if (run.page.details) {
+  } else if (run.page.details && !common) {
     text = engines_table(run);
   }
   if (!any_stand_in(run.record)) return text;

@@ -24,8 +24,8 @@ constexpr std::string_view kOfCeiling = "of ceiling";
 
 // Order in which columns leave a table that is too wide, the largest first.
 constexpr std::string_view kRecorded = "recorded";
-constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4,
-              kSpareSaving = 5, kSpareCeiling = 6;
+constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareOperation = 2, kSpareSaving = 3, kSpareRate = 4,
+              kSpareClock = 5, kSpareCeiling = 6;
 
 // Says what the first row is, since a network has several times: each layer alone, warm or cold, and its
 // pass.
@@ -321,7 +321,7 @@ std::vector<std::string> headings_alone(const ConditionLabels& labels) {
 // Shows times in place. By default names only the nearest time alone; with details shows all of them.
 Text times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
-      calls{"calls", Align::right, {}, 3}, place{"in place", Align::right, {}},
+      calls{"calls", Align::right, {}}, place{"in place", Align::right, {}},
       nearest{"nearest to", Align::left, {}, 1}, difference{"against it", Align::right, {}, 2};
   std::vector<TableColumn> alone;
   for (const std::string& heading : headings_alone(run.labels)) alone.push_back({heading, Align::right, {}});

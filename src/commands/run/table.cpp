@@ -245,13 +245,16 @@ Text one_call_line(const RunPage& run) {
                  run.page.width);
 }
 
-Text work_line(const Result& result, bool is_called_once, std::size_t width) {
+Text work_line(const RunPage& run, const Result& result) {
+  const std::size_t width = run.page.width;
   std::vector<std::string> work;
-  if (!result.provider.empty()) work.push_back("run by " + engine_text(result));
+  // A simulated GPU runs no library's kernels.
+  if (!result.provider.empty() && !run.record.device.capabilities.is_simulated)
+    work.push_back("run by " + engine_text(result));
   if (result.flops > 0) work.push_back(rate_text(result.flops, "FLOP"));
   if (result.bytes.value() > 0) work.push_back("at least " + bytes_text(result.bytes) + " to move");
   if (result.workspace.value() > 0) work.push_back("workspace " + bytes_text(result.workspace));
-  const std::string whose = is_called_once ? "Work: " : "Work of one call: ";
+  const std::string whose = calls_of(run) == 1 ? "Work: " : "Work of one call: ";
   Text text = work.empty() ? Text() : wrapped(whose + joined(work) + '.', width);
   if (result.stand_in) text += wrapped(std::string(kStandInExplained), width);
   return text;
@@ -509,7 +512,7 @@ Text single_operation_table(const RunPage& run) {
     if (operation != title && calls_of(run) == 1) work += operation + '\n';
     work += costs_line(result, run.page.width);
   }
-  work += work_line(result, calls_of(run) == 1, run.page.width);
+  work += work_line(run, result);
   if (!any) return work;
   const Text text = sections({head, work, times_table(run), cold_below_warm(run)});
   return run.page.details ? sections({text, method_table(run), remarks(run)}) : text;

@@ -37,7 +37,7 @@ std::string could_save_text(const WorkGroup& group) {
 
 Text groups_table(const std::vector<WorkGroup>& groups, std::size_t shown, const std::string& heading,
                   std::size_t width) {
-  TableColumn names{heading, Align::left, {}}, calls{"calls", Align::right, {}, 1},
+  TableColumn names{heading, Align::left, {}}, calls{"calls", Align::right, {}},
       shares{"share", Align::right, {}}, reached{"of ceiling", Align::right, {}},
       savings{"could save", Align::right, {}}, ways{"", Align::left, {}};
   for (std::size_t i = 0; i < std::min(shown, groups.size()); ++i) {
@@ -49,10 +49,7 @@ Text groups_table(const std::vector<WorkGroup>& groups, std::size_t shown, const
     savings.cells.push_back(could_save_text(group));
     ways.cells.emplace_back(group.is_at_ceiling() ? kOnlyByFusion : "");
   }
-  std::vector<TableColumn> columns = {names, calls, shares, reached, savings};
-  const auto is_said = [](const std::string& cell) { return !cell.empty(); };
-  if (std::ranges::any_of(ways.cells, is_said)) columns.push_back(ways);
-  return fitted_table(std::move(columns), width);
+  return fitted_table({names, calls, shares, reached, savings, ways}, width);
 }
 
 bool has_ceilings(const WhereToWork& where) {
