@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "cli/command.hpp"
 
@@ -10,12 +11,15 @@ namespace jitterscope {
 namespace {
 
 using nlohmann::json;
-using test::on_one_line;
 using test::Outcome;
 using test::run_tool;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+
+std::string on_one_line(const std::string& text) {
+  return std::regex_replace(test::on_one_line(text), std::regex(" +"), " ");
+}
 
 class SeveralDevices : public test::WithFolder {
  protected:
@@ -33,7 +37,7 @@ constexpr const char* kProduct = "run matmul:m=8192,n=8192,k=8192,dtype=bf16 --c
 
 TEST_F(SeveralDevices, TheSlowOneIsNamedWithItsReason) {
   const Outcome outcome =
-      run_tool(kProduct + std::string(" --load sustained --processes 3 --json ") + path() + three());
+      run_tool(kProduct + std::string(" --load sustained --sustained-time-limit 3 --processes 3 --json ") + path() + three());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   const std::string text = on_one_line(outcome.output);
   EXPECT_THAT(
