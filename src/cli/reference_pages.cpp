@@ -83,6 +83,26 @@ Blocks command_blocks(const CommandDescription& command, int level, const std::s
   return blocks;
 }
 
+ReferenceTable environment_table() {
+  return {
+      {"variable", "meaning"},
+      {{"JITTERSCOPE_LIBRARY", "libjitterscope.so for the Python module (default: the wheel's)"},
+       {"JITTERSCOPE_LIBRARY_PATH",
+        "folders, separated by colons, with NVIDIA's libraries, searched before the usual ones"},
+       {"JITTERSCOPE_MODELS", "folders, separated by colons, with model files NAME.json to run by name"},
+       {"JITTERSCOPE_NVML", "NVML's file (default: libnvidia-ml.so.1)"},
+       {"JITTERSCOPE_PRESETS", "folders, separated by colons, with presets NAME.toml for virtual:NAME"},
+       {"JITTERSCOPE_PROGRAM", "this program, for the Python module (default: the wheel's)"},
+       {"JITTERSCOPE_PYTHON", "the Python that runs functions and draws pictures (default: python3)"},
+       {"JITTERSCOPE_RECORDER",
+        "libjitterscope_recorder.so for capture (default: beside the program or in ../lib/jitterscope)"},
+       {"JITTERSCOPE_REPORT", "folders, separated by colons, with the drawing library of pages"},
+       {"JITTERSCOPE_SETTINGS", "TOML file with defaults for flags, as of --settings"},
+       {"JITTERSCOPE_TORCH_PLUGIN", "the plug-in that runs PyTorch's own operators"},
+       {"PYTHONPATH",
+        "must name the folder python of the sources where the module is used from a build tree, without a wheel"}}};
+}
+
 Document commands_page(const CommandDescription& tool) {
   Document page{
       "Commands and flags",
@@ -90,7 +110,8 @@ Document commands_page(const CommandDescription& tool) {
           "`jitterscope COMMAND --help` prints the same in a terminal. Write a flag's value as `--seed "
           "2` or `--seed=2`, and separate values in a list by commas."}}};
   for (const CommandDescription& command : tool.commands) append(page.blocks, command_blocks(command, 2));
-  append(page.blocks, {Heading{2, "With every command"}, option_table(tool)});
+  append(page.blocks, {Heading{2, "With every command"}, option_table(tool), Heading{2, "Environment"},
+                       environment_table()});
   return page;
 }
 
@@ -211,12 +232,6 @@ ReferenceTable operation_table() {
   ReferenceTable table{{"operation", "what it does"}, {}};
   for (const OperationHelp& help : operation_help()) table.rows.push_back({help.kind, help.summary});
   return table;
-}
-
-ReferenceTable environment_table() {
-  return {{"variable", "meaning"},
-          {{"JITTERSCOPE_MODELS", "folders, separated by colons, with model files NAME.json to run by name"},
-           {"JITTERSCOPE_PRESETS", "folders, separated by colons, with presets NAME.toml for virtual:NAME"}}};
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ DONE, MISSING = 0, 3  # exit codes
 DRY = {"run", "compare", "study", "advise", "gate", "explain", "methods", "doctor", "selftest"}
 RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "wednesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json"]
 
+# Variables that one of its processes sets for another; nobody else does.
+OF_THE_PROGRAM_ITSELF = {"JITTERSCOPE_CAPTURE", "JITTERSCOPE_CAPTURE_SETTINGS", "JITTERSCOPE_KERNEL_FOLDER"}
+
 
 def pages():
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -146,6 +149,13 @@ def problems_of_sources(texts):
     return [problem for problem in problems if problem]
 
 
+def variables_of_sources():
+    """Names of the environment's variables in the program and in the Python module: each is a literal of its own."""
+    files = [file for suffix in ("cpp", "hpp") for file in (ROOT / "src").rglob(f"*.{suffix}")]
+    files += (ROOT / "python/jitterscope").rglob("*.py")
+    return {name for file in files for name in re.findall(r'"(JITTERSCOPE_[A-Z_]+)"', file.read_text(encoding="utf-8"))}
+
+
 class Pages(unittest.TestCase):
     texts = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
 
@@ -153,6 +163,13 @@ class Pages(unittest.TestCase):
         problems, count = problems_of_commands(self.texts)
         self.assertGreater(count, 40)
         self.assertEqual(problems, [], "\n" + "\n".join(problems))
+
+    def test_every_variable_that_is_read_is_in_the_reference(self):
+        names = variables_of_sources()
+        self.assertIn("JITTERSCOPE_LIBRARY", names)
+        page = self.texts["docs/reference/commands.md"]
+        table = set(re.findall(r"^\| `(JITTERSCOPE_[A-Z_]+)` \|", page[page.index("## Environment"):], re.MULTILINE))
+        self.assertEqual(table, names - OF_THE_PROGRAM_ITSELF)
 
     def test_every_source_compiles(self):
         problems = problems_of_sources(self.texts)
