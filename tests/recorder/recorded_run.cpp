@@ -40,6 +40,9 @@ RecordedProcess read_process(const std::filesystem::path& folder) {
   read(folder, process.graphs);
   read(folder, process.copies);
   read(folder, process.calls);
+  read(folder, process.operations);
+  read(folder, process.operation_launches);
+  read(folder, process.operands);
   read(folder, process.overheads);
   read(folder, process.memory);
   read(folder, process.ranges);

@@ -32,6 +32,9 @@ struct RecordedProcess {
   ReadTable<capture::GraphLaunches> graphs;
   ReadTable<capture::Copies> copies;
   ReadTable<capture::Calls> calls;
+  ReadTable<capture::Operations> operations;
+  ReadTable<capture::OperationLaunches> operation_launches;
+  ReadTable<capture::Operands> operands;
   ReadTable<capture::Overheads> overheads;
   ReadTable<capture::Memory> memory;
   ReadTable<capture::Ranges> ranges;
