@@ -241,6 +241,10 @@ void CudnnPlans::attribute_set(cudnn::Descriptor descriptor, int name, int type,
   if (values == nullptr || count < 0) return;
   if (name >= cudnn::kPackIds && name <= cudnn::kPackWorkspace)
     return set_pack(descriptor, name, count, values);
+  // cuDNN is not called under the lock: it may hold one of its own, and call us from under that.
+  Engine engine;
+  if (name == cudnn::kPlanConfiguration && type == cudnn::kTypeDescriptor && count > 0)
+    engine = read_engine(*static_cast<const cudnn::Descriptor*>(values));
   const std::lock_guard lock(mutex_);
   const auto found = shadows_.find(descriptor);
   if (found == shadows_.end()) return;
@@ -268,7 +272,7 @@ void CudnnPlans::attribute_set(cudnn::Descriptor descriptor, int name, int type,
         const auto part = shadows_.find(all[i]);
         parts.push_back(part == shadows_.end() ? nullptr : part->second);
       }
-      if (name == cudnn::kPlanConfiguration && size > 0) read_engine(shadow, all[0]);
+      if (name == cudnn::kPlanConfiguration) shadow.engine = std::move(engine);
       break;
     }
     default: break;
@@ -291,15 +295,16 @@ void CudnnPlans::results_given(cudnn::Descriptor heuristics, std::int64_t count,
 }
 
 // While the program's descriptor is there: heuristics have filled it, so that nobody has set these.
-void CudnnPlans::read_engine(Shadow& plan, cudnn::Descriptor configuration) {
+CudnnPlans::Engine CudnnPlans::read_engine(cudnn::Descriptor configuration) {
+  Engine found;
   const Copy engine(cudnn::kEngine);
   cudnn::Descriptor engine_descriptor = engine.get();
   std::int64_t index = 0;
   if (read(configuration, cudnn::kConfigurationEngine, cudnn::kTypeDescriptor, 1, &engine_descriptor) != 1 ||
       read(engine.get(), cudnn::kEngineIndex, cudnn::kTypeInt64, 1, &index) != 1) {
-    return;
+    return found;
   }
-  plan.engine = std::to_string(index);
+  found.tag = std::to_string(index);
   std::vector<Copy> choices;
   std::array<cudnn::Descriptor, cudnn::kKinds> knobs{};
   for (cudnn::Descriptor& knob : knobs) knob = choices.emplace_back(cudnn::kKnobChoice).get();
@@ -310,16 +315,17 @@ void CudnnPlans::read_engine(Shadow& plan, cudnn::Descriptor configuration) {
     std::int64_t value = 0;
     if (read(knobs[i], cudnn::kKnobType, cudnn::kTypeKnob, 1, &type) != 1 ||
         read(knobs[i], cudnn::kKnobValue, cudnn::kTypeInt64, 1, &value) != 1) {
-      plan.engine.clear();  // half a tag would be another engine's
-      return;
+      found.tag.clear();  // half a tag would be another engine's
+      return found;
     }
-    plan.engine += "_k" + std::to_string(type) + "=" + std::to_string(value);
+    found.tag += "_k" + std::to_string(type) + "=" + std::to_string(value);
   }
   std::array<std::int32_t, cudnn::kNumericalNotes> notes{};
   const std::int64_t noted = read(engine.get(), cudnn::kEngineNumericalNote, cudnn::kTypeNumericalNote,
                                   static_cast<std::int64_t>(notes.size()), notes.data());
-  plan.has_tensor_cores =
+  found.has_tensor_cores =
       std::find(notes.begin(), notes.begin() + noted, cudnn::kTensorCoreNote) != notes.begin() + noted;
+  return found;
 }
 
 const CudnnPlans::Shadow* CudnnPlans::graph_of(const Shadow& plan) {
@@ -416,10 +422,10 @@ CallDescription CudnnPlans::describe(const Shadow& plan) {
   const ConvolutionAttributes* convolution = first == nullptr ? nullptr : convolution_of(first->kind);
   const std::string prefix =
       convolution == nullptr || operations->size() > 1 ? description.words : convolution->engine;
-  if (!plan.engine.empty()) description.engine = prefix + "_eng" + plan.engine;
+  if (!plan.engine.tag.empty()) description.engine = prefix + "_eng" + plan.engine.tag;
   if (convolution != nullptr && operations->size() == 1) {
     description.words += describe_convolution(*first);
-    description.words += plan.has_tensor_cores ? " tensor_cores=1" : " tensor_cores=0";
+    description.words += plan.engine.has_tensor_cores ? " tensor_cores=1" : " tensor_cores=0";
   }
   return description;
 }
@@ -427,6 +433,8 @@ CallDescription CudnnPlans::describe(const Shadow& plan) {
 std::uint32_t CudnnPlans::description_of(LibraryCalls& calls, cudnn::Descriptor plan) {
   if (const Plan* known = slot_of<kWindow>(plans_, plan); known != nullptr)
     return known->description.load(std::memory_order_relaxed);
+  std::int64_t workspace = 0;
+  if (read(plan, cudnn::kPlanWorkspace, cudnn::kTypeInt64, 1, &workspace) != 1) workspace = 0;
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Shadow>& shadow = shadows_[plan];
   if (shadow == nullptr) {
@@ -435,9 +443,7 @@ std::uint32_t CudnnPlans::description_of(LibraryCalls& calls, cudnn::Descriptor 
   }
   if (shadow->description == LibraryCall::kNone) {
     CallDescription description = describe(*shadow);
-    std::int64_t workspace = 0;
-    if (read(plan, cudnn::kPlanWorkspace, cudnn::kTypeInt64, 1, &workspace) == 1 && workspace > 0)
-      description.workspace_bytes = static_cast<std::uint64_t>(workspace);
+    if (workspace > 0) description.workspace_bytes = static_cast<std::uint64_t>(workspace);
     shadow->description = calls.add(std::move(description));
   }
   if (Plan* free = free_slot_of<kWindow>(plans_, plan); free != nullptr) {

@@ -37,6 +37,10 @@ class CudnnPlans {
   void note_addresses(const CallDescription& description, cudnn::Descriptor pack, LibraryCall& call) noexcept;
 
  private:
+  struct Engine {
+    std::string tag;  ///< "38_k2=1"; empty: not known
+    bool has_tensor_cores = false;
+  };
   /// What the program has set of a descriptor. It outlives the descriptor where another was made of it.
   struct Shadow {
     int kind = 0;
@@ -44,8 +48,7 @@ class CudnnPlans {
     std::map<int, double> factors;
     std::map<int, std::vector<std::shared_ptr<const Shadow>>> parts;
     std::shared_ptr<const Shadow> graph;  ///< of an engine configuration that heuristics gave
-    std::string engine;                   ///< of a plan: "38_k2=1"; empty: not known
-    bool has_tensor_cores = false;        ///< of a plan
+    Engine engine;                        ///< of a plan
     std::uint32_t description = LibraryCall::kNone;
 
     const std::vector<std::shared_ptr<const Shadow>>* parts_of(int name) const;
@@ -67,7 +70,7 @@ class CudnnPlans {
   static constexpr std::size_t kPlans = 4096, kPacks = 1024, kWindow = 16;
 
   void set_pack(cudnn::Descriptor pack, int name, std::int64_t count, const void* values) noexcept;
-  static void read_engine(Shadow& plan, cudnn::Descriptor configuration);
+  static Engine read_engine(cudnn::Descriptor configuration);
   static const Shadow* graph_of(const Shadow& plan);
   static CallDescription describe(const Shadow& plan);
   static std::string describe_convolution(const Shadow& operation);

@@ -25,7 +25,7 @@ using statistics::Explanation;
 constexpr std::size_t kMostExplained = 64;
 // Of each, so many calls at most, from whole steps spread over the program's time.
 constexpr std::size_t kMostCalls = 4000;
-constexpr std::size_t kFewestSteps = 8, kFewestCalls = 16;
+constexpr std::size_t kFewestUnits = 8, kFewestCalls = 16;
 constexpr std::size_t kBootstraps = 200;
 // Smaller effects are of no use to a reader, and a kernel's times have a grain of 32 ns.
 constexpr double kMaterial = 0.005, kMaterialShare = 0.05;
@@ -707,7 +707,7 @@ Variation variation_of(const Timeline& timeline, const Process& process, const D
             : static_cast<double>(calls[kernel.what]) / static_cast<double>(units.steps.size());
     if (explained.size() < kMostExplained) explained.push_back(kernel.what);
   }
-  if (units.steps.size() < kFewestSteps) return variation;
+  if (units.steps.size() < kFewestUnits) return variation;
 
   const GpuSensors sensors(timeline, process, work.device);
   const StepMedians medians(work, places, explained, units);

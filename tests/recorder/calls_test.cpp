@@ -289,31 +289,32 @@ TEST(Calls, AreNotTheRecordersInAFork) {
 }
 
 #if __has_include(<cudnn.h>)
-static_assert(cudnn::kTensor == CUDNN_BACKEND_TENSOR_DESCRIPTOR &&
-              cudnn::kPlan == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR &&
-              cudnn::kVariantPack == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR &&
-              cudnn::kGraph == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR &&
-              cudnn::kHeuristics == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR &&
-              cudnn::kConvolutionBackwardData ==
-                  CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
-static_assert(cudnn::kPrePaddings == CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS &&
-              cudnn::kFilterDy == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY &&
-              cudnn::kDataDx == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX &&
-              cudnn::kForwardY == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y &&
-              cudnn::kHeuristicsResults == CUDNN_ATTR_ENGINEHEUR_RESULTS &&
-              cudnn::kPlanConfiguration == CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG &&
-              cudnn::kPlanWorkspace == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE &&
-              cudnn::kTensorIsByValue == CUDNN_ATTR_TENSOR_IS_BY_VALUE &&
-              cudnn::kTensorId == CUDNN_ATTR_TENSOR_UNIQUE_ID &&
-              cudnn::kPackPointers == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS &&
-              cudnn::kPackWorkspace == CUDNN_ATTR_VARIANT_PACK_WORKSPACE &&
-              cudnn::kEngineNumericalNote == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE &&
-              cudnn::kPointwiseDx == CUDNN_ATTR_OPERATION_POINTWISE_DXDESC &&
-              cudnn::kKnobValue == CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
-static_assert(cudnn::kTypeDescriptor == CUDNN_TYPE_BACKEND_DESCRIPTOR &&
-              cudnn::kTypeNumericalNote == CUDNN_TYPE_NUMERICAL_NOTE &&
-              cudnn::kTypeKnob == CUDNN_TYPE_KNOB_TYPE && cudnn::kTypePointer == CUDNN_TYPE_VOID_PTR &&
-              cudnn::kTensorCoreNote == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+static_assert(int{cudnn::kTensor} == int{CUDNN_BACKEND_TENSOR_DESCRIPTOR} &&
+              int{cudnn::kPlan} == int{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR} &&
+              int{cudnn::kVariantPack} == int{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR} &&
+              int{cudnn::kGraph} == int{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR} &&
+              int{cudnn::kHeuristics} == int{CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR} &&
+              int{cudnn::kConvolutionBackwardData} ==
+                  int{CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR});
+static_assert(int{cudnn::kPrePaddings} == int{CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS} &&
+              int{cudnn::kFilterDy} == int{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY} &&
+              int{cudnn::kDataDx} == int{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX} &&
+              int{cudnn::kForwardY} == int{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y} &&
+              int{cudnn::kHeuristicsResults} == int{CUDNN_ATTR_ENGINEHEUR_RESULTS} &&
+              int{cudnn::kPlanConfiguration} == int{CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG} &&
+              int{cudnn::kPlanWorkspace} == int{CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE} &&
+              int{cudnn::kTensorIsByValue} == int{CUDNN_ATTR_TENSOR_IS_BY_VALUE} &&
+              int{cudnn::kTensorId} == int{CUDNN_ATTR_TENSOR_UNIQUE_ID} &&
+              int{cudnn::kPackPointers} == int{CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS} &&
+              int{cudnn::kPackWorkspace} == int{CUDNN_ATTR_VARIANT_PACK_WORKSPACE} &&
+              int{cudnn::kEngineNumericalNote} == int{CUDNN_ATTR_ENGINE_NUMERICAL_NOTE} &&
+              int{cudnn::kPointwiseDx} == int{CUDNN_ATTR_OPERATION_POINTWISE_DXDESC} &&
+              int{cudnn::kKnobValue} == int{CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE});
+static_assert(int{cudnn::kTypeDescriptor} == int{CUDNN_TYPE_BACKEND_DESCRIPTOR} &&
+              int{cudnn::kTypeNumericalNote} == int{CUDNN_TYPE_NUMERICAL_NOTE} &&
+              int{cudnn::kTypeKnob} == int{CUDNN_TYPE_KNOB_TYPE} &&
+              int{cudnn::kTypePointer} == int{CUDNN_TYPE_VOID_PTR} &&
+              int{cudnn::kTensorCoreNote} == int{CUDNN_NUMERICAL_NOTE_TENSOR_CORE});
 #endif
 #if __has_include(<cublasLt.h>)
 static_assert(sizeof(cublasLtMatmulAlgo_t) == 64 &&

@@ -25,6 +25,10 @@ constexpr auto enumerators(IdleCause) {
   return std::array{allocation, loading,      synchronization, between_kernels,
                     launch,     other_stream, host_elsewhere,  unknown};
 }
+constexpr auto enumerators(KernelOrigin) {
+  using enum KernelOrigin;
+  return std::array{pytorch, triton, nccl, library, other};
+}
 constexpr auto enumerators(StepTrait) {
   using enum StepTrait;
   return std::array{
@@ -75,6 +79,20 @@ void describe(Fields& fields, Described<Fields, CaptureTrait>& trait) {
   fields("slow_steps", trait.slow);
   fields("other_steps", trait.other);
   fields("longer_seconds", trait.longer);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureOtherKernels>& other) {
+  fields("origin", other.origin);
+  fields("share", other.share);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureCalls>& calls) {
+  fields("calls", calls.calls);
+  fields("explained", calls.explained);
+  fields("replayable", calls.replayable);
+  fields("others", calls.others);
 }
 
 template <class Fields>
@@ -172,6 +190,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
   fields("common_factor", device.common);
   fields("slow_steps", device.slow);
   fields("cost", device.cost);
+  fields("calls", device.calls);
   fields("work", device.work);
   fields("copied", device.copied);
   fields("step_times", device.step_times);
@@ -387,6 +406,15 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
     device.cost = {analysis.cost->ratio, analysis.cost->interval.low, analysis.cost->interval.high,
                    static_cast<std::int64_t>(analysis.cost->windows), analysis.cost->null_ratio};
   }
+  if (const auto coverage = timeline::call_coverage(process, work)) {
+    device.calls = {
+        static_cast<std::int64_t>(coverage->calls), coverage->explained, coverage->replayable, {}};
+    for (std::size_t i = 0; i < timeline::kKernelOrigins; ++i) {
+      if (coverage->others[i] > 0.0)
+        device.calls->others.push_back({static_cast<timeline::KernelOrigin>(i), coverage->others[i]});
+    }
+    std::ranges::stable_sort(device.calls->others, std::greater(), &CaptureOtherKernels::share);
+  }
   for (const KernelVariation& kernel : analysis.variation.kernels) {
     device.work.push_back(work_record(process.names[kernel.what], kernel));
   }
@@ -449,6 +477,18 @@ Text headlines(const CaptureDevice& device, bool has_losses, std::size_t width) 
   if (device.steps.size() > kTop)
     text += list_item(fmt::format("{} more", device.steps.size() - kTop), width);
   return text;
+}
+
+std::string calls_text(const CaptureCalls& calls) {
+  if (calls.calls == 0) return "No call of cuDNN, cuBLASLt or cuBLAS was seen.";
+  std::string text = fmt::format("{} explain {} of kernel time, and {} can be run again",
+                                 counted(calls.calls, "library call"), percent_text(calls.explained),
+                                 percent_text(calls.replayable));
+  for (std::size_t i = 0; i < calls.others.size(); ++i) {
+    text += fmt::format("{} {} {}", i == 0 ? "; without a call:" : ",", percent_text(calls.others[i].share),
+                        timeline::words_for(calls.others[i].origin));
+  }
+  return text + ".";
 }
 
 std::string cost_text(const CaptureDevice& device) {
@@ -682,6 +722,7 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
   }
   const CaptureDevice& device = record.devices.front();
   Text text = headlines(device, !record.losses.empty(), shown.width);
+  if (device.calls) text += "\n" + wrapped(calls_text(*device.calls), shown.width);
   if (const std::string cost = cost_text(device); !cost.empty()) text += "\n" + wrapped(cost, shown.width);
   text += "\n";
   const std::vector<std::string> findings = findings_of(device);

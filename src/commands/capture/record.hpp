@@ -12,6 +12,7 @@
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
 #include "timeline/analysis.hpp"
+#include "timeline/captured_calls.hpp"
 #include "timeline/timeline.hpp"
 
 namespace jitterscope {
@@ -63,6 +64,18 @@ struct CaptureCost {
   double ratio = 0.0, low = 0.0, high = 0.0;
   std::int64_t windows = 0;
   std::optional<double> null_ratio;
+};
+
+/// Kernels that no recorded call of a library explains.
+struct CaptureOtherKernels {
+  timeline::KernelOrigin origin = timeline::KernelOrigin::other;
+  double share = 0.0;
+};
+/// Calls of libraries, with shares of the kernels' time while they were recorded.
+struct CaptureCalls {
+  std::int64_t calls = 0;
+  double explained = 0.0, replayable = 0.0;
+  std::vector<CaptureOtherKernels> others;  ///< the largest first
 };
 
 struct CaptureIdle {
@@ -120,7 +133,8 @@ struct CaptureDevice {
   std::optional<CaptureCommonFactor> common;
   std::optional<CaptureSlowSteps> slow;
   std::optional<CaptureCost> cost;
-  std::vector<CaptureWork> work;  ///< by their time, the longest first
+  std::optional<CaptureCalls> calls;  ///< with `capture --calls`
+  std::vector<CaptureWork> work;      ///< by their time, the longest first
   std::vector<CaptureCopies> copied;
   std::vector<CaptureStepTime> step_times;  ///< 2,000 at most, the slow ones among them
   std::vector<CaptureSensor> sensors;       ///< 1,000 at most
