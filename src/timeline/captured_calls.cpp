@@ -8,6 +8,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/quantity_text.hpp"
 #include "import/library_log.hpp"
 #include "import/model_builder.hpp"
 #include "jitterscope/error.hpp"
@@ -508,15 +509,15 @@ class CaptureModel : public LayerCollector {
         std::accumulate(model_.calls.begin(), model_.calls.end(), std::int64_t{0},
                         [](std::int64_t sum, const Call& call) { return sum + call.unwritten; });
     if (unknown > 0) {
-      model_.notes.push_back(fmt::format(
-          "What {} operands hold is not known: kernels that no call explains ran since their memory was written.",
-          unknown));
+      model_.notes.push_back(
+          fmt::format("The content of {} is not known: kernels that no call explains may have written it.",
+                      counted(unknown, "operand")));
     }
     if (captured_.without_work > 0) {
       model_.notes.push_back(fmt::format(
-          "{} calls have no kernels in the record: they were captured into a graph, whose kernels "
-          "do not name them, or their records were lost.",
-          captured_.without_work));
+          "Without kernels in the record: {}, captured into a graph, whose kernels do not name it, "
+          "or run on another GPU.",
+          counted(static_cast<std::int64_t>(captured_.without_work), "call")));
     }
   }
 

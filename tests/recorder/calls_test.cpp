@@ -7,6 +7,7 @@
 
 #include "recorder/library_api.hpp"
 #include "recorder/recorded_run.hpp"
+#include "timeline/captured_calls.hpp"
 
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>
@@ -123,6 +124,34 @@ TEST(Calls, HaveTheirWordsEngineAddressesAndKernels) {
   EXPECT_EQ(call.last, call.correlations.back());
   EXPECT_GT(call.duration, 0);
   EXPECT_THAT(run.only().windows.operations, Each(1));
+}
+
+TEST(Calls, BecomeANetworkThatCanBeRunAgain) {
+  const RecordedRun run =
+      record({"init", "convolution:10000000:20000000:30000000", "convolution:30000000:20000000:40000000",
+              "launch:1", "dgrad:40000000:20000000:30000000", "linear:50000000:51000000:52000000:53000000",
+              "product:60000000:61000000:62000000", "fused:1000:2000:3000", "wait"},
+             with_calls());
+  expect_whole(run);
+  const Model model = timeline::captured_model(run.timeline);
+  std::vector<std::string> operations;
+  for (const Call& call : model.calls) operations.push_back(model.layers[call.layer].operation.text());
+  ASSERT_EQ(operations.size(), 5u);
+  EXPECT_EQ(
+      operations[0],
+      "conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop,engine=ConvFwd_eng38_k2=1");
+  EXPECT_EQ(operations[1], operations[0]);
+  EXPECT_THAT(operations[2], HasSubstr("direction=dgrad"));
+  EXPECT_THAT(operations[3], AllOf(StartsWith("linear:n=32,in=256,out=128"), HasSubstr("engine=algo21_")));
+  EXPECT_THAT(operations[4], AllOf(StartsWith("matmul:m=32,n=64,k=16"), HasSubstr("engine=algo66_")));
+  // The second reads what the first wrote; before the third a kernel may have written there.
+  ASSERT_EQ(model.calls[1].inputs.size(), 2u);
+  EXPECT_EQ(model.calls[1].inputs[0].call, 0u);
+  EXPECT_EQ(model.calls[1].inputs[0].source_operand, 2u);
+  EXPECT_EQ(model.calls[2].unwritten, 1);
+  EXPECT_EQ(model.layers[0].recorded_times.size(), 2u);
+  ASSERT_FALSE(model.untimed.empty());
+  EXPECT_EQ(model.untimed.front().name, "CONVOLUTION_FORWARD+POINTWISE");
 }
 
 TEST(Calls, AreNotRecordedUnlessAskedFor) {

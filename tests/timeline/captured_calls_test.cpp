@@ -198,7 +198,7 @@ TEST(CapturedModel, DoesNotKnowWhatAKernelInBetweenMayHaveWritten) {
   const Model model = MadeCapture().convolution(kA, kW, kB).kernel("relu").convolution(kB, kW, kC).model();
   EXPECT_THAT(sources(model, 1), ElementsAre("w<-0.w"));  // weights stay
   EXPECT_EQ(model.calls[1].unwritten, 1);
-  EXPECT_THAT(model.notes, Contains(HasSubstr("What 1 operands hold is not known")));
+  EXPECT_THAT(model.notes, Contains(HasSubstr("The content of 1 operand is not known")));
 }
 
 TEST(CapturedModel, TakesTheLastWriterOfMemoryThatIsUsedAgain) {
