@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <string>
 #include <string_view>
 
 namespace jitterscope::recorder {
@@ -16,19 +15,34 @@ namespace {
 constexpr std::array<std::array<const char*, 2>, kLibraries> kFiles = {
     {{"libcudnn.so", "libcudnn_graph.so"}, {"libcublasLt.so", ""}, {"libcublas.so", ""}}};
 
+// The path of the loaded library, of those whose names begin so, before which `others` come.
 struct Search {
-  std::string_view beginning, function;
-  void* found = nullptr;
+  std::string_view beginning;
+  std::size_t others = 0;
+  std::array<char, 4096> path{};
 };
 
+// Called under a lock of the loader's that dlopen takes too, behind another: it opens nothing.
 int visit(dl_phdr_info* object, std::size_t, void* pointer) {
   auto& search = *static_cast<Search*>(pointer);
   const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
-  if (!path.substr(path.rfind('/') + 1).starts_with(search.beginning)) return 0;
-  // The handle is kept: a function that has been found stays.
-  void* handle = ::dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle != nullptr) search.found = ::dlsym(handle, search.function.data());
-  return search.found == nullptr ? 0 : 1;
+  if (!path.substr(path.rfind('/') + 1).starts_with(search.beginning) || path.size() >= search.path.size() ||
+      search.others-- > 0) {
+    return 0;
+  }
+  path.copy(search.path.data(), path.size());
+  return 1;
+}
+
+void* find_in(const char* beginning, const char* function) {
+  for (std::size_t others = 0;; ++others) {
+    Search search{beginning, others, {}};
+    if (::dl_iterate_phdr(visit, &search) == 0) return nullptr;
+    // The handle is kept: a function that has been found stays.
+    void* handle = ::dlopen(search.path.data(), RTLD_LAZY | RTLD_NOLOAD);
+    void* found = handle == nullptr ? nullptr : ::dlsym(handle, function);
+    if (found != nullptr) return found;
+  }
 }
 
 // "9.19.0" of 91900, and of 8204 "8.2.4".
@@ -46,10 +60,8 @@ const char* name_of(Library library) {
 
 void* find_function(Library library, const char* name) noexcept {
   for (const char* file : kFiles[static_cast<std::size_t>(library)]) {
-    if (*file == '\0') continue;
-    Search search{file, name};
-    ::dl_iterate_phdr(visit, &search);
-    if (search.found != nullptr) return search.found;
+    void* found = *file == '\0' ? nullptr : find_in(file, name);
+    if (found != nullptr) return found;
   }
   return ::dlsym(RTLD_NEXT, name);
 }
