@@ -8,7 +8,9 @@
 
 #include "base/files.hpp"
 #include "base/random.hpp"
+#include "recorder/cudnn_plans.hpp"
 #include "recorder/process_tables.hpp"
+#include "recorder/products.hpp"
 
 namespace {
 
@@ -94,5 +96,50 @@ void record_kernels(benchmark::State& state) {
       static_cast<double>(kernels);
 }
 BENCHMARK(record_kernels)->Unit(benchmark::kMicrosecond);
+
+// What `capture --calls` adds on the program's thread to an execution of cuDNN whose plan was seen before:
+// its variant pack is noted as it is set, as cudnn-frontend makes one for each. The queue is emptied beside
+// it.
+void note_executions(benchmark::State& state) {
+  static LibraryCalls& calls = *new LibraryCalls;
+  static CudnnPlans& plans = *new CudnnPlans;
+  int plan = 0, pack = 0;
+  plans.created(&plan, cudnn::kPlan);
+  const std::int64_t ids[] = {'x', 'w', 'y'};
+  const std::uintptr_t pointers[] = {0x1000, 0x2000, 0x3000}, workspace = 0x9000;
+  LibraryCall taken;
+  for (auto _ : state) {
+    plans.created(&pack, cudnn::kVariantPack);
+    plans.attribute_set(&pack, cudnn::kPackPointers, cudnn::kTypePointer, 3, pointers);
+    plans.attribute_set(&pack, cudnn::kPackIds, cudnn::kTypeInt64, 3, ids);
+    plans.attribute_set(&pack, cudnn::kPackWorkspace, cudnn::kTypePointer, 1, &workspace);
+    {
+      OngoingCall call(calls, plans.description_of(calls, &plan));
+      plans.note_addresses(*calls.description(call.entry().description), &pack, call.entry());
+      note_launch(7);
+    }
+    plans.destroyed(&pack);
+    calls.pop(taken);
+  }
+  plans.destroyed(&plan);
+}
+BENCHMARK(note_executions);
+
+// The same of a product of cuBLAS, which is known by its contents.
+void note_products(benchmark::State& state) {
+  static LibraryCalls& calls = *new LibraryCalls;
+  static Products& products = *new Products;
+  Product product;
+  product.function = "cublasGemmEx";
+  product.a.rows = product.b.columns = product.d.rows = 64;
+  LibraryCall taken;
+  for (auto _ : state) {
+    OngoingCall call(calls, products.description_of(calls, product));
+    Products::note_addresses(product, {&product, &product, nullptr, &product, nullptr}, call.entry());
+    note_launch(7);
+    calls.pop(taken);
+  }
+}
+BENCHMARK(note_products);
 
 }  // namespace

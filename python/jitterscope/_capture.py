@@ -35,7 +35,8 @@ def _new_folder(name: str) -> pathlib.Path:
 
 def capture(command: Sequence[Union[str, os.PathLike[str]]], *, folder: Optional[Union[str, os.PathLike[str]]] = None,
             detail: str = "mixed", graphs: str = "node", start_after: Union[float, str, None] = None,
-            duration: Union[float, str, None] = None, ranges: Optional[str] = None, require: bool = False) -> Capture:
+            duration: Union[float, str, None] = None, ranges: Optional[str] = None, calls: bool = False,
+            require: bool = False) -> Capture:
     """Runs a program, unmodified, and records what its work on GPUs does and when: all that `jitterscope capture` does.
 
     >>> made = js.capture(["python3", "train.py"], detail="light", duration=60)
@@ -44,6 +45,7 @@ def capture(command: Sequence[Union[str, os.PathLike[str]]], *, folder: Optional
     The program has this process's streams, environment and working directory. It is recorded from `start_after` seconds
     after its first use of CUDA on, for `duration` seconds. With `ranges` it is recorded while its own ranges (NVTX) of
     this name go on, and both may count them: "100steps". `detail`: light, mixed or full; `graphs`: node or whole.
+    `calls=True`: calls of cuDNN, cuBLASLt and cuBLAS too, which `jitterscope run FOLDER` runs again.
     `folder` is new, or empty; by default it is named after the program. FailedError where jitterscope itself fails, or
     `require=True` asks for more than was captured: the sentence is on standard error.
     """
@@ -68,6 +70,8 @@ def capture(command: Sequence[Union[str, os.PathLike[str]]], *, folder: Optional
                     f"capture: {flag[2:].replace('-', '_')} is a number of seconds from 0 on, and not {extent}")
             extent = f"{extent}s"
         asked += [flag, extent]
+    if calls:
+        asked.append("--calls")
     if require:
         asked.append("--require")
     process = subprocess.Popen([*asked, "--", *words])

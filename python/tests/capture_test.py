@@ -33,10 +33,10 @@ class Capture(unittest.TestCase):
 
     def test_what_is_asked_for_reaches_the_recorder(self):
         made = js.capture([*SHELL, 'printf %s "$JITTERSCOPE_CAPTURE_SETTINGS" >settings; ' + USES_CUDA], detail="full",
-                          graphs="whole", start_after=1.5, duration=60)
+                          graphs="whole", start_after=1.5, duration=60, calls=True)
         settings = dict(item.split("=") for item in pathlib.Path("settings").read_text(encoding="utf-8").split(","))
-        self.assertEqual((settings["detail"], settings["graphs"], settings["start_after_ms"], settings["duration_ms"]),
-                         ("2", "1", "1500", "60000"))
+        self.assertEqual((settings["detail"], settings["graphs"], settings["start_after_ms"], settings["duration_ms"],
+                          settings["calls"]), ("2", "1", "1500", "60000", "1"))
         written = json.loads((made.folder / "capture.json").read_text(encoding="utf-8"))["settings"]
         self.assertEqual((written["detail"], written["graphs"], written["duration_ms"]), ("full", "whole", 60000))
 

@@ -40,7 +40,7 @@ void leave_out(WorkList& work, const Layer& layer, const std::string& problem) {
   UntimedOperator left_out{std::get<Aten>(layer.operation.parameters()).name,
                            std::max<std::int64_t>(1, std::ssize(layer.names)),
                            "only PyTorch has this operator: " + problem};
-  left_out.recorded_time = layer.recorded_time;
+  left_out.recorded_time = layer.recorded_time();
   for (UntimedOperator& known : work.model.untimed) {
     if (known.name != left_out.name || known.reason != left_out.reason) continue;
     known.count += left_out.count;

@@ -29,7 +29,8 @@ Plan plan_of(const RunRequest& request) {
   for (const Layer& layer : model.layers) {
     plan.groups.push_back({{layer.operation, request.options}});
     RunEntry entry{.count = std::max<std::int64_t>(1, layer.count()), .layers = layer.names};
-    if (layer.recorded_time) entry.recorded_time = *layer.recorded_time / static_cast<double>(entry.count);
+    if (const auto time = layer.recorded_time())
+      entry.recorded_time = *time / static_cast<double>(entry.count);
     plan.entries.push_back(std::move(entry));
   }
   plan.verify = request.verify;

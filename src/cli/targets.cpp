@@ -25,6 +25,7 @@
 #include "operation/samples.hpp"
 #include "operation/words.hpp"
 #include "timeline/analysis.hpp"
+#include "timeline/captured_calls.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -348,6 +349,10 @@ Model read_model_target(const std::string& text, const std::vector<std::string>&
     fail_unknown(text, others);
   }
   const ModelOptions options = parse_model_options(target.options, target.name);
+  if (is_file && std::filesystem::is_directory(target.name)) {
+    refuse_options(target);
+    return timeline::captured_model(timeline::read_capture(target.name));
+  }
   if (is_file) {
     Model model = import_file(target.name, options);
     // Only a profiler's trace says when the GPU worked.

@@ -388,10 +388,16 @@ namespace {
 // PyTorch's times are CUPTI's; ours agree with them within this (docs/evidence/benchmarks.md).
 constexpr Nanoseconds kInstruments = microseconds(0.1);
 
-// Returns the mean over all calls of one run; it does not tell how far another run would differ.
+// Returns the mean over all calls of one run and, of six or more, its interval; it does not tell how far
+// another run would differ.
 TimeEstimate recorded_time_of(const Layer& layer) {
-  const Nanoseconds time = *layer.recorded_time / static_cast<double>(layer.count());
-  return {time, time, time, layer.count()};
+  const auto calls = static_cast<double>(layer.recorded_times.size());
+  const Nanoseconds mean = *layer.recorded_time() / static_cast<double>(layer.count());
+  double squares = 0.0;
+  for (const Nanoseconds time : layer.recorded_times)
+    squares += (time - mean).value() * (time - mean).value();
+  const Nanoseconds half(calls < 6.0 ? 0.0 : kNormal95 * std::sqrt(squares / (calls - 1.0) / calls));
+  return {mean, mean - half, mean + half, std::ssize(layer.recorded_times)};
 }
 
 struct TracedSides {
@@ -461,7 +467,9 @@ Account traced_account(const TracedSides& sides) {
                   .first = sides.alone.repeatability,
                   .second = recorded_time_of(sides.layer)};
   account.time =
-      ratio_with(std::log(account.second.median / account.first.median), relative_half(account.first));
+      ratio_with(std::log(account.second.median / account.first.median),
+                 std::hypot(relative_half(account.first),
+                            (account.second.high - account.second.low) / account.second.median / 2.0));
   add_if_different(account, "device", sides.record.device.name, sides.trace.recorded_device);
   add_if_different(account, "cudnn", cudnn_of(sides.record), sides.trace.recorded_cudnn);
   add_kernels(account, sides.entry.result, sides.layer);
@@ -478,14 +486,13 @@ const Layer* layer_of(const Model& trace, const Result& result) {
   const Operation* operation = operation_of(result.subject);
   if (operation == nullptr) return nullptr;
   const auto found = std::ranges::find(trace.layers, *operation, &Layer::operation);
-  return found == trace.layers.end() || !found->recorded_time ? nullptr : &*found;
+  return found == trace.layers.end() || found->recorded_times.empty() ? nullptr : &*found;
 }
 
 }  // namespace
 
 std::vector<Account> account_for(const RunRecord& record, const Model& trace) {
-  if (std::ranges::none_of(trace.layers,
-                           [](const Layer& layer) { return layer.recorded_time.has_value(); })) {
+  if (std::ranges::none_of(trace.layers, [](const Layer& layer) { return !layer.recorded_times.empty(); })) {
     throw UsageError(trace.name +
                      " holds no times of a GPU: record it with torch.profiler and "
                      "ProfilerActivity.CUDA");

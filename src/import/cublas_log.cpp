@@ -336,8 +336,8 @@ std::string engine_of(std::string_view algorithm) {
   return engine;
 }
 
-LoggedProduct product_in(std::string_view text) {
-  const Fields fields(text);
+// All but the engine.
+LoggedProduct described_product(const Fields& fields) {
   const Fields compute(fields.word("computeDesc"));
   std::string_view epilogue = compute.word_or("epilogue", "EPILOGUE_DEFAULT");
   consume(epilogue, "EPILOGUE_");
@@ -353,7 +353,14 @@ LoggedProduct product_in(std::string_view text) {
           .transpose_b = is_transposed(compute.word_or("transb", "OP_N")),
           .bias = epilogue == "BIAS",
           .compute = quotable(compute.word("computeType")),
-          .engine = engine_of(fields.word("algo"))};
+          .engine = {}};
+}
+
+LoggedProduct product_in(std::string_view text) {
+  const Fields fields(text);
+  LoggedProduct product = described_product(fields);
+  product.engine = engine_of(fields.word("algo"));
+  return product;
 }
 
 // A record is "[2026-11-21 08:45:12][cublasLt][475][Trace][cublasLtMatmul] A=0X… Adesc=[…] …".
@@ -433,6 +440,18 @@ class CublasltImporter {
 };
 
 }  // namespace
+
+Operation library_log::product_of_words(std::string_view words, std::string_view engine) {
+  const Fields fields(words);
+  try {
+    if (fields.find("by_pointers")) throw UsageError("its matrices lie anywhere, by a list of pointers");
+    LoggedProduct product = described_product(fields);
+    if (is_engine(engine)) product.engine = engine;
+    return product_of(product);
+  } catch (const Damage& damage) {
+    throw UsageError(fmt::format("its record {}", damage.what));
+  }
+}
 
 Model import_cublaslt_log(std::string_view text, std::string_view file_name) {
   CublasltImporter importer(file_name);

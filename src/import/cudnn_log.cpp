@@ -347,6 +347,59 @@ std::optional<ApiFields> engine_in(const ApiRecord& record) {
 
 }  // namespace
 
+namespace {
+
+// The fields of a call's words: `name=value` or `name=[1,2]`, apart by spaces.
+std::map<std::string_view, std::string_view> fields_of_words(std::string_view words) {
+  std::map<std::string_view, std::string_view> fields;
+  while (!words.empty()) {
+    const std::string_view word = until(words, " ");
+    words.remove_prefix(std::min(words.size(), word.size() + 1));
+    const std::size_t equals = word.find('=');
+    if (equals != std::string_view::npos) fields.try_emplace(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return fields;
+}
+
+}  // namespace
+
+Operation convolution_of_words(std::string_view words, std::string_view engine) {
+  const std::string_view name = until(words, " ");
+  if (name.find('+') != std::string_view::npos)
+    throw UsageError("operations that cuDNN fuses into one graph are not timed");
+  const ConvolutionWords* known = find_convolution(&ConvolutionWords::operation, name);
+  if (known == nullptr) throw UsageError("of cuDNN's graphs only convolutions are timed");
+  const auto fields = fields_of_words(words);
+  const auto field = [&](const std::string& key) {
+    const auto found = fields.find(key);
+    return found == fields.end() ? std::string_view() : found->second;
+  };
+  const auto numbers = [&](const std::string& key) {
+    return number_list(field(key)).value_or(std::vector<std::int64_t>());
+  };
+  const auto tensor = [&](std::string_view operand) {
+    const std::string beginning(operand);
+    return LoggedTensor{numbers(beginning + "_dims"), numbers(beginning + "_strides"),
+                        quotable(field(beginning + "_type"))};
+  };
+  LoggedConvolution convolution{.direction = known->direction,
+                                .x = tensor(known->x),
+                                .y = tensor(known->y),
+                                .w = tensor(known->w),
+                                .pad_before = numbers("pre"),
+                                .pad_after = numbers("post"),
+                                .stride = numbers("stride"),
+                                .dilation = numbers("dilation"),
+                                .mode = quotable(field("mode")),
+                                .alpha = real_number(field("alpha")).value_or(1.0),
+                                .beta = real_number(field("beta")).value_or(0.0)};
+  if (convolution.y.dimensions.empty()) throw UsageError("its record lacks the shape of its output");
+  // The engine that ran tells whether fp32 was rounded.
+  Conv2d conv = conv2d_of(convolution, field("tensor_cores") == "1");
+  if (is_engine(engine)) conv.engine = engine;
+  return Operation(conv);
+}
+
 LoggedTensor read_tensor(const ApiFields& descriptor) {
   LoggedTensor result;
   for (const ApiFields& field : descriptor.all()) {

@@ -163,4 +163,13 @@ const ConvolutionWords* find_convolution(std::string_view ConvolutionWords::*kin
 /// Returns the sentence on why fp32 convolutions are taken as tf32, or not.
 std::string precision_note(bool tf32);
 
+// Calls as the recorder of captures says them (src/recorder), by the same words.
+
+/// Returns the convolution of an execution of cuDNN with its engine: "CONVOLUTION_FORWARD mode=… x_dims=[…]
+/// …". Throws UsageError that says why conv2d cannot represent it.
+Operation convolution_of_words(std::string_view words, std::string_view engine);
+/// Returns the product of a call of cuBLASLt or cuBLAS, in the words of cuBLASLt's log. Throws UsageError
+/// that says why neither matmul nor linear can represent it.
+Operation product_of_words(std::string_view words, std::string_view engine);
+
 }  // namespace jitterscope::library_log

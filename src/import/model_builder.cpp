@@ -39,6 +39,16 @@ std::size_t LayerCollector::layer_of(const Operation& operation, std::string_vie
   return known->second;
 }
 
+void LayerCollector::add_call_time(std::size_t layer, std::optional<Nanoseconds> time) {
+  all_timed_.resize(model_.layers.size(), true);
+  all_timed_[layer] = all_timed_[layer] && time.has_value();
+  if (all_timed_[layer]) {
+    model_.layers[layer].recorded_times.push_back(*time);
+  } else {
+    model_.layers[layer].recorded_times.clear();
+  }
+}
+
 void LayerCollector::add_untimed(std::string_view name, std::string_view reason,
                                  std::optional<Nanoseconds> time) {
   const auto [known, is_new] =
@@ -79,7 +89,7 @@ void ModelBuilder::add_call(std::string name, std::string_view source, const Con
     layer.recorded_kernels = work.kernels;
   }
   layer.names.push_back(name);
-  add_time(layer.recorded_time, work.time);
+  add_call_time(index, work.time);
   Call call{index, std::move(name), {}};
   connect(call, converted);
   model_.calls.push_back(std::move(call));
@@ -138,13 +148,7 @@ Layer& LogModel::add_call(const Operation& operation, std::string_view source, s
                           std::optional<Nanoseconds> time) {
   const std::size_t index = layer_of(operation, source);
   Layer& layer = model_.layers[index];
-  all_timed_.resize(model_.layers.size(), true);
-  all_timed_[index] = all_timed_[index] && time.has_value();
-  if (all_timed_[index]) {
-    add_time(layer.recorded_time, time);
-  } else {
-    layer.recorded_time.reset();  // a sum over some calls would be mistaken for the sum over all
-  }
+  add_call_time(index, time);
   layer.names.push_back(fmt::format("line {}", line));
   model_.calls.push_back({.layer = index, .name = layer.names.back(), .inputs = {}});
   return layer;

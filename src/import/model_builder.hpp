@@ -31,10 +31,14 @@ class LayerCollector {
  protected:
   /// Returns the index of the operation's layer, which may be new.
   std::size_t layer_of(const Operation& operation, std::string_view source);
+  /// Adds the time of one of a layer's calls. A layer with a call whose time is unknown has none: those of
+  /// some calls would be mistaken for those of all.
+  void add_call_time(std::size_t layer, std::optional<Nanoseconds> time);
 
   Model model_;
 
  private:
+  std::vector<bool> all_timed_;                                         ///< for each layer
   std::unordered_map<std::string, std::size_t> layers_;                 ///< by the text of the operation
   std::map<std::pair<std::string, std::string>, std::size_t> untimed_;  ///< by name and reason
 };
@@ -95,7 +99,6 @@ class LogModel : public LayerCollector {
   std::string nothing_found(std::string_view missing) const;
 
   std::string file_name_, how_to_record_;
-  std::vector<bool> all_timed_;  // for each layer: every call has a time
   std::set<std::string, std::less<>> processes_;
   std::int64_t damaged_ = 0;
   std::string first_damage_;

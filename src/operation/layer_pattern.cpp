@@ -49,16 +49,18 @@ std::regex compiled(const std::string& pattern) {
 
 void keep_names(Layer& layer, const LayerPattern& pattern) {
   if (pattern.finds(layer.operation.text())) return;
-  const auto before = static_cast<double>(layer.count());
+  // Of several steps' times it is not known which name each is of: they stay.
+  if (layer.recorded_times.size() == layer.names.size()) {
+    std::size_t next = 0;
+    std::erase_if(layer.recorded_times, [&](Nanoseconds) { return !pattern.finds(layer.names[next++]); });
+  }
   std::erase_if(layer.names, [&](const std::string& name) { return !pattern.finds(name); });
-  if (layer.recorded_time)
-    layer.recorded_time = *layer.recorded_time * (static_cast<double>(layer.count()) / before);
 }
 
 // Returns nullopt if the time of a layer or of an untimed operator is unknown: a part is not the whole.
 std::optional<Nanoseconds> recorded_time(const Model& model) {
   std::optional<Nanoseconds> sum = Nanoseconds(0);
-  for (const Layer& layer : model.layers) sum = sum_if_known(sum, layer.recorded_time);
+  for (const Layer& layer : model.layers) sum = sum_if_known(sum, layer.recorded_time());
   for (const UntimedOperator& untimed : model.untimed) sum = sum_if_known(sum, untimed.recorded_time);
   return sum;
 }

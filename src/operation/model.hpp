@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,10 +38,18 @@ struct Layer {
   Operation operation;
   std::string source = {};             ///< the operator that it was made from: aten::cudnn_convolution
   std::optional<Operation> aten = {};  ///< the same work as PyTorch's own operator
-  std::optional<Nanoseconds> recorded_time = {};   ///< GPU time of all its calls in the record
+  /// GPU times of its calls in the record, one each: more than names where this has several steps. Empty if
+  /// one is unknown.
+  std::vector<Nanoseconds> recorded_times = {};
   std::vector<std::string> recorded_kernels = {};  ///< one call's, in order
   std::vector<RecordedPlan> recorded_plans = {};   ///< in the record's order; no tag twice
   std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
+  /// The time of as many calls as there are names, by the mean.
+  std::optional<Nanoseconds> recorded_time() const {
+    if (recorded_times.empty()) return std::nullopt;
+    const Nanoseconds sum = std::accumulate(recorded_times.begin(), recorded_times.end(), Nanoseconds(0));
+    return sum * (static_cast<double>(names.size()) / static_cast<double>(recorded_times.size()));
+  }
 };
 
 /// An operand in (a part of) the memory of an earlier call's operand: data that this call wrote or also read

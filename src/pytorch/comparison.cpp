@@ -89,7 +89,7 @@ std::vector<ReferenceLayer> reference_layers(const PytorchRecording& recording) 
                              .time = {}};
     const auto engine = engines.find(without_engine(layer.operation));
     if (engine != engines.end()) reference.engine = engine->second;
-    if (layer.recorded_time) reference.time = *layer.recorded_time / static_cast<double>(layer.count());
+    if (const auto time = layer.recorded_time()) reference.time = *time / static_cast<double>(layer.count());
     references.push_back(std::move(reference));
   }
   return references;
@@ -106,7 +106,7 @@ std::vector<UntimedOperator> other_operators(const PytorchRecording& recording) 
       known = std::prev(others.end());
     }
     known->count += layer.count();
-    known->recorded_time = sum_if_known(known->recorded_time, layer.recorded_time);
+    known->recorded_time = sum_if_known(known->recorded_time, layer.recorded_time());
   }
   return others;
 }

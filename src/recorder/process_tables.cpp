@@ -70,7 +70,7 @@ std::int64_t now() {
 ProcessTables::ProcessTables(const Cupti& cupti, const std::string& folder)
     : cupti_(cupti),
       writers_(folder, folder, folder, folder, folder, folder, folder, folder, folder, folder, folder, folder,
-               folder),
+               folder, folder, folder, folder),
       launches_(rows<capture::Launches>()),
       counted_from_(now()) {
   writer<capture::Losses>().reserve(kReserve);
@@ -221,6 +221,51 @@ void ProcessTables::add_api(const CUpti_Activity* record, CUpti_CallbackDomain d
   rows.result.push_back(call.returnValue);
 }
 
+void ProcessTables::add_operation(const LibraryCall& call, const CallDescription* description,
+                                  const CallDescription* inner) {
+  // A row that memory fails keeps its number, so that no other gets what was written of it.
+  const std::uint64_t id = next_operation_++;
+  const bool is_known = description != nullptr;
+  const Library library = is_known ? description->library : Library::cudnn;
+  // cuBLAS does not tell which algorithm it takes, but the call of cuBLASLt within does.
+  const std::string& engine = is_known && description->engine.empty() && inner != nullptr
+                                  ? inner->engine
+                                  : (is_known ? description->engine : std::string());
+  capture::Operations& rows = this->rows<capture::Operations>();
+  const std::uint32_t operation = text_of(is_known ? description->words : "a call of which nothing is known");
+  const std::uint32_t provider = text_of(is_known ? name_of(library) : ""),
+                      version = text_of(is_known ? version_of(library) : ""), engine_text = text_of(engine);
+  const std::size_t listed = std::min<std::size_t>(call.launches, LibraryCall::kMostLaunches);
+  for (std::size_t i = 0; i < listed; ++i) {
+    this->rows<capture::OperationLaunches>().operation.push_back(id);
+    this->rows<capture::OperationLaunches>().correlation.push_back(call.correlations[i]);
+  }
+  for (std::size_t i = 0; is_known && i < description->operands.size(); ++i) {
+    const CallDescription::Operand& operand = description->operands[i];
+    capture::Operands& operands = this->rows<capture::Operands>();
+    const std::uint32_t name = text_of(operand.name);
+    operands.operation.push_back(id);
+    operands.name.push_back(name);
+    operands.use.push_back(static_cast<std::uint8_t>(operand.use));
+    operands.address.push_back(call.addresses[i]);
+    operands.bytes.push_back(operand.bytes);
+  }
+  rows.id.push_back(id);
+  rows.start.push_back(call.start);
+  rows.duration.push_back(call.duration);
+  rows.thread.push_back(call.thread);
+  rows.operation.push_back(operation);
+  rows.provider.push_back(provider);
+  rows.version.push_back(version);
+  rows.engine.push_back(engine_text);
+  rows.workspace.push_back(call.workspace);
+  rows.workspace_bytes.push_back(call.workspace_bytes > 0 || !is_known ? call.workspace_bytes
+                                                                       : description->workspace_bytes);
+  rows.first_correlation.push_back(call.launches == 0 ? 0 : call.correlations[0]);
+  rows.last_correlation.push_back(call.last_launch);
+  rows.launches.push_back(call.launches);
+}
+
 void ProcessTables::add_range(const OpenRange& range, std::int64_t end) {
   capture::Ranges& rows = this->rows<capture::Ranges>();
   rows.start.push_back(range.start);
@@ -347,13 +392,15 @@ void ProcessTables::recover() {
   std::apply([](auto&... writers) { (writers.cut(writers.size()), ...); }, writers_);
 }
 
-void ProcessTables::add_window(std::int64_t time, capture::Detail detail, bool between_ranges) {
+void ProcessTables::add_window(std::int64_t time, capture::Detail detail, bool between_ranges,
+                               bool has_operations) {
   if (windows_.size() == kMostWindows) windows_.erase(windows_.begin(), windows_.begin() + kMostWindows / 2);
   windows_.push_back({time, detail});
   capture::Windows& rows = this->rows<capture::Windows>();
   rows.from.push_back(time);
   rows.detail.push_back(static_cast<std::uint8_t>(detail));
   rows.between_ranges.push_back(between_ranges ? 1 : 0);
+  rows.operations.push_back(has_operations ? 1 : 0);
 }
 
 void ProcessTables::add_launch_count(std::int64_t time, std::uint64_t launches) {

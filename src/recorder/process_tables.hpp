@@ -14,6 +14,7 @@
 #include "capture/format/tables.hpp"
 #include "recorder/cupti_library.hpp"
 #include "recorder/launches.hpp"
+#include "recorder/library_calls.hpp"
 #include "recorder/ranges.hpp"
 
 namespace jitterscope::recorder {
@@ -26,7 +27,10 @@ class ProcessTables {
 
   /// Takes all records of a buffer. Those that memory or CUPTI does not let it read are counted as lost.
   void consume(std::uint8_t* bytes, std::size_t size);
-  void add_window(std::int64_t time, capture::Detail detail, bool between_ranges);
+  void add_window(std::int64_t time, capture::Detail detail, bool between_ranges, bool has_operations);
+  /// A call of a library. Where its description is null it was not known.
+  void add_operation(const LibraryCall& call, const CallDescription* description,
+                     const CallDescription* inner);
   void add_launch_count(std::int64_t time, std::uint64_t launches);
   /// Needs no memory, so that what is lost is known when memory is what has run out. Losses with the same
   /// sentence are one row until that is written. The sentence must last as long as the tables.
@@ -79,10 +83,11 @@ class ProcessTables {
   std::tuple<capture::TableWriter<capture::Texts>, capture::TableWriter<capture::Launches>,
              capture::TableWriter<capture::Devices>, capture::TableWriter<capture::Kernels>,
              capture::TableWriter<capture::GraphLaunches>, capture::TableWriter<capture::Copies>,
-             capture::TableWriter<capture::Calls>, capture::TableWriter<capture::Overheads>,
-             capture::TableWriter<capture::Memory>, capture::TableWriter<capture::Ranges>,
-             capture::TableWriter<capture::Windows>, capture::TableWriter<capture::LaunchCounts>,
-             capture::TableWriter<capture::Losses>>
+             capture::TableWriter<capture::Calls>, capture::TableWriter<capture::Operations>,
+             capture::TableWriter<capture::OperationLaunches>, capture::TableWriter<capture::Operands>,
+             capture::TableWriter<capture::Overheads>, capture::TableWriter<capture::Memory>,
+             capture::TableWriter<capture::Ranges>, capture::TableWriter<capture::Windows>,
+             capture::TableWriter<capture::LaunchCounts>, capture::TableWriter<capture::Losses>>
       writers_;
   template <class Table>
   capture::TableWriter<Table>& writer() {
@@ -117,6 +122,7 @@ class ProcessTables {
   };
   std::vector<Window> windows_;  // the last ones
   int devices_known_ = 0;
+  std::uint64_t next_operation_ = 0;
   std::uint64_t kernels_seen_ = 0, records_seen_ = 0, bytes_seen_ = 0;
 
   // Losses that wait for their rows: more than there are sentences.

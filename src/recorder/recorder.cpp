@@ -85,6 +85,7 @@ Recorder::Recorder(std::string folder, capture::Settings settings, std::int64_t 
       begin_(begin),
       started_(steady()),
       tables_(std::make_unique<ProcessTables>(cupti_, folder_)),
+      library_calls_(LibraryCalls::get()),
       range_name_(settings_.ranges),
       next_audit_(milliseconds(settings_.audit_after_ms)),
       graphs_are_whole_(settings_.graphs == GraphChoice::whole),
@@ -276,6 +277,7 @@ void Recorder::called(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, c
                         static_cast<const cuLaunchKernel_params*>(call.functionParams)->f);
   }
   self->launches_.add();
+  if (self->library_calls_ != nullptr) note_launch(call.correlationId);
 }
 
 // Recording begins on the thread that begins a range, so that the range is recorded from its first launch on.
@@ -294,6 +296,8 @@ void Recorder::begin_range() noexcept {
     if (lock.owns_lock() && owner_.load() == Owner::recorder && !stop_.load()) {
       Kinds kinds = kinds_;
       kinds.kernels = kinds.light = true;
+      kinds.library_calls = wants_library_calls(Detail::light);
+      kinds.launch_calls = kinds.launch_calls || kinds.library_calls;
       if (apply(kinds)) {
         window_began_at_.store(now());
         is_between_ranges_.store(false);
@@ -305,6 +309,12 @@ void Recorder::begin_range() noexcept {
 
 // What CUPTI is told.
 
+// They cost the program more, so that in mixed detail they are recorded where its calls of CUDA are.
+bool Recorder::wants_library_calls(Detail detail) const {
+  return library_calls_ != nullptr && detail != Detail::off &&
+         (detail == Detail::full || settings_.detail == DetailChoice::light);
+}
+
 Recorder::Kinds Recorder::wanted_kinds() const {
   Kinds kinds;
   kinds.kernels = kinds.light = detail_ != Detail::off;
@@ -314,7 +324,10 @@ Recorder::Kinds Recorder::wanted_kinds() const {
   // is not recorded would be lost.
   kinds.ranges = !range_name_.is_empty() || elapsed() >= milliseconds(settings_.start_after_ms);
   kinds.full = detail_ == Detail::full;
-  kinds.launch_calls = kinds.full || (kinds.kernels && audit_ == Audit::asks && needs_launch_calls_);
+  kinds.library_calls = wants_library_calls(detail_);
+  // Kernels name the launch that they are of only while launches are recorded.
+  kinds.launch_calls =
+      kinds.full || kinds.library_calls || (kinds.kernels && audit_ == Audit::asks && needs_launch_calls_);
   return kinds;
 }
 
@@ -343,6 +356,7 @@ bool Recorder::apply(const Kinds& wanted) {
   }
   kinds_ = wanted;
   kinds_.kernels = wanted.kernels && works;
+  if (library_calls_ != nullptr) library_calls_->turn(wanted.library_calls && works);
   return works;
 }
 
@@ -400,7 +414,7 @@ Detail Recorder::wanted_detail() const {
 
 void Recorder::note_window(std::int64_t time) {
   if (detail_ != Detail::off && recording_since_ == 0) recording_since_ = elapsed();
-  tables_->add_window(time, detail_, is_between_ranges_.load());
+  tables_->add_window(time, detail_, is_between_ranges_.load(), wants_library_calls(detail_));
 }
 
 void Recorder::follow_windows() {
@@ -546,7 +560,7 @@ void Recorder::follow_profiler() {
   }
   if (since != gap_noted_) {
     gap_noted_ = since;
-    tables_->add_window(since, Detail::off, false);
+    tables_->add_window(since, Detail::off, false, false);
     if (settings_.graphs == GraphChoice::whole) {
       tables_->add_loss(
           LossKind::not_recorded, since, since, 0,
@@ -584,12 +598,26 @@ void Recorder::follow_silence() {
   }
 }
 
+void Recorder::drain_calls() {
+  if (library_calls_ == nullptr) return;
+  for (LibraryCall call; library_calls_->pop(call);) {
+    tables_->add_operation(call, library_calls_->description(call.description),
+                           library_calls_->description(call.inner));
+    if (tables_->waiting() >= kMostWaiting) tables_->write(now());
+  }
+  if (const std::uint64_t lost = library_calls_->take_lost(); lost > 0) {
+    tables_->add_loss(LossKind::no_buffer, last_flush_ == 0 ? begin_ : last_flush_, now(), lost,
+                      "calls of libraries: the program makes them faster than they can be written");
+  }
+}
+
 void Recorder::drain() {
   buffers_.drain([&](std::uint8_t* bytes, std::size_t size) {
     tables_->consume(bytes, size);
     if (tables_->waiting() >= kMostWaiting) tables_->write(now());
   });
   buffers_.grow();
+  drain_calls();
 }
 
 void Recorder::flush(bool is_last) {

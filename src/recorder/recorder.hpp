@@ -14,6 +14,7 @@
 #include "recorder/buffers.hpp"
 #include "recorder/cupti_library.hpp"
 #include "recorder/launches.hpp"
+#include "recorder/library_calls.hpp"
 #include "recorder/process_tables.hpp"
 #include "recorder/ranges.hpp"
 
@@ -65,6 +66,7 @@ class Recorder {
   void step();
   void end();
   void drain();
+  void drain_calls();
   void flush(bool is_last);
   void write();
   bool is_over() const;
@@ -94,6 +96,7 @@ class Recorder {
   std::unique_ptr<ProcessTables> tables_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   LaunchCounter launches_;
+  LibraryCalls* const library_calls_;  ///< null where none are asked for
   LaunchNames names_;
   RangeName range_name_;
 
@@ -118,10 +121,12 @@ class Recorder {
   // What CUPTI is told: by the writer, and by the program's thread that begins a profiler.
   enum class Owner { recorder, profiler, profiler_has_ended };
   struct Kinds {
-    bool kernels = false, graphs = false, light = false, ranges = false, full = false, launch_calls = false;
+    bool kernels = false, graphs = false, light = false, ranges = false, full = false, launch_calls = false,
+         library_calls = false;
     bool operator==(const Kinds&) const = default;
   };
   Kinds wanted_kinds() const;
+  bool wants_library_calls(capture::Detail detail) const;
   bool apply(const Kinds& wanted);  ///< false: kernels cannot be recorded
   void follow_wanted();
   std::mutex mutex_;

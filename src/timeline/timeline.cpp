@@ -50,6 +50,9 @@ class ProcessReader {
       process_.devices.push_back(std::move(work));
     }
     process_.calls = table<capture::Calls>();
+    process_.operations = table<capture::Operations>();
+    process_.operation_launches = table<capture::OperationLaunches>();
+    process_.operands = table<capture::Operands>();
     process_.overheads = table<capture::Overheads>();
     process_.memory = table<capture::Memory>();
     process_.launch_counts = table<capture::LaunchCounts>();
@@ -240,7 +243,8 @@ class ProcessReader {
       const Time until = i + 1 < windows.from.size() ? windows.from[i + 1] : std::max(end, windows.from[i]);
       process_.windows.push_back({{windows.from[i], until},
                                   static_cast<capture::Detail>(std::min<std::uint8_t>(windows.detail[i], 2)),
-                                  windows.between_ranges[i] != 0});
+                                  windows.between_ranges[i] != 0,
+                                  windows.operations[i] != 0});
     }
   }
 

@@ -72,6 +72,7 @@ struct RecordedWindow {
   Span span;
   capture::Detail detail = capture::Detail::light;
   bool between_ranges = false;  ///< off, as the program did other things than what is recorded
+  bool operations = false;      ///< calls of libraries were recorded, too
 };
 
 struct Loss {
@@ -95,7 +96,10 @@ struct Process {
   std::vector<DeviceWork> devices;
   std::vector<ProcessDevice> device_names;
   capture::Calls calls;
-  std::vector<std::string> texts;  ///< what Calls::function names
+  std::vector<std::string> texts;  ///< what Calls::function and the columns of calls of libraries name
+  capture::Operations operations;  ///< calls of libraries (captured_calls.hpp)
+  capture::OperationLaunches operation_launches;
+  capture::Operands operands;
   capture::Overheads overheads;
   capture::Memory memory;
   std::vector<NamedRange> ranges;

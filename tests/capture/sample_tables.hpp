@@ -18,6 +18,9 @@ void for_each_table(Take&& take) {
   take(GraphLaunches{});
   take(Copies{});
   take(Calls{});
+  take(Operations{});
+  take(OperationLaunches{});
+  take(Operands{});
   take(Overheads{});
   take(Memory{});
   take(Ranges{});

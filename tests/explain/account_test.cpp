@@ -74,7 +74,7 @@ TEST(Account, AClockThatFellExplainsALongerTime) {
 // What PyTorch recorded of three calls of the same layer.
 Model trace_of(Nanoseconds call) {
   Layer layer{.names = {"l1", "l2", "l3"}, .operation = Operation::parse("add:count=1024")};
-  layer.recorded_time = call * 3.0;
+  layer.recorded_times = {call, call, call};
   Model model;
   model.name = "trace.json";
   model.layers = {layer};
@@ -129,7 +129,7 @@ TEST(TraceAccount, AStandInIsNamedAsOtherKernelsThough) {
 TEST(TraceAccount, RefusesATraceWithoutTimesOrWithOtherLayers) {
   const RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
   Model timeless = trace_of(microseconds(100));
-  timeless.layers.front().recorded_time.reset();
+  timeless.layers.front().recorded_times.clear();
   EXPECT_THROW(account_for(record, timeless), UsageError);
   Model other = trace_of(microseconds(100));
   other.layers.front().operation = Operation::parse("add:count=2048");

@@ -1,4 +1,5 @@
-// Any file is a table of a capture, of which whole batches are read, or it is refused with a sentence.
+// Any file is a table of a capture, of which whole batches are read, or it is refused with a sentence; and
+// any text in one is a call of a library that can be run again, or it is said why not.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <string>
 
 #include "capture/format/arrow_stream.hpp"
+#include "import/library_log.hpp"
+#include "jitterscope/error.hpp"
 
 using namespace jitterscope::capture;
 
@@ -29,6 +32,17 @@ void read_all(const std::string& path) {
   if (reader.end().rows < rows || (reader.end().is_complete && !reader.end().problem.empty())) std::abort();
 }
 
+void read_words(const std::string& words) {
+  for (const auto& read :
+       {jitterscope::library_log::convolution_of_words, jitterscope::library_log::product_of_words}) {
+    try {
+      if (read(words, "ConvFwd_eng38_k2=1").operands().empty()) std::abort();
+    } catch (const jitterscope::UsageError& error) {
+      if (*error.what() == '\0') std::abort();
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -37,5 +51,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   read_all(path);
   ::close(file);
+  read_words(std::string(reinterpret_cast<const char*>(data), size));
   return 0;
 }

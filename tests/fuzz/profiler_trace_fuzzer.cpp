@@ -21,7 +21,7 @@ void check(std::string_view text) {
   const Model model = import_profiler_trace(text, "fuzz.json");
   if (model.layers.empty() || model.calls.empty()) std::abort();
   double sum = 0.0;
-  for (const Layer& layer : model.layers) sum += layer.recorded_time.value_or(Nanoseconds(0)).value();
+  for (const Layer& layer : model.layers) sum += layer.recorded_time().value_or(Nanoseconds(0)).value();
   for (const UntimedOperator& untimed : model.untimed) {
     sum += untimed.recorded_time.value_or(Nanoseconds(0)).value();
   }

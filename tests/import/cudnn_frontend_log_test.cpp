@@ -53,7 +53,7 @@ TEST(CudnnFrontendLog, OneConvolutionInThreeDirections) {
   EXPECT_EQ(model.layers[0].source, "cudnn-frontend");
   ASSERT_EQ(model.layers[0].recorded_plans.size(), 1u);
   EXPECT_EQ(model.layers[0].recorded_plans[0].workspace, Bytes(6717456));
-  EXPECT_FALSE(model.layers[0].recorded_time);
+  EXPECT_FALSE(model.layers[0].recorded_time());
   EXPECT_THAT(notes_of(model), AllOf(HasSubstr("taken as tf32"), Not(HasSubstr("more execution"))));
   expect_consistent(model);
 }
@@ -98,8 +98,8 @@ TEST(CudnnFrontendLog, AutotunedWinnersAreTheFastestOfTheirCandidates) {
     }
     const Layer& layer = model.layers.at(index++);
     EXPECT_EQ(conv_of(layer).engine, tags_by_time.begin()->second) << layer.operation.text();
-    ASSERT_TRUE(layer.recorded_time);
-    EXPECT_DOUBLE_EQ(layer.recorded_time->value(), tags_by_time.begin()->first * 1e6);
+    ASSERT_TRUE(layer.recorded_time());
+    EXPECT_DOUBLE_EQ(layer.recorded_time()->value(), tags_by_time.begin()->first * 1e6);
     EXPECT_GE(layer.recorded_plans.size(), tags_by_time.size());
     tags_by_time.clear();
   }
@@ -124,13 +124,13 @@ TEST(CudnnFrontendLog, OfEqualTimesTheFirstPlanWins) {
   const Model model = import(autotuned);
   ASSERT_EQ(model.calls.size(), 1u);
   EXPECT_EQ(conv_of(model.layers[0]).engine, "ConvFwd_eng1");
-  EXPECT_EQ(model.layers[0].recorded_time, milliseconds(0.01));
+  EXPECT_EQ(model.layers[0].recorded_time(), milliseconds(0.01));
   // Two calls, one of which has a time: no sum.
   const std::string heuristic = replaced(forward(), kForwardTag, "ConvFwd_eng1");
   const Model both = import(autotuned + replaced(heuristic, "CUDNN_NUMERICAL_NOTE_TENSOR_CORE,", ""));
   ASSERT_EQ(both.layers.size(), 1u);
   EXPECT_EQ(both.layers[0].count(), 2);
-  EXPECT_FALSE(both.layers[0].recorded_time);
+  EXPECT_FALSE(both.layers[0].recorded_time());
 }
 
 TEST(CudnnFrontendLog, TheSameProblemOfTwoThreadsIsOneLayer) {

@@ -78,7 +78,7 @@ TEST(JoinedTrace, WhatCanBeToldApartIsAddedAndNoted) {
   for (std::string& each : with_device(of_another({{":7", ":8"}, {"\"tid\":1", "\"tid\":2"}}), "3"))
     events.push_back(std::move(each));
   const Model threads = profile(trace_of(events));
-  EXPECT_EQ(threads.layers.at(0).recorded_time, Nanoseconds(5000));
+  EXPECT_EQ(threads.layers.at(0).recorded_time(), Nanoseconds(5000));
   EXPECT_EQ(threads.layers.at(0).count(), 2);
   EXPECT_THAT(threads.notes, ElementsAre(AllOf(HasSubstr("2 GPUs (0, 3)"), HasSubstr("of all of them"))));
   const Model processes = profile(trace_of(with_another({{":7", ":8"}, {"\"pid\":1", "\"pid\":2"}})));

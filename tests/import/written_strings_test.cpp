@@ -88,7 +88,7 @@ TEST(WrittenStrings, AByteOrderMarkIsNoPartOfTheJson) {
 TEST(WrittenNumbers, OfAKernelMayBeInfinite) {
   const std::string kernel =
       replaced_in(kKernel, {{"\"correlation\"", "\"blocks per SM\":inf,\"correlation\""}});
-  EXPECT_EQ(profile(trace_of({kSum, kLaunch, kernel})).layers.at(0).recorded_time, Nanoseconds(2500));
+  EXPECT_EQ(profile(trace_of({kSum, kLaunch, kernel})).layers.at(0).recorded_time(), Nanoseconds(2500));
 }
 
 TEST(WrittenNumbers, MayBeText) {
@@ -110,7 +110,7 @@ TEST(WrittenNumbers, MayBeText) {
     const Model model = profile(trace_of(events));
     ASSERT_EQ(model.layers.size(), 1u);
     EXPECT_EQ(model.layers[0].operation, Operation::parse("add:count=4"));
-    EXPECT_EQ(model.layers[0].recorded_time, Nanoseconds(2500));
+    EXPECT_EQ(model.layers[0].recorded_time(), Nanoseconds(2500));
   }
 }
 

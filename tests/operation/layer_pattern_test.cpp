@@ -60,28 +60,29 @@ TEST(LayerPattern, CallsKeepTheirOrderAndWhatTheyRead) {
 
 TEST(LayerPattern, RecordedTimesAreOfWhatIsLeft) {
   Model model = network();
-  model.layers[0].recorded_time = microseconds(10);
-  model.layers[1].recorded_time = microseconds(2);
-  model.layers[2].recorded_time = microseconds(1);
+  model.layers[0].recorded_times = {microseconds(4), microseconds(6)};
+  model.layers[1].recorded_times = {microseconds(2)};
+  model.layers[2].recorded_times = {microseconds(1)};
   model.untimed = {{"aten::conv_tbc", 1, "unknown", microseconds(3)},
                    {"aten::sort", 1, "unknown", microseconds(7)}};
   model.recorded_gpu_time = microseconds(23);
   keep_layers(model, LayerPattern("conv1|conv_|relu"));
-  EXPECT_EQ(model.layers[0].recorded_time, microseconds(5));
+  EXPECT_EQ(model.layers[0].recorded_times, std::vector{microseconds(4)});
   EXPECT_EQ(model.untimed.size(), 1u);
-  EXPECT_EQ(model.recorded_gpu_time, microseconds(10));
+  EXPECT_EQ(model.recorded_gpu_time, microseconds(9));
 }
 
 // A sum without one of its parts would be taken for the whole.
 TEST(LayerPattern, ATimeThatIsNotKnownLeavesNoneOfTheRest) {
   Model model = network();
-  for (Layer& layer : model.layers) layer.recorded_time = microseconds(10);
+  for (Layer& layer : model.layers)
+    layer.recorded_times.assign(layer.names.size(), microseconds(10) / static_cast<double>(layer.count()));
   model.untimed = {{"aten::conv_tbc", 1, "not in the file", std::nullopt},
                    {"aten::sort", 1, "it launched nothing", Nanoseconds(0)}};
   model.recorded_gpu_time = microseconds(30);
   EXPECT_EQ(kept(model, "relu|sort").recorded_gpu_time, microseconds(10));
   EXPECT_EQ(kept(model, "relu|conv_tbc").recorded_gpu_time, std::nullopt);
-  model.layers[1].recorded_time.reset();
+  model.layers[1].recorded_times.clear();
   EXPECT_EQ(kept(model, "relu|sort").recorded_gpu_time, std::nullopt);
 }
 

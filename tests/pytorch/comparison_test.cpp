@@ -17,11 +17,11 @@ constexpr const char* kConvolution =
 PytorchRecording recording() {
   PytorchRecording recording;
   Layer convolution{{"a", "b"}, Operation::parse(kConvolution)};
-  convolution.recorded_time = microseconds(200);
+  convolution.recorded_times = {microseconds(90), microseconds(110)};
   convolution.recorded_kernels = {"Memset (Device)", "_ZN5cudnn6kernelIfLi2EEEvPKf"};
   Layer relu{{"c"}, Operation::parse("relu:count=1024")};
   relu.source = "aten::relu";
-  relu.recorded_time = microseconds(5);
+  relu.recorded_times = {microseconds(5)};
   recording.trace.layers = {convolution, relu};
   recording.plans.layers = {
       {{"line 1"}, Operation::parse(std::string(kConvolution) + ",engine=ConvFwd_eng38_k2=1")}};

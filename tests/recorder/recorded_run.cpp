@@ -40,6 +40,9 @@ RecordedProcess read_process(const std::filesystem::path& folder) {
   read(folder, process.graphs);
   read(folder, process.copies);
   read(folder, process.calls);
+  read(folder, process.operations);
+  read(folder, process.operation_launches);
+  read(folder, process.operands);
   read(folder, process.overheads);
   read(folder, process.memory);
   read(folder, process.ranges);
@@ -135,6 +138,7 @@ RecordedRun record(const std::vector<std::string>& commands, const capture::Sett
   if (std::filesystem::exists(capture)) {
     for (const auto& entry : std::filesystem::directory_iterator(capture)) folders.push_back(entry.path());
   }
+  if (settings.calls && !folders.empty()) run.timeline = timeline::read_capture(capture.string());
   for (const std::filesystem::path& process : folders) run.processes.push_back(read_process(process));
   std::sort(run.processes.begin(), run.processes.end(), [](const auto& a, const auto& b) {
     return a.file["begin"].template get<std::int64_t>() < b.file["begin"].template get<std::int64_t>();

@@ -15,6 +15,7 @@
 #include "capture/format/arrow_stream.hpp"
 #include "capture/format/settings.hpp"
 #include "support/stand_in_cupti.hpp"
+#include "timeline/timeline.hpp"
 
 namespace jitterscope::recorder {
 
@@ -32,6 +33,9 @@ struct RecordedProcess {
   ReadTable<capture::GraphLaunches> graphs;
   ReadTable<capture::Copies> copies;
   ReadTable<capture::Calls> calls;
+  ReadTable<capture::Operations> operations;
+  ReadTable<capture::OperationLaunches> operation_launches;
+  ReadTable<capture::Operands> operands;
   ReadTable<capture::Overheads> overheads;
   ReadTable<capture::Memory> memory;
   ReadTable<capture::Ranges> ranges;
@@ -53,7 +57,8 @@ struct RecordedRun {
   SubprocessOutcome outcome;
   std::vector<RecordedProcess> processes;  ///< in the order in which they began
   std::vector<stand_in::Work> works;
-  std::size_t marked = 0;  ///< how many of `works` there were at the program's mark
+  timeline::Timeline timeline;  ///< as `capture show` reads it, where calls were recorded
+  std::size_t marked = 0;       ///< how many of `works` there were at the program's mark
 
   const RecordedProcess& only() const;
 };

@@ -30,6 +30,7 @@
 //   flushes:N        another thread flushes while this one launches N kernels
 //   nvtx             initialises NVTX
 //   signals          SIGPROF and SIGALRM every millisecond from now on
+//   convolution, linear, product …  calls of libraries: library_calls_of_program.hpp
 //   leave:CODE       _exit; kill: SIGKILL; abort_threads: exits while threads launch
 #include <cuda.h>
 #include <cupti.h>
@@ -56,6 +57,7 @@
 #include <vector>
 
 #include "capture/format/arrow_stream.hpp"
+#include "support/library_calls_of_program.hpp"
 #include "support/stand_in_cupti.hpp"
 
 namespace {
@@ -442,7 +444,7 @@ void carry_out(const std::string& command, char** rest, char** arguments) {
     ::_exit(static_cast<int>(number(1, 0)));
   } else if (verb == "kill") {
     ::raise(SIGKILL);
-  } else {
+  } else if (!call_library(parts)) {
     fail("no such command: " + command);
   }
 }

@@ -22,6 +22,8 @@ enum class GraphChoice : std::uint8_t { node, whole };
 struct Settings {
   DetailChoice detail = DetailChoice::mixed;
   GraphChoice graphs = GraphChoice::node;
+  bool calls =
+      false;  ///< of cuDNN, cuBLASLt and cuBLAS: in windows of full, or where detail is light, always
   std::uint64_t start_after_ms = 0;                         ///< from the process's first use of CUDA on
   std::uint64_t duration_ms = 0;                            ///< from the first recording on; 0: to the end
   std::uint64_t start_after_steps = 0, duration_steps = 0;  ///< the same in ranges named `ranges`
@@ -48,6 +50,7 @@ void describe(Settings& settings, Function&& setting) {
   };
   choice("detail", settings.detail);
   choice("graphs", settings.graphs);
+  choice("calls", settings.calls);
   setting("start_after_ms", settings.start_after_ms);
   setting("duration_ms", settings.duration_ms);
   setting("start_after_steps", settings.start_after_steps);

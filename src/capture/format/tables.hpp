@@ -69,6 +69,37 @@ struct Calls {
 };
 enum class CallKind : std::uint8_t { other, launch, wait, allocation, load, copy };
 
+/// Calls of the program to cuDNN, cuBLASLt and cuBLAS, where `capture --calls` asks for them.
+struct Operations {
+  static constexpr const char* kName = "operations";
+  std::vector<std::uint64_t> id;
+  std::vector<std::int64_t> start, duration;  ///< of the call, on the program's thread
+  std::vector<std::uint32_t> thread;
+  std::vector<std::uint32_t> operation;                   ///< Texts: what it computes, in its library's words
+  std::vector<std::uint32_t> provider, version;           ///< Texts: the library
+  std::vector<std::uint32_t> engine;                      ///< Texts: tag of the engine or algorithm, or empty
+  std::vector<std::uint64_t> workspace, workspace_bytes;  ///< its address, and how large it is
+  std::vector<std::uint32_t> first_correlation, last_correlation, launches;  ///< of its kernels
+};
+
+/// The kernels of calls: the first dozen of each, so that those of other threads are told apart.
+struct OperationLaunches {
+  static constexpr const char* kName = "operation_launches";
+  std::vector<std::uint64_t> operation;  ///< Operations::id
+  std::vector<std::uint32_t> correlation;
+};
+
+/// What calls read and write.
+struct Operands {
+  static constexpr const char* kName = "operands";
+  std::vector<std::uint64_t> operation;  ///< Operations::id
+  std::vector<std::uint32_t> name;       ///< Texts: x, w, y, as the library calls it
+  std::vector<std::uint8_t> use;         ///< OperandUse
+  std::vector<std::uint64_t> address;    ///< 0: not known
+  std::vector<std::uint64_t> bytes;      ///< from its first to its last element; 0: not known
+};
+enum class OperandUse : std::uint8_t { unknown, input, output };
+
 /// What recording and the driver did beside the program's work.
 struct Overheads {
   static constexpr const char* kName = "overheads";
@@ -117,6 +148,7 @@ struct Windows {
   std::vector<std::int64_t> from;
   std::vector<std::uint8_t> detail;          ///< Detail
   std::vector<std::uint8_t> between_ranges;  ///< 1: off since no range of the name that was asked for goes on
+  std::vector<std::uint8_t> operations;      ///< 1: calls of libraries, too
 };
 enum class Detail : std::uint8_t { off, light, full };
 
@@ -230,6 +262,32 @@ JITTERSCOPE_COLUMNS(Calls) {
   column("correlation", t.correlation);
   column("result", t.result);
 }
+JITTERSCOPE_COLUMNS(Operations) {
+  column("id", t.id);
+  column("start", t.start);
+  column("duration", t.duration);
+  column("thread", t.thread);
+  column("operation", t.operation);
+  column("provider", t.provider);
+  column("version", t.version);
+  column("engine", t.engine);
+  column("workspace", t.workspace);
+  column("workspace_bytes", t.workspace_bytes);
+  column("first_correlation", t.first_correlation);
+  column("last_correlation", t.last_correlation);
+  column("launches", t.launches);
+}
+JITTERSCOPE_COLUMNS(OperationLaunches) {
+  column("operation", t.operation);
+  column("correlation", t.correlation);
+}
+JITTERSCOPE_COLUMNS(Operands) {
+  column("operation", t.operation);
+  column("name", t.name);
+  column("use", t.use);
+  column("address", t.address);
+  column("bytes", t.bytes);
+}
 JITTERSCOPE_COLUMNS(Overheads) {
   column("start", t.start);
   column("duration", t.duration);
@@ -259,6 +317,7 @@ JITTERSCOPE_COLUMNS(Windows) {
   column("from", t.from);
   column("detail", t.detail);
   column("between_ranges", t.between_ranges);
+  column("operations", t.operations);
 }
 JITTERSCOPE_COLUMNS(LaunchCounts) {
   column("time", t.time);

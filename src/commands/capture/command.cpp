@@ -34,7 +34,7 @@ struct CaptureFlags {
   std::vector<std::string> words;  ///< that stand where the program is expected, without --
   std::string folder, detail = "mixed", graphs = "node", start_after = "0s", duration = "0s", ranges;
   int cost = 0;
-  bool require = false;
+  bool calls = false, require = false;
 };
 
 constexpr const char* kCaptureExamples = R"(Examples:
@@ -42,6 +42,7 @@ constexpr const char* kCaptureExamples = R"(Examples:
   jitterscope capture -o friday.capture --detail light -- torchrun --nproc-per-node 8 train.py
   jitterscope capture --start-after 20s --duration 60s -- ./serve --port 8000
   jitterscope capture --ranges step --start-after 100steps --duration 50steps -- python3 train.py
+  jitterscope capture --calls --detail light -- python3 train.py
   jitterscope capture --cost 10 -- ./train --steps 100
 
 The program runs as without jitterscope: its streams, signals and terminal are its own.
@@ -149,6 +150,7 @@ capture::WatchRequest request_of(const CaptureFlags& flags, const Invocation& in
   request.folder = flags.folder;
   request.settings.detail = choice_of<capture::DetailChoice>(flags.detail);
   request.settings.graphs = choice_of<capture::GraphChoice>(flags.graphs);
+  request.settings.calls = flags.calls;
   const Extent start_after = extent_of("--start-after", flags.start_after, flags.ranges);
   const Extent duration = extent_of("--duration", flags.duration, flags.ranges);
   request.settings.start_after_ms = start_after.milliseconds;
@@ -258,6 +260,10 @@ void add_capture_command(CLI::App& app, Invocation& invocation) {
           "record only while the program's own ranges (NVTX) of this name go on, and in pauses of less "
           "than a second between them")
       ->type_name("NAME");
+  command->add_flag(
+      "--calls", flags->calls,
+      "record calls of cuDNN, cuBLASLt and cuBLAS too, with what they compute, engines and addresses, "
+      "so that they can be run again: in windows of full, or with --detail light always");
   command->add_flag("--require", flags->require,
                     "exit code 125 if CUDA was used and not captured, as when another profiler holds it");
   command

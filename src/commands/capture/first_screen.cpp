@@ -72,6 +72,18 @@ Text headlines(const CaptureDevice& device, bool has_losses, std::size_t width) 
   return text;
 }
 
+std::string calls_text(const CaptureCalls& calls) {
+  if (calls.calls == 0) return "No call of cuDNN, cuBLASLt or cuBLAS was seen.";
+  std::string text = fmt::format("{} explain {} of kernel time, and {} can be run again",
+                                 counted(calls.calls, "library call"), percent_text(calls.explained),
+                                 percent_text(calls.replayable));
+  for (std::size_t i = 0; i < calls.others.size(); ++i) {
+    text += fmt::format("{} {} {}", i == 0 ? "; without a call:" : ",", percent_text(calls.others[i].share),
+                        timeline::words_for(calls.others[i].origin));
+  }
+  return text + ".";
+}
+
 std::string cost_text(const CaptureDevice& device) {
   std::string text;
   if (device.cost) {
@@ -393,6 +405,7 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
   }
   const CaptureDevice& device = record.devices.front();
   Text text = headlines(device, !record.losses.empty(), shown.width);
+  if (device.calls) text += "\n" + wrapped(calls_text(*device.calls), shown.width);
   if (const std::string cost = cost_text(device); !cost.empty()) text += "\n" + wrapped(cost, shown.width);
   text += "\n";
   std::vector<std::string> findings = findings_of(device);

@@ -26,6 +26,10 @@ constexpr auto enumerators(IdleCause) {
   return std::array{allocation, loading,      synchronization, between_kernels,
                     launch,     other_stream, host_elsewhere,  unknown};
 }
+constexpr auto enumerators(KernelOrigin) {
+  using enum KernelOrigin;
+  return std::array{pytorch, triton, nccl, library, other};
+}
 constexpr auto enumerators(StepTrait) {
   using enum StepTrait;
   return std::array{
@@ -78,6 +82,20 @@ void describe(Fields& fields, Described<Fields, CaptureTrait>& trait) {
   fields("slow_steps", trait.slow);
   fields("other_steps", trait.other);
   fields("longer_seconds", trait.longer);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureOtherKernels>& other) {
+  fields("origin", other.origin);
+  fields("share", other.share);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureCalls>& calls) {
+  fields("calls", calls.calls);
+  fields("explained", calls.explained);
+  fields("replayable", calls.replayable);
+  fields("others", calls.others);
 }
 
 template <class Fields>
@@ -207,6 +225,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
   fields("slow_steps", device.slow);
   fields("cost", device.cost);
   fields("waits", device.waits);
+  fields("calls", device.calls);
   fields("work", device.work);
   fields("copied", device.copied);
   fields("step_times", device.step_times);
@@ -439,6 +458,15 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
     device.waits = {std::min(1.0, analysis.waits->seconds / analysis.seconds),
                     static_cast<std::int64_t>(analysis.waits->collectives),
                     static_cast<std::int64_t>(analysis.waits->last)};
+  }
+  if (const auto coverage = timeline::call_coverage(process, work)) {
+    device.calls = {
+        static_cast<std::int64_t>(coverage->calls), coverage->explained, coverage->replayable, {}};
+    for (std::size_t i = 0; i < timeline::kKernelOrigins; ++i) {
+      if (coverage->others[i] > 0.0)
+        device.calls->others.push_back({static_cast<timeline::KernelOrigin>(i), coverage->others[i]});
+    }
+    std::ranges::stable_sort(device.calls->others, std::greater(), &CaptureOtherKernels::share);
   }
   for (const KernelVariation& kernel : analysis.variation.kernels) {
     device.work.push_back(work_record(process.names[kernel.what], kernel));

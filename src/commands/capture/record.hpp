@@ -12,6 +12,7 @@
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
 #include "timeline/analysis.hpp"
+#include "timeline/captured_calls.hpp"
 #include "timeline/timeline.hpp"
 
 namespace jitterscope {
@@ -84,6 +85,18 @@ struct CaptureWaits {
   std::int64_t collectives = 0, last = 0;  ///< in so many of these the others waited for this one
 };
 
+/// Kernels that no recorded call of a library explains.
+struct CaptureOtherKernels {
+  timeline::KernelOrigin origin = timeline::KernelOrigin::other;
+  double share = 0.0;
+};
+/// Calls of libraries, with shares of the kernels' time while they were recorded.
+struct CaptureCalls {
+  std::int64_t calls = 0;
+  double explained = 0.0, replayable = 0.0;
+  std::vector<CaptureOtherKernels> others;  ///< the largest first
+};
+
 struct CaptureIdle {
   timeline::IdleCause cause = timeline::IdleCause::unknown;
   double share = 0.0;  ///< of all time
@@ -146,7 +159,8 @@ struct CaptureDevice {
   std::optional<CaptureSlowSteps> slow;
   std::optional<CaptureCost> cost;
   std::optional<CaptureWaits> waits;
-  std::vector<CaptureWork> work;  ///< by their time, the longest first
+  std::optional<CaptureCalls> calls;  ///< with `capture --calls`
+  std::vector<CaptureWork> work;      ///< by their time, the longest first
   std::vector<CaptureCopies> copied;
   std::vector<CaptureStepTime> step_times;  ///< 2,000 at most, the slow ones among them
   std::vector<CaptureSensor> sensors;       ///< 1,000 at most

@@ -357,7 +357,7 @@ std::string model_json(const Model& model) {
     if (layer.aten) object["aten"] = layer.aten->text();
     put(object, "flops", layer.operation.flops());
     put(object, "minimum_bytes", layer.operation.bytes());
-    put(object, "recorded_seconds", layer.recorded_time);
+    put(object, "recorded_seconds", layer.recorded_time());
     if (!layer.recorded_kernels.empty()) object["recorded_kernels"] = layer.recorded_kernels;
     if (!layer.recorded_plans.empty()) object["recorded_plans"] = plans_json(layer.recorded_plans);
     document["layers"].push_back(std::move(object));
