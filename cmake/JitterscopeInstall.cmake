@@ -40,7 +40,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/jitterscopeConfigVersion.
 install(FILES ${PROJECT_BINARY_DIR}/jitterscopeConfig.cmake ${PROJECT_BINARY_DIR}/jitterscopeConfigVersion.cmake
   DESTINATION ${package_folder})
 if(TARGET jitterscope_recorder)
-  install(TARGETS jitterscope_recorder LIBRARY DESTINATION lib/jitterscope COMPONENT tool)
+  install(TARGETS jitterscope_recorder jitterscope_calls LIBRARY DESTINATION lib/jitterscope COMPONENT tool)
 endif()
 if(JITTERSCOPE_HAS_TORCH)
   install(TARGETS jitterscope_torch LIBRARY DESTINATION lib/jitterscope)

@@ -25,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRecorderFile = "libjitterscope_recorder.so";
+constexpr const char *kRecorderFile = "libjitterscope_recorder.so",
+                     *kNamesOfCallsFile = "libjitterscope_calls.so";
 constexpr const char* kRecorderVariable = "JITTERSCOPE_RECORDER";
 // The driver and NVTX open one library each at a program's first use of them.
 constexpr std::array kInjections = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
@@ -93,14 +94,38 @@ CapturedGpu describe_gpu(const cuda::NvmlDevice& device) {
           device.maximum_clock(cuda::nvml::kMemoryClock)};
 }
 
+// A library can be preloaded unless its path has a blank or a colon.
+void require_preloadable(const fs::path& library) {
+  if (library.string().find_first_of(" :") == std::string::npos) return;
+  throw MissingError(
+      fmt::format("LD_PRELOAD cannot name {}, a path with a blank or a colon: install jitterscope elsewhere",
+                  library.string()));
+}
+
+// The library that puts itself in front of cuDNN's and cuBLAS's functions, for `--calls` alone.
+fs::path find_names_of_calls() {
+  fs::path last;
+  for (const fs::path& file : own_library_files(nullptr, kNamesOfCallsFile)) {
+    last = fs::absolute(file);
+    std::error_code ignored;
+    if (!fs::is_regular_file(last, ignored)) continue;
+    require_preloadable(last);
+    return last;
+  }
+  throw MissingError(
+      fmt::format("what --calls needs is not there ({}): install jitterscope whole, or leave --calls out",
+                  last.string()));
+}
+
 std::vector<std::pair<std::string, std::string>> variables_for(const fs::path& recorder,
                                                                const fs::path& folder,
                                                                const Settings& settings) {
   const std::string preloaded = value_of(kPreload);
+  const std::string calls = settings.calls ? find_names_of_calls().string() + ":" : "";
   std::vector<std::pair<std::string, std::string>> variables = {
       {kFolderVariable, folder.string()},
       {kSettingsVariable, to_text(settings)},
-      {kPreload, recorder.string() + (preloaded.empty() ? "" : ":" + preloaded)}};
+      {kPreload, calls + recorder.string() + (preloaded.empty() ? "" : ":" + preloaded)}};
   for (const char* variable : kInjections) variables.emplace_back(variable, recorder.string());
   return variables;
 }
@@ -147,11 +172,8 @@ fs::path find_recorder() {
     last = fs::absolute(file);
     std::error_code ignored;
     if (!fs::is_regular_file(last, ignored)) continue;
-    if (last.string().find_first_of(" :") == std::string::npos) return last;
-    throw MissingError(
-        fmt::format("the recorder is {}, and LD_PRELOAD cannot name a path with a blank or a colon: copy "
-                    "it elsewhere, and name that in {}",
-                    last.string(), kRecorderVariable));
+    require_preloadable(last);
+    return last;
   }
   throw MissingError(
       fmt::format("the recorder is not there ({}): install jitterscope whole, or name the recorder's file "

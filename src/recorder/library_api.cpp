@@ -26,12 +26,19 @@ struct Search {
 int visit(dl_phdr_info* object, std::size_t, void* pointer) {
   auto& search = *static_cast<Search*>(pointer);
   const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
-  if (!path.substr(path.rfind('/') + 1).starts_with(search.beginning) || path.size() >= search.path.size() ||
-      search.others-- > 0) {
+  if (path.empty() || !path.substr(path.rfind('/') + 1).starts_with(search.beginning) ||
+      path.size() >= search.path.size() || search.others-- > 0) {
     return 0;
   }
   path.copy(search.path.data(), path.size());
   return 1;
+}
+
+// A function of the recorder's own, or of the names that lead to it.
+bool is_preloaded(void* function) {
+  Dl_info info{};
+  if (::dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
+  return std::strstr(info.dli_fname, "libjitterscope_") != nullptr;
 }
 
 void* find_in(const char* beginning, const char* function) {
@@ -41,7 +48,7 @@ void* find_in(const char* beginning, const char* function) {
     // The handle is kept: a function that has been found stays.
     void* handle = ::dlopen(search.path.data(), RTLD_LAZY | RTLD_NOLOAD);
     void* found = handle == nullptr ? nullptr : ::dlsym(handle, function);
-    if (found != nullptr) return found;
+    if (found != nullptr && !is_preloaded(found)) return found;
   }
 }
 
@@ -63,7 +70,8 @@ void* find_function(Library library, const char* name) noexcept {
     void* found = *file == '\0' ? nullptr : find_in(file, name);
     if (found != nullptr) return found;
   }
-  return ::dlsym(RTLD_NEXT, name);
+  // One that another library holds, such as a cuDNN that is linked into PyTorch's own.
+  return find_in("", name);
 }
 
 const char* version_of(Library library) noexcept {

@@ -1,5 +1,5 @@
-// What the program calls in place of cuDNN's, cuBLASLt's and cuBLAS's own functions, by LD_PRELOAD. All pass
-// on; where `capture --calls` asks for it they note the call.
+// The program calls these in place of cuDNN's, cuBLASLt's and cuBLAS's own functions where `capture --calls`
+// has put their names in front (preloaded_names.cpp). All pass on, and note the call.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -52,7 +52,7 @@ bool has_calls() noexcept { return LibraryCalls::get() != nullptr; }
 
 }  // namespace
 
-JITTERSCOPE_EXPORTED int cudnnBackendCreateDescriptor(int kind, cudnn::Descriptor* descriptor) {
+JITTERSCOPE_EXPORTED int jitterscope_cudnnBackendCreateDescriptor(int kind, cudnn::Descriptor* descriptor) {
   static LibraryFunction<cudnn::Create> function(Library::cudnn, "cudnnBackendCreateDescriptor");
   if (function.get() == nullptr) return cudnn::kNotInitialized;
   const int result = function.get()(kind, descriptor);
@@ -60,7 +60,7 @@ JITTERSCOPE_EXPORTED int cudnnBackendCreateDescriptor(int kind, cudnn::Descripto
   return result;
 }
 
-JITTERSCOPE_EXPORTED int cudnnBackendDestroyDescriptor(cudnn::Descriptor descriptor) {
+JITTERSCOPE_EXPORTED int jitterscope_cudnnBackendDestroyDescriptor(cudnn::Descriptor descriptor) {
   static LibraryFunction<cudnn::Destroy> function(Library::cudnn, "cudnnBackendDestroyDescriptor");
   if (function.get() == nullptr) return cudnn::kNotInitialized;
   // Before it: another thread may get the address at once.
@@ -68,8 +68,9 @@ JITTERSCOPE_EXPORTED int cudnnBackendDestroyDescriptor(cudnn::Descriptor descrip
   return function.get()(descriptor);
 }
 
-JITTERSCOPE_EXPORTED int cudnnBackendSetAttribute(cudnn::Descriptor descriptor, int name, int type,
-                                                  std::int64_t count, const void* values) {
+JITTERSCOPE_EXPORTED int jitterscope_cudnnBackendSetAttribute(cudnn::Descriptor descriptor, int name,
+                                                              int type, std::int64_t count,
+                                                              const void* values) {
   static LibraryFunction<cudnn::SetAttribute> function(Library::cudnn, "cudnnBackendSetAttribute");
   if (function.get() == nullptr) return cudnn::kNotInitialized;
   const int result = function.get()(descriptor, name, type, count, values);
@@ -77,8 +78,9 @@ JITTERSCOPE_EXPORTED int cudnnBackendSetAttribute(cudnn::Descriptor descriptor, 
   return result;
 }
 
-JITTERSCOPE_EXPORTED int cudnnBackendGetAttribute(cudnn::Descriptor descriptor, int name, int type,
-                                                  std::int64_t most, std::int64_t* count, void* values) {
+JITTERSCOPE_EXPORTED int jitterscope_cudnnBackendGetAttribute(cudnn::Descriptor descriptor, int name,
+                                                              int type, std::int64_t most,
+                                                              std::int64_t* count, void* values) {
   static LibraryFunction<cudnn::GetAttribute> function(Library::cudnn, "cudnnBackendGetAttribute");
   if (function.get() == nullptr) return cudnn::kNotInitialized;
   const int result = function.get()(descriptor, name, type, most, count, values);
@@ -87,7 +89,8 @@ JITTERSCOPE_EXPORTED int cudnnBackendGetAttribute(cudnn::Descriptor descriptor, 
   return result;
 }
 
-JITTERSCOPE_EXPORTED int cudnnBackendExecute(void* handle, cudnn::Descriptor plan, cudnn::Descriptor pack) {
+JITTERSCOPE_EXPORTED int jitterscope_cudnnBackendExecute(void* handle, cudnn::Descriptor plan,
+                                                         cudnn::Descriptor pack) {
   static LibraryFunction<cudnn::Execute> function(Library::cudnn, "cudnnBackendExecute");
   if (function.get() == nullptr) return cudnn::kNotInitialized;
   LibraryCalls* calls = outermost();
@@ -102,11 +105,12 @@ JITTERSCOPE_EXPORTED int cudnnBackendExecute(void* handle, cudnn::Descriptor pla
   return result;
 }
 
-JITTERSCOPE_EXPORTED int cublasLtMatmul(void* handle, void* description, const void* alpha, const void* a,
-                                        void* a_layout, const void* b, void* b_layout, const void* beta,
-                                        const void* c, void* c_layout, void* d, void* d_layout,
-                                        const void* algorithm, void* workspace, std::size_t workspace_bytes,
-                                        void* stream) {
+JITTERSCOPE_EXPORTED int jitterscope_cublasLtMatmul(void* handle, void* description, const void* alpha,
+                                                    const void* a, void* a_layout, const void* b,
+                                                    void* b_layout, const void* beta, const void* c,
+                                                    void* c_layout, void* d, void* d_layout,
+                                                    const void* algorithm, void* workspace,
+                                                    std::size_t workspace_bytes, void* stream) {
   static LibraryFunction<cublas::Matmul> function(Library::cublaslt, "cublasLtMatmul");
   if (function.get() == nullptr) return cublas::kNotInitialized;
   const auto pass_on = [&] {
@@ -220,10 +224,10 @@ int call_gemm(const Gemm& gemm, PassOn&& pass_on) {
 
 }  // namespace
 
-JITTERSCOPE_EXPORTED int cublasGemmEx(void* handle, int ta, int tb, int m, int n, int k, const void* alpha,
-                                      const void* a, int a_type, int lda, const void* b, int b_type, int ldb,
-                                      const void* beta, void* c, int c_type, int ldc, int compute,
-                                      int algorithm) {
+JITTERSCOPE_EXPORTED int jitterscope_cublasGemmEx(void* handle, int ta, int tb, int m, int n, int k,
+                                                  const void* alpha, const void* a, int a_type, int lda,
+                                                  const void* b, int b_type, int ldb, const void* beta,
+                                                  void* c, int c_type, int ldc, int compute, int algorithm) {
   static LibraryFunction<decltype(cublasGemmEx)> function(Library::cublas, "cublasGemmEx");
   if (function.get() == nullptr) return cublas::kNotInitialized;
   return call_gemm({"cublasGemmEx",
@@ -247,12 +251,10 @@ JITTERSCOPE_EXPORTED int cublasGemmEx(void* handle, int ta, int tb, int m, int n
                    });
 }
 
-JITTERSCOPE_EXPORTED int cublasGemmStridedBatchedEx(void* handle, int ta, int tb, int m, int n, int k,
-                                                    const void* alpha, const void* a, int a_type, int lda,
-                                                    long long a_stride, const void* b, int b_type, int ldb,
-                                                    long long b_stride, const void* beta, void* c, int c_type,
-                                                    int ldc, long long c_stride, int batch, int compute,
-                                                    int algorithm) {
+JITTERSCOPE_EXPORTED int jitterscope_cublasGemmStridedBatchedEx(
+    void* handle, int ta, int tb, int m, int n, int k, const void* alpha, const void* a, int a_type, int lda,
+    long long a_stride, const void* b, int b_type, int ldb, long long b_stride, const void* beta, void* c,
+    int c_type, int ldc, long long c_stride, int batch, int compute, int algorithm) {
   static LibraryFunction<decltype(cublasGemmStridedBatchedEx)> function(Library::cublas,
                                                                         "cublasGemmStridedBatchedEx");
   if (function.get() == nullptr) return cublas::kNotInitialized;
@@ -278,11 +280,11 @@ JITTERSCOPE_EXPORTED int cublasGemmStridedBatchedEx(void* handle, int ta, int tb
                    });
 }
 
-JITTERSCOPE_EXPORTED int cublasGemmBatchedEx(void* handle, int ta, int tb, int m, int n, int k,
-                                             const void* alpha, const void* const a[], int a_type, int lda,
-                                             const void* const b[], int b_type, int ldb, const void* beta,
-                                             void* const c[], int c_type, int ldc, int batch, int compute,
-                                             int algorithm) {
+JITTERSCOPE_EXPORTED int jitterscope_cublasGemmBatchedEx(void* handle, int ta, int tb, int m, int n, int k,
+                                                         const void* alpha, const void* const a[], int a_type,
+                                                         int lda, const void* const b[], int b_type, int ldb,
+                                                         const void* beta, void* const c[], int c_type,
+                                                         int ldc, int batch, int compute, int algorithm) {
   static LibraryFunction<decltype(cublasGemmBatchedEx)> function(Library::cublas, "cublasGemmBatchedEx");
   if (function.get() == nullptr) return cublas::kNotInitialized;
   return call_gemm({"cublasGemmBatchedEx",
@@ -308,60 +310,60 @@ JITTERSCOPE_EXPORTED int cublasGemmBatchedEx(void* handle, int ta, int tb, int m
 
 // The functions of one type, which differ in nothing but its name.
 
-#define JITTERSCOPE_GEMM(NAME, TYPE, COMPUTE)                                                              \
-  JITTERSCOPE_EXPORTED int NAME(void* handle, int ta, int tb, int m, int n, int k, const void* alpha,      \
-                                const void* a, int lda, const void* b, int ldb, const void* beta, void* c, \
-                                int ldc) {                                                                 \
-    static LibraryFunction<decltype(NAME)> function(Library::cublas, #NAME);                               \
-    if (function.get() == nullptr) return cublas::kNotInitialized;                                         \
-    return call_gemm(                                                                                      \
-        {#NAME,                                                                                            \
-         handle,                                                                                           \
-         ta,                                                                                               \
-         tb,                                                                                               \
-         m,                                                                                                \
-         n,                                                                                                \
-         k,                                                                                                \
-         alpha,                                                                                            \
-         beta,                                                                                             \
-         {a, TYPE, lda, 0},                                                                                \
-         {b, TYPE, ldb, 0},                                                                                \
-         {c, TYPE, ldc, 0},                                                                                \
-         1,                                                                                                \
-         COMPUTE,                                                                                          \
-         false},                                                                                           \
-        [&] { return function.get()(handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); });     \
+#define JITTERSCOPE_GEMM(NAME, TYPE, COMPUTE)                                                           \
+  JITTERSCOPE_EXPORTED int jitterscope_##NAME(void* handle, int ta, int tb, int m, int n, int k,        \
+                                              const void* alpha, const void* a, int lda, const void* b, \
+                                              int ldb, const void* beta, void* c, int ldc) {            \
+    static LibraryFunction<decltype(NAME)> function(Library::cublas, #NAME);                            \
+    if (function.get() == nullptr) return cublas::kNotInitialized;                                      \
+    return call_gemm(                                                                                   \
+        {#NAME,                                                                                         \
+         handle,                                                                                        \
+         ta,                                                                                            \
+         tb,                                                                                            \
+         m,                                                                                             \
+         n,                                                                                             \
+         k,                                                                                             \
+         alpha,                                                                                         \
+         beta,                                                                                          \
+         {a, TYPE, lda, 0},                                                                             \
+         {b, TYPE, ldb, 0},                                                                             \
+         {c, TYPE, ldc, 0},                                                                             \
+         1,                                                                                             \
+         COMPUTE,                                                                                       \
+         false},                                                                                        \
+        [&] { return function.get()(handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); });  \
   }
 JITTERSCOPE_GEMM(cublasSgemm_v2, cublas::kR32F, cublas::kCompute32F)
 JITTERSCOPE_GEMM(cublasDgemm_v2, cublas::kR64F, cublas::kCompute64F)
 JITTERSCOPE_GEMM(cublasHgemm, cublas::kR16F, cublas::kCompute16F)
 
-#define JITTERSCOPE_BATCHED_GEMM(NAME, TYPE, COMPUTE)                                                       \
-  JITTERSCOPE_EXPORTED int NAME(void* handle, int ta, int tb, int m, int n, int k, const void* alpha,       \
-                                const void* a, int lda, long long a_stride, const void* b, int ldb,         \
-                                long long b_stride, const void* beta, void* c, int ldc, long long c_stride, \
-                                int batch) {                                                                \
-    static LibraryFunction<decltype(NAME)> function(Library::cublas, #NAME);                                \
-    if (function.get() == nullptr) return cublas::kNotInitialized;                                          \
-    return call_gemm({#NAME,                                                                                \
-                      handle,                                                                               \
-                      ta,                                                                                   \
-                      tb,                                                                                   \
-                      m,                                                                                    \
-                      n,                                                                                    \
-                      k,                                                                                    \
-                      alpha,                                                                                \
-                      beta,                                                                                 \
-                      {a, TYPE, lda, a_stride},                                                             \
-                      {b, TYPE, ldb, b_stride},                                                             \
-                      {c, TYPE, ldc, c_stride},                                                             \
-                      batch,                                                                                \
-                      COMPUTE,                                                                              \
-                      false},                                                                               \
-                     [&] {                                                                                  \
-                       return function.get()(handle, ta, tb, m, n, k, alpha, a, lda, a_stride, b, ldb,      \
-                                             b_stride, beta, c, ldc, c_stride, batch);                      \
-                     });                                                                                    \
+#define JITTERSCOPE_BATCHED_GEMM(NAME, TYPE, COMPUTE)                                                        \
+  JITTERSCOPE_EXPORTED int jitterscope_##NAME(void* handle, int ta, int tb, int m, int n, int k,             \
+                                              const void* alpha, const void* a, int lda, long long a_stride, \
+                                              const void* b, int ldb, long long b_stride, const void* beta,  \
+                                              void* c, int ldc, long long c_stride, int batch) {             \
+    static LibraryFunction<decltype(NAME)> function(Library::cublas, #NAME);                                 \
+    if (function.get() == nullptr) return cublas::kNotInitialized;                                           \
+    return call_gemm({#NAME,                                                                                 \
+                      handle,                                                                                \
+                      ta,                                                                                    \
+                      tb,                                                                                    \
+                      m,                                                                                     \
+                      n,                                                                                     \
+                      k,                                                                                     \
+                      alpha,                                                                                 \
+                      beta,                                                                                  \
+                      {a, TYPE, lda, a_stride},                                                              \
+                      {b, TYPE, ldb, b_stride},                                                              \
+                      {c, TYPE, ldc, c_stride},                                                              \
+                      batch,                                                                                 \
+                      COMPUTE,                                                                               \
+                      false},                                                                                \
+                     [&] {                                                                                   \
+                       return function.get()(handle, ta, tb, m, n, k, alpha, a, lda, a_stride, b, ldb,       \
+                                             b_stride, beta, c, ldc, c_stride, batch);                       \
+                     });                                                                                     \
   }
 JITTERSCOPE_BATCHED_GEMM(cublasSgemmStridedBatched, cublas::kR32F, cublas::kCompute32F)
 JITTERSCOPE_BATCHED_GEMM(cublasDgemmStridedBatched, cublas::kR64F, cublas::kCompute64F)

@@ -125,7 +125,7 @@ RecordedRun record(const std::vector<std::string>& commands, const capture::Sett
       "STAND_IN_CUDA_DEVICES=1",
       std::string("CUDA_INJECTION64_PATH=") + RECORDER,
       std::string("NVTX_INJECTION64_PATH=") + RECORDER,
-      std::string("LD_PRELOAD=") + RECORDER,
+      std::string("LD_PRELOAD=") + (settings.calls ? CALLS ":" : "") + RECORDER,
       std::string(capture::kFolderVariable) + "=" + capture.string(),
       std::string(capture::kSettingsVariable) + "=" + to_text(settings)};
   arguments.insert(arguments.end(), environment.begin(), environment.end());
