@@ -34,12 +34,13 @@ class Arrays:
     def view(self, memory: bytearray, dtype: str, shape: list[int]) -> Any:
         if dtype not in _FORMATS:
             raise ValueError(f"{dtype} needs PyTorch: import torch in the reference's file")
-        flat = memoryview(memory).cast(_FORMATS[dtype])
+        flat: Any = memoryview(memory)
+        flat = flat.cast(_FORMATS[dtype])
         return flat if len(shape) == 1 else flat.cast("B").cast(_FORMATS[dtype], shape)
 
     def as_float64(self, array: Any) -> Any:
         flat = memoryview(array).cast("B").cast(array.format)
-        widened = memoryview(bytearray(8 * len(flat))).cast("d")
+        widened: Any = memoryview(bytearray(8 * len(flat))).cast("d")
         for place, value in enumerate(flat):
             widened[place] = float(value)
         return widened if len(array.shape) == 1 else widened.cast("B").cast("d", list(array.shape))
@@ -58,7 +59,7 @@ class Arrays:
         return view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
 
     def describe(self, result: Any) -> dict[str, Any]:
-        view = memoryview(result)
+        view: Any = memoryview(result)
         known = {**{value: key for key, value in _FORMATS.items()}, "l": "i64"}
         if view.format not in known:
             raise TypeError(f"an output has elements of the format {view.format!r}")
