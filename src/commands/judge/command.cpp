@@ -32,7 +32,6 @@ using judging::Verdict;
 
 struct JudgeFlags {
   RecordFlags record;
-  PageFlags page;
   std::string reference, margin = "1%", precision, fail_if;
   std::vector<std::string> candidates, cases;
   std::int64_t processes = 8, deadline = 60;
@@ -196,7 +195,7 @@ void judge_all(const JudgeFlags& flags, bool are_processes_typed, Invocation& in
   for (std::size_t i = 0; i < record.candidates.size(); ++i)
     record.candidates[i].candidate = flags.candidates[i];
   invocation.exit_code = judge_exit_code(record, flags);
-  files.write(record, flags.page);
+  files.write(record);
 }
 
 }  // namespace
@@ -222,7 +221,6 @@ void add_judge_command(CLI::App& app, Invocation& invocation) {
   command.add_option("--fail-if", flags.fail_if, "exit code 1 if a verdict is one of these: slower, wrong");
   command.add_option("--deadline", flags.deadline, "seconds that a process has for each answer")
       ->capture_default_str();
-  flags.page.add_to(command);
   flags.record.add_to(command);
 }
 
