@@ -11,6 +11,7 @@
 
 #include "base/host.hpp"
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "base/subprocess.hpp"
 #include "cli/command_line.hpp"
 #include "cli/invocation.hpp"
@@ -23,6 +24,7 @@
 #include "judge/untrusted_process.hpp"
 #include "measure/machine.hpp"
 #include "operation/words.hpp"
+#include "output/output_file.hpp"
 #include "output/progress.hpp"
 
 namespace jitterscope::cli {
@@ -35,7 +37,7 @@ struct JudgeFlags {
   std::string reference, margin = "1%", precision, fail_if;
   std::vector<std::string> candidates, cases;
   std::int64_t processes = 8, deadline = 60;
-  bool quick = false;
+  bool quick = false, dry_run = false;
 };
 
 constexpr const char* kJudgeExamples = R"(Examples:
@@ -172,6 +174,12 @@ void judge_all(const JudgeFlags& flags, bool are_processes_typed, Invocation& in
     request.chain_time = milliseconds(30);
   }
   RecordFiles files(flags.record);
+  if (flags.dry_run) {
+    return print_result(fmt::format("{} in {} against {}, {} of processes, margin {}.\n",
+                                    counted(std::ssize(request.candidates), "candidate"),
+                                    counted(std::ssize(request.cases), "case"), flags.reference,
+                                    counted(request.pairs, "pair"), percent_text(request.margin)));
+  }
   const judging::WorkerProgram program = worker_program(flags);
   // Where there is no namespace of its own, a worker has the judge's user: it may not look into its memory.
   ::prctl(PR_SET_DUMPABLE, 0);
@@ -221,6 +229,7 @@ void add_judge_command(CLI::App& app, Invocation& invocation) {
   command.add_option("--fail-if", flags.fail_if, "exit code 1 if a verdict is one of these: slower, wrong");
   command.add_option("--deadline", flags.deadline, "seconds that a process has for each answer")
       ->capture_default_str();
+  command.add_flag("--dry-run", flags.dry_run, "print what would be judged");
   flags.record.add_to(command);
 }
 
