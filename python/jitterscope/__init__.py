@@ -6,7 +6,7 @@
     time.median, time.interval      # seconds
 
 js.measure times a callable; js.benchmark marks one with parameters; js.compare says which of several is faster, in
-fresh processes; js.explain says which causes move its time; js.advise tries what would make a model faster; js.Kernel
+fresh processes; js.judge says it of a file that may want to cheat; js.explain says which causes move its time; js.advise tries what would make a model faster; js.Kernel
 is a CUDA kernel by its source; js.run, js.study and js.gate do what the command line does; js.capture records another
 program. All times are in seconds, all clocks in hertz.
 """
@@ -21,6 +21,7 @@ from ._command import Comparison, compare, gate, run, study
 from ._device import Stream, stream
 from ._errors import Error, FailedError, MissingError, UsageError
 from ._explain import explain
+from ._judge import Judgement, judge
 from ._kernel import Kernel
 from ._library import version
 from ._loss_scaling import LossScaling, loss_scaling
@@ -30,10 +31,10 @@ from ._network import Total
 from ._result import Finding, KernelTime, Plot, Record, Time
 from ._times import Times
 
-__all__ = ["Benchmark", "Capture", "Comparison", "Error", "FailedError", "Finding", "Kernel", "KernelTime", "LossScaling",
+__all__ = ["Benchmark", "Capture", "Comparison", "Error", "FailedError", "Finding", "Judgement", "Kernel", "KernelTime", "LossScaling",
            "Measurement", "MissingError", "Plot", "Record", "Stream", "Time", "Times", "Total", "UsageError", "advise",
            "allocation_pattern", "benchmark", "capture", "compare", "describe", "devices", "explain", "gate",
-           "loss_scaling", "measure", "run", "stream", "study", "version"]
+           "judge", "loss_scaling", "measure", "run", "stream", "study", "version"]
 
 if TYPE_CHECKING:
     __version__: str

@@ -1,9 +1,9 @@
-"""`python3 -m jitterscope …` is the command line; `worker`, `explain-callable`, `loss-scaling` and
-`pytest-process` are what it and the plug-in of pytest ask of Python."""
+"""`python3 -m jitterscope …` is the command line; `worker`, `explain-callable`, `loss-scaling`,
+`judged-worker` and `pytest-process` are what it and the plug-in of pytest ask of Python."""
 
 import sys
 
-from . import _command, _explain, _loss_scaling, _pytest_processes, _worker
+from . import _command, _explain, _judged_worker, _loss_scaling, _pytest_processes, _worker
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["worker"]:
@@ -12,6 +12,8 @@ if __name__ == "__main__":
         sys.exit(_worker.answer(_explain.explain_asked))
     if sys.argv[1:] == ["loss-scaling"]:
         sys.exit(_worker.answer(_loss_scaling.train_asked))
+    if sys.argv[1:] == ["judged-worker"]:
+        sys.exit(_judged_worker.main())
     if sys.argv[1:2] == ["pytest-process"] and len(sys.argv) == 3:
         sys.exit(_pytest_processes.main(sys.argv[2]))
     _command.main()

@@ -18,8 +18,8 @@ from ._targets import target_of
 from ._text import change_with_interval
 from ._times import Times, result_of
 
-# Of a program that did its work: a requested check failed, or the precision was not reached.
-_WITH_RECORD = {0, 1, 4, 5}
+# Of a program that did its work: a requested check failed, the precision was not reached, or a candidate is invalid.
+_WITH_RECORD = {0, 1, 4, 5, 6}
 # Set by a worker: a file that it loads, and that compares as it is loaded, would start workers without end.
 in_worker = False
 

@@ -18,6 +18,7 @@
 #include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/version.hpp"
+#include "judge/keys.hpp"
 #include "record/describe_advice.hpp"
 #include "record/describe_measurement.hpp"
 #include "record/envelope.hpp"
@@ -257,6 +258,23 @@ int jitterscope_advise(const char* measured, const char* request, char** record)
     c_api::require(measured, "measured");
     c_api::require(request, "request");
     c_api::require(record, "record") = c_api::copied(c_api::advise(measured, request));
+  });
+}
+
+int jitterscope_judge_fill(const char* dtype, const char* family, const int64_t* shape, size_t dimensions,
+                           int64_t below, const unsigned char* seed, uint32_t index, void* memory,
+                           size_t bytes) {
+  return c_api::guarded([&] {
+    namespace judging = jitterscope::judging;
+    c_api::require(dtype, "dtype");
+    c_api::require(family, "family");
+    c_api::require(seed, "seed");
+    judging::InputDescription input{.dtype = judging::dtype_of(dtype), .shape = {}, .below = below};
+    if (dimensions > 0) input.shape.assign(shape, shape + dimensions);
+    judging::Seed given;
+    std::copy_n(seed, given.bytes.size(), given.bytes.begin());
+    judging::fill(input, judging::family_of(family), given, index,
+                  {static_cast<std::uint8_t*>(memory), bytes});
   });
 }
 

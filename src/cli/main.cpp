@@ -50,6 +50,7 @@ int run(int argc, char** argv) {
   add_run_command(app, invocation);
   add_compare_command(app, invocation);
   add_gate_command(app, invocation);
+  add_judge_command(app, invocation);
   add_history_command(app);
   add_capture_command(app, invocation);
   add_explain_command(app, invocation);

@@ -36,6 +36,7 @@ constexpr RecordType kTypes[] = {
     {"doctor", read_as<DoctorReport>},
     {"capture", read_as<CaptureRecord>},
     {"devices", read_as<DevicesRecord>},
+    {"judge", read_as<JudgeRecord>},
 };
 
 }  // namespace

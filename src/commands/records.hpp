@@ -13,6 +13,7 @@
 #include "commands/doctor/record.hpp"
 #include "commands/engines/record.hpp"
 #include "commands/explain/record.hpp"
+#include "commands/judge/record.hpp"
 #include "commands/methods/record.hpp"
 #include "commands/run/record.hpp"
 #include "commands/selftest/record.hpp"
@@ -24,7 +25,8 @@ namespace jitterscope {
 
 using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
                                study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
-                               selftest::SelftestRecord, DoctorReport, CaptureRecord, DevicesRecord>;
+                               selftest::SelftestRecord, DoctorReport, CaptureRecord, DevicesRecord,
+                               JudgeRecord>;
 
 /// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
 /// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with

@@ -24,7 +24,7 @@ STAND_INS = {
     "my-gpu.toml": "presets/quiet.toml", "tests": "tests",
 }
 DONE, MISSING = 0, 3  # exit codes
-DRY = {"run", "compare", "study", "advise", "gate", "explain", "methods", "doctor", "selftest"}
+DRY = {"run", "judge", "compare", "study", "advise", "gate", "explain", "methods", "doctor", "selftest"}
 RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "wednesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json"]
 
 # Variables that one of its processes sets for another; nobody else does.
@@ -88,6 +88,8 @@ def problem_of_command(place, words, folder):
 
 def write_records(folder):
     """Of the reader's own as well: what a run wrote; and a pattern of allocations."""
+    for name in ("reference", "candidate", "fast", "faster"):
+        (pathlib.Path(folder) / f"{name}.py").touch()
     (pathlib.Path(folder) / "pattern.txt").write_text("alloc a 1Mi\nfree a\n", encoding="utf-8")
     subprocess.run([PROGRAM, "run", "add:count=1Ki", "--device", "virtual:quiet", "--json", RECORDS[0]], cwd=folder,
                    capture_output=True, check=True)

@@ -1,0 +1,323 @@
+"""A reference or a candidate that the judge runs: it answers on descriptor 0 and keeps its outputs in descriptor 3.
+
+Nothing in this process is trusted once it has loaded a candidate's file: the judge, another process, reads its own clock
+and derives seeds, digests and inputs anew from what was kept (src/judge).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib
+import importlib.util
+import json
+import mmap
+import pathlib
+import socket
+import sys
+from typing import Any, Callable, NamedTuple, Optional
+
+from ._library import check, library
+
+_FORMATS = {"f64": "d", "f32": "f", "f16": "e", "i64": "q", "i32": "i"}  # of memoryviews
+_NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i64": "int64", "i32": "int32"}
+_TORCH = {**_NUMPY, "bf16": "bfloat16"}
+_SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4}
+_MEMORY, _LONGEST = 3, 64 * 1024
+
+
+class Arrays:
+    """Arrays without a library: memoryviews. `view` is as code sees memory, `storage` the bytes of what code returns."""
+
+    name = "memoryview"
+
+    def view(self, memory: bytearray, dtype: str, shape: list[int]) -> Any:
+        if dtype not in _FORMATS:
+            raise ValueError(f"{dtype} needs PyTorch: import torch in the reference's file")
+        flat: Any = memoryview(memory)
+        flat = flat.cast(_FORMATS[dtype])
+        return flat if len(shape) == 1 else flat.cast("B").cast(_FORMATS[dtype], shape)
+
+    def as_float64(self, array: Any) -> Any:
+        flat = memoryview(array).cast("B").cast(array.format)
+        widened: Any = memoryview(bytearray(8 * len(flat))).cast("d")
+        for place, value in enumerate(flat):
+            widened[place] = float(value)
+        return widened if len(array.shape) == 1 else widened.cast("B").cast("d", list(array.shape))
+
+    def strided(self, array: Any) -> Any:
+        """The same values in memory that has others between them; memoryviews of one dimension have such views."""
+        if array.ndim != 1:
+            return array
+        spread = memoryview(bytearray(2 * array.nbytes)).cast(array.format)
+        for place in range(len(array)):
+            spread[2 * place] = array[place]
+        return spread[::2]
+
+    def storage(self, result: Any) -> memoryview:
+        view = memoryview(result)
+        return view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
+
+    def describe(self, result: Any) -> dict[str, Any]:
+        view: Any = memoryview(result)
+        known = {**{value: key for key, value in _FORMATS.items()}, "l": "i64"}
+        if view.format not in known:
+            raise TypeError(f"an output has elements of the format {view.format!r}")
+        return {"dtype": known[view.format], "shape": list(view.shape)}
+
+
+class NumpyArrays(Arrays):
+    name = "numpy"
+
+    def __init__(self) -> None:
+        self.numpy = importlib.import_module("numpy")
+
+    def view(self, memory: bytearray, dtype: str, shape: list[int]) -> Any:
+        if dtype not in _NUMPY:
+            raise ValueError(f"{dtype} needs PyTorch: import torch in the reference's file")
+        return self.numpy.frombuffer(memory, dtype=_NUMPY[dtype]).reshape(shape)
+
+    def as_float64(self, array: Any) -> Any:
+        return array.astype("float64") if array.dtype.kind == "f" else array
+
+    def strided(self, array: Any) -> Any:
+        spread = self.numpy.zeros((*array.shape[:-1], 2 * array.shape[-1]) if array.ndim else (), array.dtype)
+        if not array.ndim:
+            return array
+        spread[..., ::2] = array
+        return spread[..., ::2]
+
+    def storage(self, result: Any) -> memoryview:
+        return memoryview(self.numpy.ascontiguousarray(result).reshape(-1)).cast("B")
+
+    def describe(self, result: Any) -> dict[str, Any]:
+        array = self.numpy.asarray(result)
+        known = {value: key for key, value in _NUMPY.items()}
+        if str(array.dtype) not in known:
+            raise TypeError(f"an output is of {array.dtype}")
+        return {"dtype": known[str(array.dtype)], "shape": list(array.shape)}
+
+
+class TorchArrays(Arrays):
+    name = "torch"
+
+    def __init__(self) -> None:
+        self.torch = importlib.import_module("torch")
+
+    def view(self, memory: bytearray, dtype: str, shape: list[int]) -> Any:
+        return self.torch.frombuffer(memory, dtype=getattr(self.torch, _TORCH[dtype])).reshape(shape)
+
+    def as_float64(self, array: Any) -> Any:
+        return array.double() if array.is_floating_point() else array
+
+    def strided(self, array: Any) -> Any:
+        if not array.dim():
+            return array
+        spread = self.torch.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype)
+        spread[..., ::2] = array
+        return spread[..., ::2]
+
+    def storage(self, result: Any) -> memoryview:
+        flat = result.detach().contiguous().reshape(-1)
+        if flat.dtype == self.torch.bfloat16:
+            flat = flat.view(self.torch.int16)
+        return memoryview(flat.numpy()).cast("B")
+
+    def describe(self, result: Any) -> dict[str, Any]:
+        known = {value: key for key, value in _TORCH.items()}
+        word = str(result.dtype).replace("torch.", "")
+        if word not in known:
+            raise TypeError(f"an output is of {result.dtype}")
+        return {"dtype": known[word], "shape": list(result.shape)}
+
+
+def _arrays_named(name: str) -> Arrays:
+    return {"numpy": NumpyArrays, "torch": TorchArrays, "memoryview": Arrays}[name]()
+
+
+def _arrays_of_reference() -> Arrays:
+    """As its file uses: PyTorch's, else NumPy's where that is installed, else plain memory."""
+    if "torch" in sys.modules:
+        return TorchArrays()
+    return NumpyArrays() if importlib.util.find_spec("numpy") is not None else Arrays()
+
+
+def _load(target: str) -> Callable[..., Any]:
+    place, colon, name = target.rpartition(":")
+    if not colon or not place:
+        place, name = target, "make"
+    path = pathlib.Path(place)
+    sys.path.insert(0, str(path.parent))
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    if specification is None or specification.loader is None:
+        raise ValueError(f"{place} is no Python file")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[path.stem] = module
+    specification.loader.exec_module(module)
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise ValueError(f"{place} has no function {name}, which makes what is judged")
+    made: Callable[..., Any] = found
+    return made
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+class Input(NamedTuple):
+    dtype: str
+    shape: list[int]
+    family: str
+    persistent: bool
+    below: int
+    memory: bytearray
+    array: Any
+
+    def fill(self, family: str, seed: bytes, index: int) -> None:
+        shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
+        memory = (ctypes.c_char * len(self.memory)).from_buffer(self.memory)
+        check(library().jitterscope_judge_fill(self.dtype.encode(), family.encode(), shape, len(self.shape), self.below,
+                                               seed, index, memory, len(self.memory)))
+
+
+def _described(inputs: Any) -> list[dict[str, Any]]:
+    """What a reference's make() gives beside its function: of each input a shape, or {"shape": …, "dtype": "f32",
+    "family": "normal", "persistent": False, "below": 256}."""
+    described = []
+    for each in inputs:
+        given = dict(each) if isinstance(each, dict) else {"shape": each}
+        unknown = set(given) - {"shape", "dtype", "family", "persistent", "below"}
+        if unknown:
+            raise ValueError(f"an input has no {min(unknown)}; it has shape, dtype, family, persistent, below")
+        shape = given["shape"]
+        given["shape"] = [int(extent) for extent in (shape if isinstance(shape, (list, tuple)) else [shape])]
+        described.append({"dtype": "f32", "family": "normal", "persistent": False, "below": 256, **given})
+    return described
+
+
+class Chain:
+    """What a chain is made of: fill, call, digest, keep. Another device has the same four."""
+
+    def __init__(self, outputs: mmap.mmap) -> None:
+        self.outputs = memoryview(outputs)
+        self.arrays = Arrays()
+        self.function: Callable[..., Any] = tuple
+        self.inputs: list[Input] = []
+        self.persistent = b""
+        self.last: Any = ()
+
+    def make(self, target: str, case: dict[str, str], shape: Optional[dict[str, Any]], persistent: bytes) -> dict[str, Any]:
+        make = _load(target)
+        if shape:  # as the reference has it, before a candidate's make may look for it
+            self.arrays = _arrays_named(shape["container"])
+        made = make(**{name: _value(text) for name, text in case.items()})
+        if shape is None:
+            if not isinstance(made, tuple) or len(made) != 2:
+                raise ValueError("a reference's make() returns its function and its inputs: return function, [shape, …]")
+            made, inputs = made
+            self.arrays = _arrays_of_reference()
+            shape = {"inputs": _described(inputs), "container": self.arrays.name}
+        elif isinstance(made, tuple) and made:
+            made = made[0]  # a reference judged as a candidate
+        if not callable(made):
+            raise ValueError("make() returns no function")
+        self.function = made
+        self.persistent = hashlib.blake2b(b"persistent", key=persistent, digest_size=32).digest()
+        for each in shape["inputs"]:
+            count = 1
+            for extent in each["shape"]:
+                count *= extent
+            memory = bytearray(count * _SIZES[each["dtype"]])
+            self.inputs.append(Input(memory=memory, array=self.arrays.view(memory, each["dtype"], each["shape"]), **each))
+        for index, given in enumerate(self.inputs):
+            if given.persistent:
+                given.fill(given.family, self.persistent, index)
+        return shape
+
+    def fill(self, seed: bytes) -> None:
+        for index, given in enumerate(self.inputs):
+            if not given.persistent:
+                given.fill(given.family, seed, index)
+
+    def results(self, arrays: list[Any]) -> tuple[Any, ...]:
+        result = self.function(*arrays)
+        return tuple(result) if isinstance(result, (list, tuple)) else (result,)
+
+    def digest(self, key: bytes, before: bytes, parts: list[memoryview]) -> bytes:
+        digest = hashlib.blake2b(before, key=key, digest_size=32)
+        for part in parts:
+            digest.update(part)
+        return digest.digest()
+
+    def keep(self, place: int, parts: list[memoryview]) -> int:
+        for part in parts:
+            self.outputs[place:place + len(part)] = part
+            place += len(part)
+        return place
+
+    def run(self, key: bytes, calls: int, is_null: bool) -> bytes:
+        digest, place = bytes(32), 0
+        arrays = [given.array for given in self.inputs]
+        for call in range(calls):
+            self.fill(hashlib.blake2b(call.to_bytes(8, "little") + digest, key=key, digest_size=32).digest())
+            if not is_null:
+                self.last = self.results(arrays)
+            parts = [self.arrays.storage(result) for result in self.last]
+            digest = self.digest(key, digest, parts)
+            place = self.keep(place, parts)
+        return digest
+
+    def answer(self, seeds: list[str], families: list[str], is_float64: bool, is_strided: bool) -> list[dict[str, Any]]:
+        arrays = []
+        for index, (given, seed, family) in enumerate(zip(self.inputs, seeds, families)):
+            array = given.array
+            if not given.persistent:  # else always the same array: what was packed from it stays right
+                own = given._replace(memory=bytearray(len(given.memory)))
+                own.fill(family, bytes.fromhex(seed), index)
+                array = self.arrays.view(own.memory, given.dtype, given.shape)
+                array = self.arrays.strided(array) if is_strided else array
+            arrays.append(self.arrays.as_float64(array) if is_float64 else array)
+        results = self.results(arrays)
+        if not is_float64:
+            self.last = results
+        self.keep(0, [self.arrays.storage(result) for result in results])
+        return [self.arrays.describe(result) for result in results]
+
+
+def _serve(judge: socket.socket, chain: Chain) -> None:
+    def tell(message: dict[str, Any]) -> None:
+        judge.send(json.dumps(message).encode())
+
+    while True:
+        text = judge.recv(_LONGEST)
+        if not text:
+            return
+        asked = json.loads(text)
+        if asked["do"] == "make":
+            tell(chain.make(asked["target"], asked["case"], asked.get("shape"), bytes.fromhex(asked["persistent"])))
+        elif asked["do"] == "chain":
+            key = bytes.fromhex(asked["key"])
+            tell({"digest": chain.run(key, asked["calls"], asked["null"]).hex()})  # the judge's clock stops here
+            tell({"inputs": chain.digest(key, bytes(32), [memoryview(given.memory) for given in chain.inputs]).hex()})
+        else:
+            tell({"outputs": chain.answer(asked["seeds"], asked["families"], asked["float64"], asked["strided"])})
+
+
+def main() -> int:
+    """`python3 -m jitterscope judged-worker`, which the judge starts."""
+    judge = socket.socket(fileno=0)
+    try:
+        _serve(judge, Chain(mmap.mmap(_MEMORY, 0)))
+    except Exception as error:  # pylint: disable=broad-except
+        sentence = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        try:
+            judge.send(json.dumps({"error": sentence[:2000]}).encode())
+        except OSError:
+            return 1
+    return 0

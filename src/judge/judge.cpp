@@ -1,0 +1,495 @@
+#include "judge/judge.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/quantity_text.hpp"
+#include "base/random.hpp"
+#include "jitterscope/error.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope::judging {
+namespace {
+
+constexpr std::int64_t kLinksOfPair = 32;  // a tenth of the calls skipped: found with 96.6 % in a pair
+constexpr std::int64_t kKeysOfCase = 8;
+constexpr std::int64_t kBlocksAlone = 3;
+constexpr std::array kTriedFamilies = {Family::normal, Family::rows, Family::spikes, Family::structured};
+
+// Ends a case with a verdict.
+struct Found {
+  Verdict verdict;
+  std::string evidence;
+  InvalidReason reason = InvalidReason::none;
+  std::string key = {};
+  std::int64_t call = -1;
+};
+
+// A call of a timed chain, to be computed again.
+struct Link {
+  Key key;
+  std::int64_t call = 0;
+  Seed seed;
+  std::vector<std::uint8_t> outputs;
+};
+
+// Runs a candidate's part: its failures are the candidate's verdict.
+template <class Part>
+auto of_candidate(const Part& part) {
+  try {
+    return part();
+  } catch (const WorkerFailure& failure) {
+    if (failure.kind == WorkerFailure::Kind::malformed) {
+      throw Found{Verdict::invalid, failure.what(), InvalidReason::judge_touched};
+    }
+    throw Found{Verdict::wrong, failure.what()};
+  }
+}
+
+template <class Part>
+auto of_reference(const Part& part) {
+  try {
+    return part();
+  } catch (const WorkerFailure& failure) {
+    throw FailedError(fmt::format("the reference gives nothing to judge by: {}", failure.what()));
+  }
+}
+
+std::vector<Seed> seeds_of_call(const CaseShape& shape, const Seed& seed, const Seed& persistent) {
+  std::vector<Seed> seeds;
+  for (const InputDescription& input : shape.inputs) seeds.push_back(input.persistent ? persistent : seed);
+  return seeds;
+}
+
+std::vector<Family> own_families(const CaseShape& shape) {
+  std::vector<Family> families;
+  for (const InputDescription& input : shape.inputs) families.push_back(input.family);
+  return families;
+}
+
+// True for inputs whose values may be drawn from another family than their own.
+bool takes_families(const InputDescription& input) {
+  return input.family == Family::normal && !input.persistent && input.dtype != DataType::i64 &&
+         input.dtype != DataType::i32;
+}
+
+// A function over inputs of numbers only has edges: what integers may be, its own family says.
+AnswerRequest with_family(const CaseShape& shape, AnswerRequest request, Family family) {
+  for (std::size_t i = 0; i < shape.inputs.size(); ++i) {
+    if (takes_families(shape.inputs[i])) request.families[i] = family;
+  }
+  return request;
+}
+
+// What both sides are asked and the reference's two answers.
+struct Truth {
+  Answer reference;
+  Numbers rounded, exact;
+};
+
+// One candidate in one case.
+class Trial {
+ public:
+  Trial(const JudgeRequest& request, const StartWorker& start, const std::string& candidate,
+        const CaseValues& values, std::uint64_t number)
+      : request_(request),
+        start_(start),
+        candidate_name_(candidate),
+        session_(key_of(request.session, number)),
+        random_(0) {
+    judgement_.values = values;
+    std::uint64_t seed = 0;
+    std::memcpy(&seed, next_key().bytes.data(), sizeof(seed));
+    random_ = Random(seed);
+  }
+
+  CaseJudgement run() {
+    try {
+      for (std::int64_t pair = 0; pair < request_.pairs; ++pair) {
+        tell(fmt::format("pair {} of {}", pair + 1, request_.pairs));
+        run_pair(pair == 0);
+      }
+    } catch (const Found& found) {
+      judgement_.verdict = found.verdict;
+      judgement_.evidence = found.evidence;
+      judgement_.reason = found.reason;
+      judgement_.key = found.key;
+      judgement_.call = found.call;
+    }
+    return std::move(judgement_);
+  }
+
+ private:
+  Key next_key() { return key_of(session_, next_key_++); }
+  void tell(const std::string& what) const {
+    if (request_.interrupted && request_.interrupted()) throw InterruptedError();
+    if (request_.progress) request_.progress(fmt::format("{}: {}", candidate_name_, what));
+  }
+
+  void run_pair(bool is_first);
+  void begin_reference();
+  void begin_candidate();
+  void refuse_degenerate();
+  void check_answers();
+  void check_edges();
+  Truth truth_of(AnswerRequest request);
+  std::optional<Wrong> wrong_in(const AnswerRequest& request, NotFinite not_finite);
+  AnswerRequest asked(const Seed& seed) const {
+    return {.seeds = seeds_of_call(shape_, seed, persistent_), .families = own_families(shape_)};
+  }
+
+  std::int64_t calls_for(Worker& worker, bool is_candidate);
+  Nanoseconds time_of(Worker& worker, const Key& key, std::int64_t calls, bool is_null);
+  Nanoseconds slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys);
+  std::vector<Nanoseconds> reference_alone(std::int64_t calls);
+  void check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply);
+  void check_inputs(const Key& key, const Seed& seed, const ChainReply& reply);
+  void keep_some_links(const Key& key, const std::vector<Seed>& seeds, std::span<const std::uint8_t> outputs);
+  void check_links();
+
+  const JudgeRequest& request_;
+  const StartWorker& start_;
+  std::string candidate_name_;
+  Key session_;
+  std::uint64_t next_key_ = 0;
+  Random random_;
+  CaseJudgement judgement_;
+  CaseShape shape_;
+  Key of_persistent_;
+  Seed persistent_;
+  std::vector<OutputDescription> outputs_;
+  std::unique_ptr<Worker> reference_, candidate_;
+  std::vector<Link> links_;
+  std::int64_t links_seen_ = 0;
+};
+
+void Trial::begin_reference() {
+  of_persistent_ = next_key();
+  persistent_ = seed_of(of_persistent_, "persistent");
+  of_reference([&] {
+    reference_ = start_(request_.reference);
+    shape_ = reference_->make(judgement_.values, std::nullopt, of_persistent_);
+    if (shape_.inputs.empty())
+      throw UsageError("the reference's make() describes no inputs: without one, nothing can be judged");
+    if (std::ranges::all_of(shape_.inputs, &InputDescription::persistent)) {
+      throw UsageError("all inputs are persistent, so that all calls are alike; at least one has to change");
+    }
+    const Answer answer = reference_->answer(asked(seed_of(next_key(), "first")));
+    outputs_ = answer.outputs;
+    if (answer.bytes.empty() || 4 * answer.bytes.size() > reference_->room()) {
+      throw UsageError(
+          fmt::format("a call's outputs have {}, and at most {} can be judged; take a smaller case",
+                      bytes_text(Bytes(static_cast<std::int64_t>(answer.bytes.size()))),
+                      bytes_text(Bytes(static_cast<std::int64_t>(reference_->room() / 4)))));
+    }
+  });
+}
+
+// Checks what the candidate says of its outputs: its bytes are read as these.
+void Trial::begin_candidate() {
+  const AnswerRequest first = asked(seed_of(next_key(), "first"));
+  of_candidate([&] {
+    candidate_ = start_(candidate_name_);
+    candidate_->make(judgement_.values, shape_, of_persistent_);
+    const Answer answer = candidate_->answer(first);
+    if (answer.outputs.size() != outputs_.size()) {
+      throw Found{Verdict::wrong,
+                  fmt::format("it returns {} where {} are right",
+                              counted(std::ssize(answer.outputs), "output"), outputs_.size())};
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (answer.outputs[i] == outputs_[i]) continue;
+      throw Found{Verdict::wrong, fmt::format("output {} is {} where {} is right", i,
+                                              to_string(answer.outputs[i]), to_string(outputs_[i]))};
+    }
+  });
+}
+
+Truth Trial::truth_of(AnswerRequest request) {
+  return of_reference([&] {
+    Truth truth;
+    request.is_strided = false;
+    truth.reference = reference_->answer(request);
+    truth.rounded = numbers_of(outputs_, truth.reference.bytes);
+    request.is_float64 = true;
+    const Answer exact = reference_->answer(request);
+    const Numbers numbers = numbers_of(exact.outputs, exact.bytes);
+    const auto is_alike = [](const std::vector<double>& a, const std::vector<double>& b) {
+      return a.size() == b.size();
+    };
+    if (!std::ranges::equal(numbers, truth.rounded, is_alike)) {
+      throw UsageError("the reference's outputs have other shapes where its inputs are float64");
+    }
+    truth.exact = numbers;
+    return truth;
+  });
+}
+
+std::optional<Wrong> Trial::wrong_in(const AnswerRequest& request, NotFinite not_finite) {
+  const Answer answer = of_candidate([&] { return candidate_->answer(request); });
+  if (answer.outputs != outputs_) {
+    throw Found{Verdict::wrong, "its outputs have other shapes or types from one call to the next"};
+  }
+  const Truth truth = truth_of(request);
+  return find_wrong(outputs_, numbers_of(outputs_, answer.bytes), truth.rounded, truth.exact, not_finite);
+}
+
+// An input that moves nothing could be left out, and a reference that is random is wrong by itself.
+void Trial::refuse_degenerate() {
+  const Key key = next_key();
+  const AnswerRequest base = asked(seed_of(key, "base"));
+  const Truth before = truth_of(base), again = truth_of(base);
+  if (moved(outputs_, before.rounded, again.rounded)) {
+    throw Found{Verdict::refused,
+                "the reference gives other outputs for the same inputs, so nothing can be checked"};
+  }
+  for (std::size_t i = 0; i < shape_.inputs.size(); ++i) {
+    if (shape_.inputs[i].persistent) continue;  // each process has others
+    AnswerRequest changed = base;
+    changed.seeds[i] = seed_of(key, "changed");
+    if (moved(outputs_, before.rounded, truth_of(changed).rounded)) continue;
+    throw Found{Verdict::refused,
+                fmt::format("the case is degenerate: input {} does not change the reference's output", i)};
+  }
+}
+
+void Trial::check_answers() {
+  const auto refuse = [&](const std::optional<Wrong>& wrong, const Key& key, const std::string& where) {
+    if (!wrong) return;
+    throw Found{Verdict::wrong, fmt::format("{}: {}", where, to_string(*wrong)), InvalidReason::none,
+                hexadecimal(key.bytes)};
+  };
+  for (std::int64_t i = 0; i < kKeysOfCase; ++i) {
+    const Key key = next_key();
+    const Family family = kTriedFamilies[static_cast<std::size_t>(i) % kTriedFamilies.size()];
+    const AnswerRequest request = with_family(shape_, asked(seed_of(key, "answer")), family);
+    refuse(wrong_in(request, NotFinite::must_agree), key,
+           fmt::format("inputs of the family {}", to_string(family)));
+  }
+  const Key key = next_key();
+  for (std::size_t i = 0; i < shape_.inputs.size(); ++i) {
+    if (shape_.inputs[i].persistent) continue;
+    AnswerRequest changed = asked(seed_of(key, "base"));
+    changed.seeds[i] = seed_of(key, "changed");
+    refuse(wrong_in(changed, NotFinite::must_agree), key, fmt::format("input {} changed alone", i));
+  }
+}
+
+// Zeros, large values and views are inputs as any other. What is denormal or not finite honest kernels treat
+// in several ways: differences are findings.
+void Trial::check_edges() {
+  for (const Family family : {Family::zeros, Family::large, Family::denormal, Family::nonfinite}) {
+    const Key key = next_key();
+    const bool counts = family == Family::zeros || family == Family::large;
+    const auto wrong = wrong_in(with_family(shape_, asked(seed_of(key, "edge")), family),
+                                family == Family::large ? NotFinite::may_differ : NotFinite::must_agree);
+    if (!wrong) continue;
+    if (counts) {
+      throw Found{Verdict::wrong,
+                  fmt::format("inputs of the family {}: {}", to_string(family), to_string(*wrong)),
+                  InvalidReason::none, hexadecimal(key.bytes)};
+    }
+    judgement_.findings.push_back(fmt::format("differs_where_{}", to_string(family)));
+  }
+  const Key key = next_key();
+  AnswerRequest views = asked(seed_of(key, "views"));
+  views.is_strided = true;
+  if (const auto wrong = wrong_in(views, NotFinite::must_agree)) {
+    throw Found{Verdict::wrong, "views with strides: " + to_string(*wrong), InvalidReason::none,
+                hexadecimal(key.bytes)};
+  }
+}
+
+// Below: chains.
+
+// Returns the inputs' digest as they must be behind a call.
+Digest digest_of_inputs(const CaseShape& shape, const Key& key, const Seed& seed, const Seed& persistent) {
+  std::vector<std::uint8_t> all;
+  for (std::size_t i = 0; i < shape.inputs.size(); ++i) {
+    const InputDescription& input = shape.inputs[i];
+    std::vector<std::uint8_t> memory(input.bytes());
+    fill(input, input.family, input.persistent ? persistent : seed, static_cast<std::uint32_t>(i), memory);
+    all.insert(all.end(), memory.begin(), memory.end());
+  }
+  return digest_of(key, Digest{}, all);
+}
+
+void Trial::check_inputs(const Key& key, const Seed& seed, const ChainReply& reply) {
+  if (reply.inputs == digest_of_inputs(shape_, key, seed, persistent_)) return;
+  throw Found{Verdict::invalid, "an input is not what it was before the call", InvalidReason::input_changed,
+              hexadecimal(key.bytes)};
+}
+
+// Each link that a candidate ever made is kept with the same probability.
+void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
+                            std::span<const std::uint8_t> outputs) {
+  const std::size_t bytes = bytes_of(outputs_);
+  for (std::size_t call = 0; call < seeds.size(); ++call) {
+    const auto seen = static_cast<std::uint64_t>(links_seen_++);
+    const std::uint64_t place = seen < kLinksOfPair ? seen : random_.below(seen + 1);
+    if (place >= kLinksOfPair) continue;
+    if (place >= links_.size()) links_.emplace_back();
+    const auto kept = outputs.subspan(call * bytes, bytes);
+    links_[place] = {key, static_cast<std::int64_t>(call), seeds[call], {kept.begin(), kept.end()}};
+  }
+}
+
+void Trial::check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply) {
+  const std::size_t bytes = bytes_of(outputs_);
+  std::vector<Seed> seeds;
+  Digest digest;
+  if (reply.outputs.size() == bytes * static_cast<std::size_t>(calls)) {
+    for (std::int64_t call = 0; call < calls; ++call) {
+      seeds.push_back(seed_of(key, static_cast<std::uint64_t>(call), digest));
+      digest = digest_of(key, digest, reply.outputs.subspan(static_cast<std::size_t>(call) * bytes, bytes));
+    }
+  }
+  if (seeds.empty() || digest != reply.last) {
+    throw Found{Verdict::invalid, "the last digest is not that of the outputs that it kept",
+                InvalidReason::link_broken, hexadecimal(key.bytes)};
+  }
+  check_inputs(key, seeds.back(), reply);
+  judgement_.calls_timed += calls;
+  keep_some_links(key, seeds, reply.outputs);
+}
+
+void Trial::check_links() {
+  for (const Link& link : links_) {
+    const Truth truth = truth_of(asked(link.seed));
+    const auto wrong = find_wrong(outputs_, numbers_of(outputs_, link.outputs), truth.rounded, truth.exact,
+                                  NotFinite::must_agree);
+    if (wrong) {
+      throw Found{Verdict::wrong, fmt::format("call {} of a timed chain: {}", link.call, to_string(*wrong)),
+                  InvalidReason::none, hexadecimal(link.key.bytes), link.call};
+    }
+    ++judgement_.links_checked;
+  }
+  links_.clear();
+  links_seen_ = 0;
+}
+
+Nanoseconds Trial::time_of(Worker& worker, const Key& key, std::int64_t calls, bool is_null) {
+  const ChainRequest request{.key = key, .calls = calls, .is_null = is_null};
+  if (&worker != candidate_.get()) return of_reference([&] { return worker.chain(request).time; });
+  const ChainReply reply = of_candidate([&] { return worker.chain(request); });
+  check_candidate_chain(key, calls, reply);
+  return reply.time;
+}
+
+// Returns how many calls last for chain_time, as far as their outputs have room.
+std::int64_t Trial::calls_for(Worker& worker, bool is_candidate) {
+  const auto most = static_cast<std::int64_t>(worker.room() / std::max<std::size_t>(1, bytes_of(outputs_)));
+  constexpr std::int64_t kMost = 1 << 16;
+  std::int64_t calls = 4;
+  time_of(worker, next_key(), 1, false);  // what a first call does is no part of it
+  while (calls < std::min(most, kMost)) {
+    const Nanoseconds time = time_of(worker, next_key(), calls, false);
+    if (time >= request_.chain_time * 0.5) break;
+    const double factor = time > Nanoseconds(0) ? request_.chain_time / time : 4.0;
+    calls = static_cast<std::int64_t>(static_cast<double>(calls) * std::clamp(factor, 2.0, 8.0));
+  }
+  calls = std::min({calls, most, kMost});
+  (is_candidate ? judgement_.pairs.back().candidate_calls : judgement_.pairs.back().reference_calls) = calls;
+  return calls;
+}
+
+// Time of one more call: what begins and ends a chain cancels.
+Nanoseconds Trial::slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys) {
+  const std::int64_t few = std::max<std::int64_t>(1, calls / 4);
+  std::array<Nanoseconds, 2> times;  // of few, of all
+  const bool is_long_first = random_.below(2) == 0;
+  for (int i = 0; i < 2; ++i) {
+    const bool is_long = (i == 0) == is_long_first;
+    times[is_long ? 1 : 0] = time_of(worker, keys[is_long ? 1 : 0], is_long ? calls : few, is_null);
+  }
+  return (times[1] - times[0]) / static_cast<double>(calls - few);
+}
+
+Nanoseconds median_of(std::vector<Nanoseconds> times) {
+  std::ranges::sort(times);
+  return times.empty() ? Nanoseconds(0) : (times[(times.size() - 1) / 2] + times[times.size() / 2]) * 0.5;
+}
+
+std::vector<Nanoseconds> Trial::reference_alone(std::int64_t calls) {
+  std::vector<Nanoseconds> times;
+  for (std::int64_t i = 0; i < kBlocksAlone; ++i) {
+    times.push_back(slope(*reference_, calls, false, {next_key(), next_key()}));
+  }
+  return times;
+}
+
+void Trial::run_pair(bool is_first) {
+  candidate_.reset();
+  begin_reference();
+  if (is_first) refuse_degenerate();
+  judgement_.pairs.emplace_back();
+  const std::int64_t reference_calls = calls_for(*reference_, false);
+  std::vector<Nanoseconds> alone = reference_alone(reference_calls);
+  begin_candidate();
+  if (is_first) {
+    tell("outputs");
+    check_answers();
+    check_edges();
+  }
+  reference_->freeze();
+  const std::int64_t candidate_calls = calls_for(*candidate_, true);
+  candidate_->freeze();
+  std::vector<Nanoseconds> of_reference_, of_candidate_, of_chain;
+  for (std::int64_t block = 0; block < request_.blocks; ++block) {
+    tell(fmt::format("pair {} of {}, block {} of {}", judgement_.pairs.size(), request_.pairs, block + 1,
+                     request_.blocks));
+    const std::array<Key, 2> keys = {next_key(), next_key()};  // alike for both sides
+    std::vector<int> order = {0, 1, 2};
+    shuffle(order, random_);
+    for (const int part : order) {
+      Worker& worker = part == 1 ? *candidate_ : *reference_;
+      worker.thaw();
+      const Nanoseconds time = slope(worker, part == 1 ? candidate_calls : reference_calls, part == 2, keys);
+      worker.freeze();
+      (part == 0 ? of_reference_ : part == 1 ? of_candidate_ : of_chain).push_back(time);
+    }
+  }
+  candidate_->thaw();
+  candidate_.reset();
+  reference_->thaw();
+  for (const Nanoseconds time : reference_alone(reference_calls)) alone.push_back(time);
+  check_links();
+  PairTimes& pair = judgement_.pairs.back();
+  pair.chain = median_of(of_chain);
+  pair.reference = median_of(of_reference_) - pair.chain;
+  pair.candidate = median_of(of_candidate_) - pair.chain;
+  for (std::size_t i = 0; i < of_reference_.size(); ++i) {
+    const Nanoseconds first = of_reference_[i] - pair.chain, second = of_candidate_[i] - pair.chain;
+    if (first > Nanoseconds(0) && second > Nanoseconds(0))
+      pair.log_ratios.push_back(std::log(second / first));
+  }
+  if (2 * std::ssize(pair.log_ratios) <= request_.blocks) pair.log_ratios.clear();
+  const Nanoseconds by_itself = median_of(alone) - pair.chain;
+  if (by_itself > Nanoseconds(0) && pair.reference > Nanoseconds(0)) {
+    pair.reference_shift = std::log(pair.reference / by_itself);
+  }
+}
+
+}  // namespace
+
+std::vector<CandidateJudgement> judge(const JudgeRequest& request, const StartWorker& start) {
+  std::vector<CandidateJudgement> judged;
+  std::uint64_t number = 0;
+  for (const std::string& candidate : request.candidates) {
+    judged.push_back({.candidate = candidate, .cases = {}});
+    for (const CaseValues& values : request.cases) {
+      // Keys differ between candidates: what one learnt is of no use to the next.
+      judged.back().cases.push_back(Trial(request, start, candidate, values, number++).run());
+    }
+  }
+  reach_verdicts(judged, request.margin);
+  return judged;
+}
+
+}  // namespace jitterscope::judging

@@ -1,0 +1,105 @@
+// What follows from a key: the seeds and digests of a chain, and the values of inputs.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope::judging {
+
+/// 256 bits that only whoever knows where they come from can know.
+template <class Tag>
+struct Secret {
+  std::array<std::uint8_t, 32> bytes{};
+  auto operator<=>(const Secret&) const = default;
+};
+using Key = Secret<struct KeyTag>;        ///< of a round: released as its clock starts
+using Seed = Secret<struct SeedTag>;      ///< of one call's inputs
+using Digest = Secret<struct DigestTag>;  ///< of a call's outputs and all before
+
+std::string hexadecimal(std::span<const std::uint8_t> bytes);
+/// Returns false, and changes nothing, if the text is not 64 hexadecimal digits.
+bool read_hexadecimal(std::string_view text, std::span<std::uint8_t, 32> bytes);
+
+/// BLAKE2b with a key and 256 bits (RFC 7693), as Python's hashlib has it. Not a faster hash: the worker
+/// knows the key while its chain runs, and must not find outputs that give a digest of its choice.
+class KeyedHash {
+ public:
+  explicit KeyedHash(std::span<const std::uint8_t> key);
+  void add(std::span<const std::uint8_t> part);
+  std::array<std::uint8_t, 32> end();
+
+ private:
+  void compress(bool is_last);
+
+  std::array<std::uint64_t, 8> state_;
+  std::array<std::uint8_t, 128> block_{};
+  std::size_t filled_ = 0;
+  std::uint64_t length_ = 0;
+};
+
+/// Returns 256 bits of the system's random numbers.
+Key random_key();
+/// Returns the key with this number of a session: who has the session's key can repeat every round.
+Key key_of(const Key& session, std::uint64_t number);
+
+/// Seed of call `call`, whose inputs follow from what the call before wrote; of the first call that is
+/// nothing, and its digest is all zeros.
+Seed seed_of(const Key& key, std::uint64_t call, const Digest& before);
+/// Digest of a call's outputs and of all calls before it, so that the last one stands for the whole chain: a
+/// worker that has given it away can no longer change what it kept.
+Digest digest_of(const Key& key, const Digest& before, std::span<const std::uint8_t> outputs);
+/// Returns the seed of an input that is filled alone: tests of one input at a time, persistent inputs.
+Seed seed_of(const Key& key, std::string_view purpose);
+
+// Below: inputs.
+
+/// How the values of an input are distributed.
+enum class Family {
+  normal,      ///< four uniform numbers added, which is quick and nearly normal
+  uniform,     ///< in [0, 1)
+  rows,        ///< normal, each row at a scale of its own between 1/8 and 8
+  spikes,      ///< normal, one in 256 times 32
+  structured,  ///< a ramp along each row, with a slope of its own and a little noise
+  zeros,
+  large,      ///< normal times 64 in half precision, else times 10,000
+  denormal,   ///< below the smallest normal number
+  nonfinite,  ///< normal, one in 16 an infinity or NaN
+};
+std::string_view to_string(Family);
+inline constexpr std::array kFamilies = {Family::normal, Family::uniform,    Family::rows,
+                                         Family::spikes, Family::structured, Family::zeros,
+                                         Family::large,  Family::denormal,   Family::nonfinite};
+/// Throws UsageError that lists all families for an unknown word.
+Family family_of(std::string_view word);
+
+struct InputDescription {
+  DataType dtype = DataType::f32;
+  std::vector<std::int64_t> shape;
+  Family family = Family::normal;
+  bool persistent = false;   ///< drawn once for each process, as weights are
+  std::int64_t below = 256;  ///< integers are uniform in [0, below)
+
+  std::int64_t elements() const;
+  std::size_t bytes() const;
+};
+
+/// Throws UsageError for a type that no array has (tf32).
+DataType dtype_of(std::string_view word);
+
+/// Fills an input, of which there are several: each has its `index`. The values are the same on every machine
+/// of one byte order and depend on nothing else. Integers know uniform values and zeros only.
+void fill(const InputDescription& input, Family family, const Seed& seed, std::uint32_t index,
+          std::span<std::uint8_t> memory);
+
+/// Returns elements as numbers. Throws UsageError if the bytes are no whole number of elements.
+std::vector<double> numbers_of(DataType dtype, std::span<const std::uint8_t> bytes);
+
+}  // namespace jitterscope::judging

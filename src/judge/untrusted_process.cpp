@@ -1,0 +1,505 @@
+#include "judge/untrusted_process.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "base/files.hpp"
+#include "base/host.hpp"
+#include "base/quantity_text.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::judging {
+
+std::string_view to_string(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::strong: return "strong";
+    case Isolation::weak: return "weak";
+    case Isolation::none: return "none";
+  }
+  return "";
+}
+
+namespace {
+
+// Below: what a child does to itself between fork and exec. Nothing there allocates memory.
+
+// With a process namespace, all that a worker started ends with it; with a user namespace of its own, it may
+// not look into the judge's memory though it has the same user.
+constexpr unsigned long kNamespaces =
+    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS;
+// Descriptors of the child.
+constexpr int kSocket = 0, kOutput = 1, kErrors = 2, kMemory = 3;
+
+bool refuse_system_calls() {
+#ifdef __x86_64__
+  constexpr auto kRefused = std::to_array<std::uint32_t>(
+      {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_perf_event_open, SYS_bpf, SYS_mount,
+       SYS_umount2, SYS_pivot_root, SYS_setns, SYS_unshare, SYS_keyctl, SYS_add_key, SYS_request_key,
+       SYS_connect, SYS_io_uring_setup, SYS_pidfd_getfd, SYS_kcmp, SYS_userfaultfd});
+  constexpr std::size_t kBefore = 3;
+  std::array<sock_filter, kBefore + kRefused.size() + 3> filter{};
+  const auto jump_if_equal = [](std::uint32_t value, std::uint8_t then, std::uint8_t otherwise) {
+    return sock_filter{BPF_JMP | BPF_JEQ | BPF_K, then, otherwise, value};
+  };
+  filter[0] = {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, arch)};
+  // Another architecture's numbers are not these: all of it is refused.
+  filter[1] = jump_if_equal(AUDIT_ARCH_X86_64, 0, kRefused.size() + 3);
+  filter[2] = {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)};
+  for (std::size_t i = 0; i < kRefused.size(); ++i) {
+    filter[kBefore + i] = jump_if_equal(kRefused[i], static_cast<std::uint8_t>(kRefused.size() - i + 1), 0);
+  }
+  constexpr std::uint32_t kX32 = 0x40000000;  // the same calls by other numbers
+  filter[kBefore + kRefused.size()] = {BPF_JMP | BPF_JGE | BPF_K, 1, 0, kX32};
+  filter[kBefore + kRefused.size() + 1] = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+  filter[kBefore + kRefused.size() + 2] = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM};
+  const sock_fprog program{filter.size(), filter.data()};
+  return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+#else
+  return false;
+#endif
+}
+
+// Lets the process write below one folder and to devices only.
+bool refuse_writing(int folder) {
+  constexpr std::uint64_t kWrites = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+                                    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+                                    LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+                                    LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+                                    LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
+  // Newer than the headers of some systems; a kernel that lacks it refuses the whole set.
+  constexpr std::uint64_t kTruncate = std::uint64_t{1} << 14;
+  constexpr std::uint32_t kAskVersion = 1;
+  constexpr long kVersionOfTruncate = 3;
+  const bool has_truncate =
+      ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion) >= kVersionOfTruncate;
+  const std::uint64_t truncate = has_truncate ? kTruncate : 0;
+  landlock_ruleset_attr rules{};
+  rules.handled_access_fs = kWrites | truncate;
+  const int set = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0));
+  if (set < 0) return false;
+  const auto allow = [&](int place, std::uint64_t access) {
+    landlock_path_beneath_attr rule{};
+    rule.allowed_access = access;
+    rule.parent_fd = place;
+    return ::syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+  };
+  const int devices = ::open("/dev", O_PATH | O_CLOEXEC);
+  const bool is_done = allow(folder, kWrites | truncate) &&
+                       (devices < 0 || allow(devices, LANDLOCK_ACCESS_FS_WRITE_FILE | truncate)) &&
+                       ::syscall(SYS_landlock_restrict_self, set, 0) == 0;
+  ::close(set);
+  if (devices >= 0) ::close(devices);
+  return is_done;
+}
+
+void limit(int resource, std::int64_t value) {
+  rlimit now{};
+  if (::getrlimit(static_cast<__rlimit_resource_t>(resource), &now) != 0) return;
+  const auto wanted = std::min(static_cast<rlim_t>(value), now.rlim_max);
+  now = {wanted, wanted};
+  ::setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
+}
+
+pid_t clone_process(unsigned long namespaces) {
+  return static_cast<pid_t>(::syscall(SYS_clone, namespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+}
+
+// Bits of what a probing child found.
+constexpr int kHasNoPrivileges = 1, kHasNoWriting = 2, kHasNoCalls = 4;
+
+int hold_back(int folder) {
+  int has = 0;
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) has |= kHasNoPrivileges;
+  if (refuse_writing(folder)) has |= kHasNoWriting;
+  if (refuse_system_calls()) has |= kHasNoCalls;
+  return has;
+}
+
+struct Prepared {
+  std::vector<char*> arguments = {}, environment = {};
+  int socket = -1, errors = -1, memory = -1, folder = -1;
+  const WorkerProgram* program = nullptr;
+  const char* folder_path = nullptr;
+};
+
+[[noreturn]] void become_worker(const Prepared& prepared) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const WorkerProgram& program = *prepared.program;
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_DATA, program.data.value());
+  limit(RLIMIT_FSIZE, program.file.value());
+  limit(RLIMIT_NOFILE, program.descriptors);
+  limit(RLIMIT_CPU, program.core_seconds);
+  limit(RLIMIT_NPROC, 4096);
+  const int nothing = ::open("/dev/null", O_WRONLY);
+  if (::dup2(prepared.socket, kSocket) < 0 || ::dup2(nothing, kOutput) < 0 ||
+      ::dup2(prepared.errors, kErrors) < 0 || ::dup2(prepared.memory, kMemory) < 0 ||
+      ::chdir(prepared.folder_path) != 0) {
+    ::_exit(126);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
+  hold_back(prepared.folder);
+  ::syscall(SYS_close_range, kMemory + 1, ~0U, 0);
+  ::execve(prepared.arguments[0], prepared.arguments.data(), prepared.environment.data());
+  ::_exit(127);
+}
+
+// Below: the judge's side.
+
+constexpr std::size_t kRoom = std::size_t{256} << 20;
+constexpr std::size_t kLongestMessage = 64 * 1024;
+constexpr int kPollMilliseconds = 100;
+
+// Above the numbers that the child gives to its own.
+Descriptor out_of_the_way(int number, const char* what) {
+  Descriptor made(number < 0 ? -1 : ::fcntl(number, F_DUPFD_CLOEXEC, 16));
+  const int problem = errno;
+  if (number >= 0) ::close(number);
+  if (made.number() < 0)
+    throw FailedError(fmt::format("{} could not be made: {}", what, std::strerror(problem)));
+  return made;
+}
+
+// Memory that both sides map. It cannot be made shorter, which would end a judge that reads it.
+Descriptor shared_memory(std::size_t bytes) {
+  Descriptor memory = out_of_the_way(::memfd_create("outputs", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+                                     "memory for a worker's outputs");
+  if (::ftruncate(memory.number(), static_cast<off_t>(bytes)) != 0 ||
+      ::fcntl(memory.number(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    throw FailedError(std::string("memory for a worker's outputs could not be sealed: ") +
+                      std::strerror(errno));
+  }
+  return memory;
+}
+
+using Message = nlohmann::json;
+
+class ProcessWorker : public Worker {
+ public:
+  ProcessWorker(const WorkerProgram& program, const std::string& target)
+      : program_(program), target_(target), memory_(shared_memory(kRoom)) {
+    void* mapped = ::mmap(nullptr, kRoom, PROT_READ, MAP_SHARED, memory_.number(), 0);
+    if (mapped == MAP_FAILED) throw FailedError("memory for a worker's outputs could not be mapped");
+    outputs_ = {static_cast<const std::uint8_t*>(mapped), kRoom};
+    start();
+  }
+  ~ProcessWorker() override {
+    if (pid_ > 0) {
+      ::kill(-pid_, SIGKILL);
+      ::kill(pid_, SIGKILL);
+      wait_for_end();
+    }
+    ::munmap(const_cast<std::uint8_t*>(outputs_.data()), outputs_.size());
+  }
+
+  CaseShape make(const CaseValues& values, const std::optional<CaseShape>& shape,
+                 const Key& of_persistent) override;
+  ChainReply chain(const ChainRequest& request) override;
+  Answer answer(const AnswerRequest& request) override;
+  std::size_t room() const override { return kRoom; }
+  void freeze() override {
+    ::kill(-pid_, SIGSTOP);
+    int status = 0;
+    if (::waitpid(pid_, &status, WUNTRACED) == pid_ && !WIFSTOPPED(status)) note_end(status);
+  }
+  void thaw() override {
+    if (pid_ > 0) ::kill(-pid_, SIGCONT);
+  }
+
+ private:
+  void start();
+  void wait_for_end() {
+    int status = 0;
+    if (pid_ > 0 && ::waitpid(pid_, &status, 0) == pid_) note_end(status);
+  }
+  void note_end(int status) {
+    pid_ = -1;
+    ended_by_ = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                                    : fmt::format("exit code {}", WEXITSTATUS(status));
+  }
+  void tell(const Message& message);
+  Message hear();
+  Message ask(const Message& message) {
+    tell(message);
+    return hear();
+  }
+  [[noreturn]] void fail_ended();
+
+  WorkerProgram program_;
+  std::string target_;
+  TemporaryFolder folder_;
+  Descriptor memory_, socket_, errors_;
+  std::span<const std::uint8_t> outputs_;
+  std::size_t bytes_of_call_ = 0;
+  pid_t pid_ = -1;
+  std::string ended_by_;
+};
+
+void ProcessWorker::start() {
+  std::array<int, 2> ends{};
+  // Packets: a worker cannot leave half a message behind.
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw FailedError(std::string("no way to a worker could be made: ") + std::strerror(errno));
+  }
+  socket_ = out_of_the_way(ends[0], "a way to a worker");
+  Descriptor theirs = out_of_the_way(ends[1], "a way to a worker");
+  errors_ = out_of_the_way(::memfd_create("errors", MFD_CLOEXEC), "memory for a worker's errors");
+  const std::string path = folder_.path().string();
+  const Descriptor folder =
+      out_of_the_way(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), "a worker's folder");
+  std::vector<std::string> environment = program_.environment;
+  for (const char* name : {"HOME", "TMPDIR"}) environment.push_back(fmt::format("{}={}", name, path));
+  Prepared prepared{.socket = theirs.number(),
+                    .errors = errors_.number(),
+                    .memory = memory_.number(),
+                    .folder = folder.number(),
+                    .program = &program_,
+                    .folder_path = path.c_str()};
+  for (std::string& word : program_.arguments) prepared.arguments.push_back(word.data());
+  for (std::string& word : environment) prepared.environment.push_back(word.data());
+  prepared.arguments.push_back(nullptr);
+  prepared.environment.push_back(nullptr);
+  pid_ = clone_process(kNamespaces);
+  if (pid_ < 0) pid_ = clone_process(0);
+  if (pid_ == 0) become_worker(prepared);
+  if (pid_ < 0) throw FailedError(std::string("no worker could be started: ") + std::strerror(errno));
+  ::setpgid(pid_, pid_);  // the child does it, too: whoever comes first
+}
+
+void ProcessWorker::fail_ended() {
+  wait_for_end();
+  std::string words(4096, '\0');
+  const off_t size = ::lseek(errors_.number(), 0, SEEK_END);
+  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(words.size()));
+  const ssize_t count = ::pread(errors_.number(), words.data(), words.size(), from);
+  words.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  const std::string said = last_line(words);
+  throw WorkerFailure(WorkerFailure::Kind::ended,
+                      fmt::format("its process ended with {}{}", ended_by_, said.empty() ? "" : ": " + said));
+}
+
+void ProcessWorker::tell(const Message& message) {
+  const std::string text = message.dump();
+  if (text.size() > kLongestMessage) throw UsageError("a case has too many inputs to tell a worker of");
+  while (::send(socket_.number(), text.data(), text.size(), MSG_NOSIGNAL) < 0) {
+    if (errno != EINTR) fail_ended();
+  }
+}
+
+Message ProcessWorker::hear() {
+  const Nanoseconds end = host_time_now() + program_.deadline;
+  pollfd waited{socket_.number(), POLLIN, 0};
+  while (::poll(&waited, 1, kPollMilliseconds) <= 0) {
+    if (program_.interrupted && program_.interrupted()) throw InterruptedError();
+    if (host_time_now() > end) {
+      throw WorkerFailure(WorkerFailure::Kind::late,
+                          fmt::format("it has not answered for {}", duration_text(program_.deadline)));
+    }
+  }
+  std::string text(kLongestMessage, '\0');
+  const ssize_t count = ::recv(socket_.number(), text.data(), text.size(), 0);
+  if (count <= 0) fail_ended();
+  text.resize(static_cast<std::size_t>(count));
+  Message message = Message::parse(text, nullptr, false);
+  if (!message.is_object()) {
+    throw WorkerFailure(WorkerFailure::Kind::malformed,
+                        "it answered with something else than an object of JSON");
+  }
+  if (message.contains("error") && message["error"].is_string()) {
+    throw WorkerFailure(WorkerFailure::Kind::raised, message["error"].get<std::string>());
+  }
+  return message;
+}
+
+// Below: messages, of which nothing is taken as given.
+
+[[noreturn]] void refuse_message(const std::string& what) {
+  throw WorkerFailure(WorkerFailure::Kind::malformed, "it answered without " + what);
+}
+
+template <class Secret>
+Secret secret_in(const Message& message, const char* name) {
+  Secret secret;
+  const auto found = message.find(name);
+  if (found == message.end() || !found->is_string() ||
+      !read_hexadecimal(found->get<std::string>(), secret.bytes)) {
+    refuse_message(fmt::format("'{}' of 64 hexadecimal digits", name));
+  }
+  return secret;
+}
+
+std::vector<std::int64_t> shape_in(const Message& message) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 32;
+  const auto found = message.find("shape");
+  if (found == message.end() || !found->is_array() || found->size() > 8) refuse_message("a shape");
+  std::vector<std::int64_t> shape;
+  std::int64_t count = 1;
+  for (const Message& extent : *found) {
+    if (!extent.is_number_integer() || extent.get<std::int64_t>() < 0 || extent.get<std::int64_t>() > kMost) {
+      refuse_message("a shape of whole numbers");
+    }
+    shape.push_back(extent.get<std::int64_t>());
+    if (shape.back() > 0 && count > kMost / shape.back()) refuse_message("a shape below 2^32 elements");
+    count *= shape.back();
+  }
+  return shape;
+}
+
+std::string word_in(const Message& message, const char* name) {
+  const auto found = message.find(name);
+  if (found == message.end() || !found->is_string()) refuse_message(fmt::format("the word '{}'", name));
+  return found->get<std::string>();
+}
+
+const Message& list_in(const Message& message, const char* name) {
+  const auto found = message.find(name);
+  if (found == message.end() || !found->is_array()) refuse_message(fmt::format("the list '{}'", name));
+  return *found;
+}
+
+Message message_of(const CaseShape& shape) {
+  Message inputs = Message::array();
+  for (const InputDescription& input : shape.inputs) {
+    inputs.push_back({{"dtype", to_string(input.dtype)},
+                      {"shape", input.shape},
+                      {"family", to_string(input.family)},
+                      {"persistent", input.persistent},
+                      {"below", input.below}});
+  }
+  return {{"inputs", inputs}, {"container", shape.container}};
+}
+
+CaseShape shape_of(const Message& message) {
+  CaseShape shape;
+  shape.container = word_in(message, "container");
+  for (const Message& each : list_in(message, "inputs")) {
+    shape.inputs.push_back({.dtype = dtype_of(word_in(each, "dtype")),
+                            .shape = shape_in(each),
+                            .family = family_of(each.value("family", "normal")),
+                            .persistent = each.value("persistent", false),
+                            .below = each.value("below", std::int64_t{256})});
+  }
+  return shape;
+}
+
+CaseShape ProcessWorker::make(const CaseValues& values, const std::optional<CaseShape>& shape,
+                              const Key& of_persistent) {
+  Message request{{"do", "make"}, {"target", target_}, {"persistent", hexadecimal(of_persistent.bytes)}};
+  request["case"] = Message::object();
+  for (const Property& value : values) request["case"][value.key] = value.value;
+  if (shape) request["shape"] = message_of(*shape);
+  const Message reply = ask(request);
+  if (shape) return *shape;  // a candidate has no say in it
+  try {
+    return shape_of(reply);
+  } catch (const Message::exception&) {
+    refuse_message("a description of inputs");
+  }
+}
+
+ChainReply ProcessWorker::chain(const ChainRequest& request) {
+  const Message order{{"do", "chain"},
+                      {"key", hexadecimal(request.key.bytes)},
+                      {"calls", request.calls},
+                      {"null", request.is_null}};
+  const Nanoseconds start = host_time_now();
+  const Message reply = ask(order);
+  ChainReply given{.time = host_time_now() - start, .last = secret_in<Digest>(reply, "digest")};
+  const Message after = hear();
+  if (!request.is_null) given.inputs = secret_in<Digest>(after, "inputs");
+  const std::size_t bytes = bytes_of_call_ * static_cast<std::size_t>(request.calls);
+  given.outputs = outputs_.first(std::min(bytes, outputs_.size()));
+  return given;
+}
+
+Answer ProcessWorker::answer(const AnswerRequest& request) {
+  Message order{{"do", "answer"}, {"float64", request.is_float64}, {"strided", request.is_strided}};
+  for (const Seed& seed : request.seeds) order["seeds"].push_back(hexadecimal(seed.bytes));
+  for (const Family family : request.families) order["families"].push_back(to_string(family));
+  const Message reply = ask(order);
+  Answer answer;
+  for (const Message& each : list_in(reply, "outputs")) {
+    try {
+      answer.outputs.push_back({.dtype = dtype_of(word_in(each, "dtype")), .shape = shape_in(each)});
+    } catch (const UsageError&) {
+      refuse_message("a type of outputs that the judge knows");
+    }
+  }
+  const std::size_t bytes = bytes_of(answer.outputs);
+  if (bytes > kRoom) {
+    throw WorkerFailure(WorkerFailure::Kind::malformed,
+                        fmt::format("its outputs are longer than {}", bytes_text(Bytes(kRoom))));
+  }
+  answer.bytes.assign(outputs_.begin(), outputs_.begin() + static_cast<std::ptrdiff_t>(bytes));
+  if (!request.is_float64) bytes_of_call_ = bytes;
+  return answer;
+}
+
+}  // namespace
+
+Sandbox probe_sandbox() {
+  Sandbox sandbox;
+  const TemporaryFolder folder;
+  const Descriptor place(::open(folder.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const auto probe = [&](unsigned long namespaces) {
+    const pid_t pid = clone_process(namespaces);
+    if (pid == 0) ::_exit(hold_back(place.number()));
+    int status = 0;
+    if (pid < 0 || ::waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
+    return WEXITSTATUS(status);
+  };
+  const int with_namespaces = probe(kNamespaces);
+  const int problem = errno;
+  const int has = with_namespaces >= 0 ? with_namespaces : probe(0);
+  const auto say = [&](bool holds, const std::string& what, const std::string& why) {
+    if (holds) {
+      sandbox.has.push_back(what);
+    } else {
+      sandbox.lacks.push_back(fmt::format("{} ({})", what, why));
+    }
+  };
+  say(with_namespaces >= 0, "namespaces of its own for users, processes, mounts, network and IPC",
+      with_namespaces >= 0 ? "" : std::strerror(problem));
+  say((has & kHasNoWriting) != 0 && has >= 0, "writes only to its own folder and devices",
+      "the kernel has no Landlock");
+  say((has & kHasNoCalls) != 0 && has >= 0, "no system calls that look into other processes",
+      "seccomp filters are refused");
+  say((has & kHasNoPrivileges) != 0 && has >= 0, "no new privileges", "prctl refused");
+  sandbox.isolation = sandbox.lacks.empty()                                   ? Isolation::strong
+                      : has > 0 && (has & (kHasNoWriting | kHasNoCalls)) != 0 ? Isolation::weak
+                                                                              : Isolation::none;
+  return sandbox;
+}
+
+std::unique_ptr<Worker> start_untrusted(const WorkerProgram& program, const std::string& target) {
+  return std::make_unique<ProcessWorker>(program, target);
+}
+
+}  // namespace jitterscope::judging

@@ -1,0 +1,47 @@
+// Processes that run code which wants to cheat, on this machine.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/subprocess.hpp"
+#include "judge/worker.hpp"
+
+namespace jitterscope::judging {
+
+/// How far a worker is kept from the judge and the machine.
+enum class Isolation {
+  strong,  ///< namespaces of its own, reads files and writes only its own folder
+  weak,    ///< one of these is missing
+  none     ///< neither
+};
+std::string_view to_string(Isolation);
+
+/// What holds a worker back, and what does not and why.
+struct Sandbox {
+  Isolation isolation = Isolation::none;
+  std::vector<std::string> has, lacks;
+};
+
+/// How a worker is begun.
+struct WorkerProgram {
+  std::vector<std::string> arguments;    ///< of a program by its full path; it speaks on descriptor 0
+  std::vector<std::string> environment;  ///< "NAME=value"; nothing of the judge's own is added
+  Nanoseconds deadline = seconds(60);    ///< for each answer
+  /// Of what one process may have. Address space is not limited: a GPU's driver reserves far more than it
+  /// uses.
+  Bytes data = Bytes(std::int64_t{16} << 30), file = Bytes(std::int64_t{64} << 20);
+  std::int64_t descriptors = 1024, core_seconds = 3600;
+  std::function<bool()> interrupted = {};
+};
+
+/// Returns what the kernel lets a process without rights have: it starts one that tries.
+Sandbox probe_sandbox();
+
+/// Starts the program with nothing but a socket (descriptor 0), memory for its outputs (3) and a folder of
+/// its own (its working directory, HOME and TMPDIR), which is removed with it. When the worker is destroyed,
+/// its process and what that has started have ended. Throws FailedError if none can be started.
+std::unique_ptr<Worker> start_untrusted(const WorkerProgram& program, const std::string& target);
+
+}  // namespace jitterscope::judging

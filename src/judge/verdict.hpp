@@ -1,0 +1,80 @@
+// What a judgement says: a verdict for each candidate and case, its evidence, and the candidates' ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiment/comparison.hpp"
+#include "jitterscope/device.hpp"
+#include "jitterscope/error.hpp"
+#include "jitterscope/units.hpp"
+#include "statistics/effect.hpp"
+
+namespace jitterscope::judging {
+
+/// What `make` is called with; a value is a whole number, a number or a word.
+using CaseValues = std::vector<Property>;
+
+/// Exit code of a judgement that has a candidate which is invalid.
+inline constexpr ExitCode kInvalid{6};
+
+enum class Verdict {
+  faster,
+  slower,
+  same,       ///< the interval lies within the margin
+  undecided,  ///< none of these is shown
+  wrong,      ///< an output is wrong, or there is none
+  invalid,    ///< what it did breaks a rule of the protocol
+  refused     ///< nothing can be judged by this case
+};
+std::string_view to_string(Verdict);
+
+enum class InvalidReason {
+  none,
+  link_broken,    ///< the last digest is not that of the outputs
+  input_changed,  ///< an input is not what it was before the call
+  judge_touched   ///< it answered with what the protocol does not have
+};
+std::string_view to_string(InvalidReason);
+
+/// What one pair of processes gave: times of a call, less what the chain itself costs.
+struct PairTimes {
+  Nanoseconds reference, candidate, chain;
+  std::vector<double> log_ratios;  ///< of the blocks that gave one
+  double reference_shift = 0.0;    ///< log of the reference's time beside the candidate over that alone
+  std::int64_t reference_calls = 0, candidate_calls = 0;  ///< of the longer chain
+};
+
+/// A candidate's judgement in one case.
+struct CaseJudgement {
+  CaseValues values;
+  Verdict verdict = Verdict::undecided;
+  InvalidReason reason = InvalidReason::none;
+  std::string evidence;  ///< one sentence: what is wrong, what was found, why it is undecided
+  std::string key;       ///< of the round in which it was found, with its call, to repeat it
+  std::int64_t call = -1;
+  std::optional<RatioEstimate> ratio;  ///< of times, candidate over reference
+  double p_value = 1.0;
+  std::vector<PairTimes> pairs;
+  std::optional<std::int64_t> pairs_to_decide;
+  std::int64_t links_checked = 0, calls_timed = 0;
+  std::vector<std::string> findings;
+};
+
+struct CandidateJudgement {
+  std::string candidate;
+  std::vector<CaseJudgement> cases;
+  Verdict verdict = Verdict::undecided;     ///< over all cases
+  std::optional<RatioEstimate> ratio = {};  ///< geometric mean over cases
+  std::vector<double> values = {};          ///< of each pair: the log of that mean
+  std::int64_t rank = 0;                    ///< 1 is the fastest, and ties share one; 0: no place
+};
+
+/// Sets the verdicts of all cases that were timed; each holds beside all others (Holm, 1979). Then the
+/// verdict over cases, which is the worst of wrong and invalid if there is one, and the ranks.
+void reach_verdicts(std::vector<CandidateJudgement>& candidates, double margin);
+
+}  // namespace jitterscope::judging

@@ -1,0 +1,90 @@
+// A process that runs a reference or a candidate for the judge. What it says is never believed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "jitterscope/units.hpp"
+#include "judge/correctness.hpp"
+#include "judge/keys.hpp"
+#include "judge/verdict.hpp"
+
+namespace jitterscope::judging {
+
+/// What the reference says of its function.
+struct CaseShape {
+  std::vector<InputDescription> inputs = {};
+  std::string container;  ///< kind of arrays that both sides get: numpy, torch or memoryview
+};
+
+/// A chain: `calls` times fill (inputs from the seed that follows from the last digest), call, digest (of all
+/// outputs), keep (a copy of them). Without calls it does all else, over outputs that are there.
+struct ChainRequest {
+  Key key;
+  std::int64_t calls = 1;
+  bool is_null = false;
+};
+struct ChainReply {
+  Nanoseconds time;                   ///< on the judge's clock, from the key's release to the last digest
+  Digest last;                        ///< as the worker says
+  std::optional<Digest> inputs = {};  ///< of all inputs behind the last call
+  std::span<const std::uint8_t> outputs = {};  ///< of all calls, one after the other, until the next request
+};
+
+/// One call outside of every time.
+struct AnswerRequest {
+  std::vector<Seed> seeds;       ///< one for each input
+  std::vector<Family> families;  ///< one for each input
+  bool is_float64 = false;       ///< the same values, in arrays of float64
+  bool is_strided = false;  ///< views whose elements do not follow each other, where the arrays have such
+};
+struct Answer {
+  std::vector<OutputDescription> outputs;
+  std::vector<std::uint8_t> bytes;
+};
+
+/// Why a worker gave nothing.
+struct WorkerFailure : std::runtime_error {
+  enum class Kind {
+    raised,     ///< the function, or the file that has it, raised an error
+    late,       ///< no answer within the deadline
+    ended,      ///< its process has ended
+    malformed,  ///< it answered with something that the protocol does not have
+  };
+  WorkerFailure(Kind what_happened, const std::string& message)
+      : std::runtime_error(message), kind(what_happened) {}
+  Kind kind;
+};
+
+/// Each function throws WorkerFailure. On a GPU the chain will be made of kernels behind a gate; nothing
+/// above this interface knows what a chain is made of.
+class Worker {
+ public:
+  Worker() = default;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  virtual ~Worker() = default;
+
+  /// Loads the file and makes the function of a case. The reference returns its shape; a candidate is given
+  /// it.
+  virtual CaseShape make(const CaseValues& values, const std::optional<CaseShape>& shape,
+                         const Key& of_persistent) = 0;
+  virtual ChainReply chain(const ChainRequest& request) = 0;
+  virtual Answer answer(const AnswerRequest& request) = 0;
+  /// Returns the number of bytes that are kept of all calls of a chain at most.
+  virtual std::size_t room() const = 0;
+  /// Stops all threads until thaw(), so that an idle side takes nothing from the other.
+  virtual void freeze() = 0;
+  virtual void thaw() = 0;
+};
+
+/// Starts a worker for a file's function (FILE.py:make).
+using StartWorker = std::function<std::unique_ptr<Worker>(const std::string& target)>;
+
+}  // namespace jitterscope::judging

@@ -1,0 +1,122 @@
+"""Judges each cheat of the corpus and its honest twin. Asserts only what a busy machine cannot change: what is wrong, what
+is invalid, which links held; of what is harmless, that it is neither.
+
+`corpus_test.py --table` writes the table of docs/evidence/judge.md."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parent / "corpus"
+FOLDER = tempfile.TemporaryDirectory(prefix="jitterscope-corpus-")
+CORPUS = pathlib.Path(FOLDER.name) / "corpus"  # a copy, which a cheat may try to change
+shutil.copytree(SOURCE, CORPUS)
+sys.path.insert(0, str(CORPUS))
+import cheats  # noqa: E402  (the judge's own process never imports it; this test reads its table)
+
+
+def judge(*targets, **flags):
+    """The record and the exit code of a quick judgement, in small."""
+    words = [os.environ["JITTERSCOPE_PROGRAM"], "judge", *targets, "--quick", "--processes", "1", "--json", "-"]
+    for name, value in flags.items():
+        words += ["--" + name.replace("_", "-"), str(value)]
+    environment = {**os.environ, "JITTERSCOPE_PYTHON": sys.executable}
+    run = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    return (json.loads(run.stdout) if run.stdout else {}), run.returncode, run.stderr
+
+
+def judged(name, **flags):
+    record, code, errors = judge(str(CORPUS / "reference.py"), f"{CORPUS / 'cheats.py'}:{name}", **flags)
+    if not record:
+        raise AssertionError(f"{name}: {errors}")
+    return record["candidates"][0]["cases"][0], code, record
+
+
+HONEST = ("same", "faster", "slower", "undecided")
+
+
+class CorpusTest(unittest.TestCase):
+    def test_each_cheat_and_its_twin(self):
+        before = (CORPUS / "reference.py").read_text(encoding="utf-8")
+        names = list(cheats.CASES) + sorted({each["twin"] for each in cheats.CASES.values()})
+        flags = {"hangs": {"deadline": 20}}
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            found = dict(zip(names, pool.map(lambda name: judged(name, **flags.get(name, {})), names)))
+        isolation = found["plain"][2]["isolation"]
+        for name in names:
+            each, code, _ = found[name]
+            expected = cheats.CASES.get(name, {"expected": "harmless"})["expected"]
+            # These two need namespaces to be harmless: without, the corpus does not try.
+            if isolation != "strong" and name in ("kills_parent", "rewrites_reference", "leaves_process"):
+                continue
+            with self.subTest(name=name, evidence=each.get("evidence")):
+                if expected == "harmless":
+                    self.assertIn(each["verdict"], HONEST)
+                    self.assertGreaterEqual(each["links_checked"], 20)
+                else:
+                    self.assertEqual(each["verdict"], expected)
+                self.assertEqual(code, 6 if expected == "invalid" else 0)
+        if isolation == "strong":
+            self.assertEqual((CORPUS / "reference.py").read_text(encoding="utf-8"), before)
+
+    def test_exit_codes(self):
+        self.assertEqual(judged("constant", fail_if="wrong")[1], 1)
+        self.assertEqual(judged("plain", precision="1%")[1], 4)  # one pair decides nothing
+        _, code, errors = judge(str(CORPUS / "nothing.py"), str(CORPUS / "cheats.py") + ":plain")
+        self.assertEqual(code, 2)
+        self.assertIn("does not exist", errors)
+
+    def test_references_that_nothing_can_be_judged_by(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def wrong_reference(text):
+                path = pathlib.Path(folder) / "reference.py"
+                path.write_text(text, encoding="utf-8")
+                return judge(str(path), f"{path}:make")
+
+            _, code, errors = wrong_reference("def make():\n    raise ValueError('no such case')\n")
+            self.assertEqual(code, 5)
+            self.assertIn("no such case", errors)
+            _, code, errors = wrong_reference("def make():\n    return lambda x: x\n")
+            self.assertIn("its function and its inputs", errors)
+            record, code, _ = wrong_reference("import random\nfrom array import array\ndef make():\n    return (lambda x: "
+                                              "array('f', [random.random()] * 8)), [8]\n")
+            self.assertEqual(record["candidates"][0]["verdict"], "refused")
+            record, code, _ = wrong_reference("from array import array\ndef make():\n    return (lambda x: "
+                                              "array('f', bytes(32))), [8]\n")
+            self.assertIn("degenerate", record["candidates"][0]["cases"][0]["evidence"])
+
+    def test_several_cases_and_candidates(self):
+        target = str(CORPUS / "cheats.py")
+        record, code, _ = judge(str(CORPUS / "reference.py"), target + ":plain", target + ":constant", cases="n=32,63")
+        self.assertEqual(code, 0)
+        self.assertEqual([each["verdict"] for each in record["candidates"]][1], "wrong")
+        self.assertEqual([case["case"] for case in record["candidates"][0]["cases"]], [{"n": "32"}, {"n": "63"}])
+
+
+def write_table():
+    """Prints docs/evidence/judge.md's table: what is said of each cheat and of its twin."""
+    print("| row | cheat | expected | verdict | evidence | honest twin | its verdict |\n|--|--|--|--|--|--|--|")
+    verdicts = {}
+    for name, each in cheats.CASES.items():
+        found, _, _ = judged(name, **({"deadline": 20} if name == "hangs" else {}))
+        twin = each["twin"]
+        if twin not in verdicts:
+            verdicts[twin] = judged(twin)[0]["verdict"]
+        evidence = found.get("evidence", "").replace("|", "\\|") if found["verdict"] in ("wrong", "invalid") else ""
+        counted = "harmless" if found["verdict"] in HONEST else found["verdict"]
+        of_twin = "harmless" if verdicts[twin] in HONEST else verdicts[twin]
+        print(f"| {each['row']} | {each['name']} | {each['expected']} | {counted} | {evidence} | `{twin}` | {of_twin} |",
+              flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--table"]:
+        write_table()
+    else:
+        unittest.main()

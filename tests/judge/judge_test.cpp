@@ -1,0 +1,323 @@
+#include "judge/judge.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/random.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::judging {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// What a scripted process does; its clock is simulated, its outputs, seeds and digests are real.
+struct Script {
+  Nanoseconds call = microseconds(100), chain = microseconds(5), wake_up = microseconds(40);
+  double noise = 0.001;        // of each chain
+  double process_noise = 0.0;  // of all chains of a process
+  double beside = 1.0;         // of the reference's calls, where a candidate's process is there
+  // Ways to cheat and to err.
+  bool repeats_every_tenth = false;  // the last output again, which takes no time
+  bool forges_last_digest = false;
+  bool writes_later = false;
+  bool commits_to_the_last = false;  // its last digest says nothing of the calls before
+  bool changes_inputs = false;
+  bool answers_nonsense = false;
+  bool raises = false;
+  bool is_random = false;
+  bool ignores_second_input = false;
+  bool is_constant = false;
+  double error = 0.0;  // added to each output
+  std::int64_t rows = 16;
+};
+
+constexpr std::int64_t kSize = 16;
+
+class ScriptedWorker : public Worker {
+ public:
+  ScriptedWorker(const Script& script, int& candidates, bool is_candidate, std::uint64_t seed)
+      : script_(script), candidates_(candidates), is_candidate_(is_candidate), random_(seed) {
+    if (is_candidate_) ++candidates_;
+    of_process_ = 1.0 + script_.process_noise * random_.normal();
+  }
+  ~ScriptedWorker() override {
+    if (is_candidate_) --candidates_;
+  }
+
+  CaseShape make(const CaseValues&, const std::optional<CaseShape>& shape, const Key&) override {
+    const InputDescription input{.dtype = DataType::f64, .shape = {kSize}};
+    shape_ = shape.value_or(CaseShape{{input, input}, "memoryview"});
+    return shape_;
+  }
+
+  ChainReply chain(const ChainRequest& request) override {
+    if (script_.answers_nonsense) throw WorkerFailure(WorkerFailure::Kind::malformed, "it answered nonsense");
+    outputs_.clear();
+    ChainReply reply;
+    Nanoseconds time = script_.wake_up;
+    for (std::int64_t call = 0; call < request.calls; ++call) {
+      const Seed seed = seed_of(request.key, static_cast<std::uint64_t>(call), reply.last);
+      const auto inputs = filled({seed, seed}, {Family::normal, Family::normal});
+      time += script_.chain;
+      if (!request.is_null) {
+        const bool repeats = script_.repeats_every_tenth && call % 10 == 9;
+        if (!repeats) {
+          time += script_.call * (!is_candidate_ && candidates_ > 0 ? script_.beside : 1.0) * of_process_;
+          last_ = output_of(inputs);
+        }
+      }
+      outputs_.insert(outputs_.end(), last_.begin(), last_.end());
+      reply.last = digest_of(request.key, script_.commits_to_the_last ? Digest{} : reply.last, last_);
+      std::vector<std::uint8_t> all = inputs[0];
+      all.insert(all.end(), inputs[1].begin(), inputs[1].end());
+      if (script_.changes_inputs) all[3] ^= 1;
+      reply.inputs = digest_of(request.key, Digest{}, all);
+    }
+    if (script_.forges_last_digest) reply.last.bytes[0] ^= 1;
+    if (script_.writes_later && is_candidate_ && request.calls > 1) outputs_[1] ^= 1;
+    reply.time = time * (1.0 + script_.noise * random_.normal());
+    reply.outputs = outputs_;
+    return reply;
+  }
+
+  Answer answer(const AnswerRequest& request) override {
+    if (script_.raises) throw WorkerFailure(WorkerFailure::Kind::raised, "ValueError: no");
+    Answer answer{.outputs = {{DataType::f64, {script_.rows}}},
+                  .bytes = output_of(filled(request.seeds, request.families))};
+    last_ = answer.bytes;
+    return answer;
+  }
+  std::size_t room() const override { return std::size_t{1} << 20; }
+  void freeze() override {}
+  void thaw() override {}
+
+ private:
+  std::vector<std::vector<std::uint8_t>> filled(const std::vector<Seed>& seeds,
+                                                const std::vector<Family>& families) {
+    std::vector<std::vector<std::uint8_t>> memory(2, std::vector<std::uint8_t>(kSize * sizeof(double)));
+    for (std::size_t i = 0; i < 2; ++i)
+      fill(shape_.inputs[i], families[i], seeds[i], static_cast<std::uint32_t>(i), memory[i]);
+    return memory;
+  }
+  std::vector<std::uint8_t> output_of(const std::vector<std::vector<std::uint8_t>>& inputs) {
+    const auto x = numbers_of(DataType::f64, inputs[0]), y = numbers_of(DataType::f64, inputs[1]);
+    std::vector<std::uint8_t> bytes(kSize * sizeof(double));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      double value = 2.0 * x[i] + (script_.ignores_second_input ? 0.0 : y[i]) + script_.error;
+      if (script_.is_random) value += random_.normal();
+      if (script_.is_constant) value = 1.0;
+      std::memcpy(bytes.data() + i * sizeof(value), &value, sizeof(value));
+    }
+    return bytes;
+  }
+
+  Script script_;
+  int& candidates_;
+  bool is_candidate_;
+  Random random_;
+  double of_process_ = 1.0;
+  CaseShape shape_;
+  std::vector<std::uint8_t> outputs_, last_;
+};
+
+class JudgeTest : public testing::Test {
+ protected:
+  Script reference_, candidate_;
+  std::map<std::string, Script> more_;
+  JudgeRequest request_{.reference = "reference",
+                        .candidates = {"candidate"},
+                        .pairs = 4,
+                        .blocks = 5,
+                        .chain_time = milliseconds(3),
+                        .session = {}};
+
+  std::vector<CandidateJudgement> judge_all() {
+    int candidates = 0;
+    std::uint64_t seed = 1;
+    return judge(request_, [&](const std::string& target) -> std::unique_ptr<Worker> {
+      const bool is_candidate = target != "reference";
+      const Script& script = !is_candidate ? reference_ : more_.contains(target) ? more_[target] : candidate_;
+      return std::make_unique<ScriptedWorker>(script, candidates, is_candidate, seed++);
+    });
+  }
+  CaseJudgement judge_one() { return judge_all().front().cases.front(); }
+};
+
+TEST_F(JudgeTest, AnHonestCandidateOfHalfTheTimeIsFaster) {
+  candidate_.call = microseconds(50);
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::faster) << judged.evidence;
+  ASSERT_TRUE(judged.ratio);
+  EXPECT_NEAR(judged.ratio->ratio, 0.5, 0.005);
+  EXPECT_GE(judged.links_checked, 4 * 20);
+}
+
+TEST_F(JudgeTest, TheReferenceAgainstItselfIsTheSame) {
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::same) << judged.evidence;
+}
+
+TEST_F(JudgeTest, ACandidateOfTwiceTheTimeIsSlower) {
+  candidate_.call = microseconds(200);
+  EXPECT_EQ(judge_one().verdict, Verdict::slower);
+}
+
+TEST_F(JudgeTest, ProcessesThatDifferByMoreThanTheSidesAreUndecided) {
+  reference_.process_noise = candidate_.process_noise = 0.05;
+  candidate_.call = microseconds(101);
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::undecided);
+  EXPECT_THAT(judged.evidence, HasSubstr("processes"));
+}
+
+TEST_F(JudgeTest, TheChainsOwnCostIsTakenOff) {
+  reference_.chain = candidate_.chain = microseconds(400);
+  reference_.noise = candidate_.noise = 0.0001;
+  candidate_.call = microseconds(50);
+  const CaseJudgement judged = judge_one();
+  ASSERT_TRUE(judged.ratio) << judged.evidence;
+  EXPECT_NEAR(judged.ratio->ratio, 0.5, 0.02);
+}
+
+TEST_F(JudgeTest, ACallThatIsLostInTheChainsNoiseIsUndecided) {
+  candidate_.call = Nanoseconds(0);
+  candidate_.noise = 0.01;
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::undecided);
+  EXPECT_THAT(judged.evidence, HasSubstr("larger case"));
+}
+
+TEST_F(JudgeTest, OnePairGivesNoInterval) {
+  request_.pairs = 1;
+  candidate_.call = microseconds(50);
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::undecided);
+  EXPECT_THAT(judged.evidence, HasSubstr("--processes"));
+}
+
+TEST_F(JudgeTest, AReferenceThatSlowsDownBesideTheCandidateDecidesNothing) {
+  candidate_.call = microseconds(90);
+  reference_.beside = 1.2;
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::undecided);
+  EXPECT_THAT(judged.findings, ElementsAre("reference_disturbed"));
+}
+
+// Cheats: each is fast, and none is believed.
+
+TEST_F(JudgeTest, SkippedCallsAreFoundAmongTheLinks) {
+  candidate_.repeats_every_tenth = true;
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::wrong);
+  EXPECT_THAT(judged.evidence, StartsWith("call "));
+  EXPECT_EQ(judged.call % 10, 9);
+  EXPECT_EQ(judged.key.size(), 64U);
+}
+
+TEST_F(JudgeTest, AForgedDigestBreaksTheLink) {
+  candidate_.forges_last_digest = true;
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::invalid);
+  EXPECT_EQ(judged.reason, InvalidReason::link_broken);
+}
+
+TEST_F(JudgeTest, OutputsThatAreWrittenAfterTheDigestBreakTheLink) {
+  candidate_.writes_later = true;
+  EXPECT_EQ(judge_one().reason, InvalidReason::link_broken);
+}
+
+// Else a worker could give away the digest of any last output, and compute all others behind the clock.
+TEST_F(JudgeTest, ADigestOfTheLastOutputAloneBreaksTheLink) {
+  candidate_.commits_to_the_last = true;
+  EXPECT_EQ(judge_one().reason, InvalidReason::link_broken);
+}
+
+TEST_F(JudgeTest, ChangedInputsAreInvalid) {
+  candidate_.changes_inputs = true;
+  EXPECT_EQ(judge_one().reason, InvalidReason::input_changed);
+}
+
+TEST_F(JudgeTest, NonsenseIsInvalid) {
+  candidate_.answers_nonsense = true;
+  EXPECT_EQ(judge_one().reason, InvalidReason::judge_touched);
+}
+
+TEST_F(JudgeTest, WrongOutputsAreWrongWhereverTheyAreAsked) {
+  candidate_.error = 1e-6;
+  EXPECT_EQ(judge_one().verdict, Verdict::wrong);
+  candidate_ = {};
+  candidate_.ignores_second_input = true;
+  EXPECT_EQ(judge_one().verdict, Verdict::wrong);
+  candidate_ = {};
+  candidate_.is_constant = true;
+  EXPECT_EQ(judge_one().verdict, Verdict::wrong);
+}
+
+TEST_F(JudgeTest, AnErrorAndAnotherShapeAreWrong) {
+  candidate_.raises = true;
+  EXPECT_THAT(judge_one().evidence, HasSubstr("ValueError"));
+  candidate_ = {};
+  candidate_.rows = 8;
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::wrong);
+  EXPECT_EQ(judged.evidence, "output 0 is f64[8] where f64[16] is right");
+}
+
+// References that nothing can be judged by.
+
+TEST_F(JudgeTest, DegenerateCasesAreRefused) {
+  reference_.ignores_second_input = true;
+  EXPECT_THAT(judge_one().evidence, HasSubstr("input 1 does not change"));
+  reference_ = {};
+  reference_.is_constant = true;
+  EXPECT_THAT(judge_one().evidence, HasSubstr("input 0 does not change"));
+}
+
+TEST_F(JudgeTest, ARandomReferenceIsRefused) {
+  reference_.is_random = true;
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::refused);
+  EXPECT_THAT(judged.evidence, HasSubstr("for the same inputs"));
+}
+
+TEST_F(JudgeTest, AReferenceThatFailsIsAnError) {
+  reference_.raises = true;
+  EXPECT_THROW(judge_all(), FailedError);
+}
+
+// Several candidates.
+
+TEST_F(JudgeTest, CandidatesAreRankedWithTiesAndWrongOnesHaveNoPlace) {
+  request_.candidates = {"slow", "fast", "wrong", "as fast"};
+  more_["slow"].call = microseconds(150);
+  more_["fast"].call = microseconds(50);
+  more_["as fast"].call = microseconds(50);
+  more_["wrong"].error = 1.0;
+  const auto judged = judge_all();
+  EXPECT_EQ(judged[0].rank, 3);
+  EXPECT_EQ(judged[1].rank, 1);
+  EXPECT_EQ(judged[2].rank, 0);
+  EXPECT_EQ(judged[3].rank, 1);
+  EXPECT_EQ(judged[2].verdict, Verdict::wrong);
+}
+
+TEST_F(JudgeTest, OneWrongCaseMakesACandidateWrong) {
+  request_.cases = {{{"n", "1"}}, {{"n", "2"}}};
+  const auto same = judge_all();
+  EXPECT_EQ(same[0].verdict, Verdict::same);
+  EXPECT_EQ(same[0].cases.size(), 2U);
+  candidate_.error = 1.0;
+  EXPECT_EQ(judge_all()[0].verdict, Verdict::wrong);
+}
+
+}  // namespace
+}  // namespace jitterscope::judging

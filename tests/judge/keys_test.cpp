@@ -1,0 +1,156 @@
+#include "judge/keys.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "jitterscope/error.hpp"
+#include "judge/correctness.hpp"
+
+namespace jitterscope::judging {
+namespace {
+
+Key counting_key() {
+  Key key;
+  for (std::size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = static_cast<std::uint8_t>(i);
+  return key;
+}
+
+std::vector<std::uint8_t> counting(std::size_t count) {
+  std::vector<std::uint8_t> bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::uint8_t>(i % 251);
+  return bytes;
+}
+
+// hashlib.blake2b(bytes(i % 251 for i in range(n)), key=bytes(range(32)), digest_size=32)
+TEST(KeysTest, DigestsAreThoseOfPythonsHashlib) {
+  const Key key = counting_key();
+  const auto digest = [&](std::size_t count) {
+    KeyedHash hash(key.bytes);
+    hash.add(counting(count));
+    return hexadecimal(hash.end());
+  };
+  EXPECT_EQ(digest(0), "4e51e7a913fc80137da52880fecca175bf81e117d5c68126dc2774033517ea0d");
+  EXPECT_EQ(digest(1), "41ff93a4eaeebd3b78a93438a6f62a92ab5959c859e682b72c7def406197ca4d");
+  EXPECT_EQ(digest(127), "12879e69734944f25f9ed95cbfdbb3659a307e485ed8ec118ce7c60f107357f1");
+  EXPECT_EQ(digest(128), "138893f1631ef3165629515d6ed800da3771b7926dced294205c7507351deebc");
+  EXPECT_EQ(digest(129), "ca60f75cbb714330c046d8f28b4ed351a3ee81776bb02a96abb646fe573e3d5c");
+  EXPECT_EQ(digest(1000), "bf9c0d3a2590251349ad634ad07f03958d0be63d5f9533daf62752de734b2c76");
+  EXPECT_EQ(hexadecimal(seed_of(key, 7, Digest{}).bytes),
+            "b24ac554f68acc412c6d1f0d3bb992f372fa3b1939520dd7b522ee5f998f7365");
+}
+
+TEST(KeysTest, ADigestOfPartsIsThatOfTheWhole) {
+  const auto bytes = counting(1000);
+  KeyedHash whole(counting_key().bytes), hash(counting_key().bytes);
+  whole.add(bytes);
+  std::span<const std::uint8_t> rest = bytes;
+  for (std::size_t part = 1; !rest.empty(); part = part * 2 + 1) {
+    const std::size_t taken = std::min(part, rest.size());
+    hash.add(rest.first(taken));
+    rest = rest.subspan(taken);
+  }
+  EXPECT_EQ(hash.end(), whole.end());
+}
+
+TEST(KeysTest, ADigestStandsForAllCallsBeforeIt) {
+  const Digest first = digest_of(counting_key(), Digest{}, counting(8)),
+               other = digest_of(counting_key(), Digest{}, counting(9));
+  EXPECT_NE(digest_of(counting_key(), first, counting(8)), digest_of(counting_key(), other, counting(8)));
+}
+
+TEST(KeysTest, HexadecimalReadsBackAndNothingElseIsRead) {
+  Key read;
+  ASSERT_TRUE(read_hexadecimal(hexadecimal(counting_key().bytes), read.bytes));
+  EXPECT_EQ(read, counting_key());
+  EXPECT_FALSE(read_hexadecimal("00", read.bytes));
+  EXPECT_FALSE(read_hexadecimal(std::string(64, 'x'), read.bytes));
+}
+
+std::vector<double> values_of(DataType dtype, Family family, std::uint32_t index = 0) {
+  const InputDescription input{.dtype = dtype, .shape = {64, 64}};
+  std::vector<std::uint8_t> memory(input.bytes());
+  fill(input, family, Seed{counting_key().bytes}, index, memory);
+  return numbers_of(dtype, memory);
+}
+
+TEST(KeysTest, NormalValuesHaveMeanZeroAndDeviationOne) {
+  for (const DataType dtype : {DataType::f64, DataType::f32, DataType::f16, DataType::bf16}) {
+    double sum = 0.0, squares = 0.0;
+    for (const double value : values_of(dtype, Family::normal)) {
+      sum += value;
+      squares += value * value;
+    }
+    EXPECT_NEAR(sum / 4096, 0.0, 0.05) << to_string(dtype);
+    EXPECT_NEAR(squares / 4096, 1.0, 0.07) << to_string(dtype);
+  }
+}
+
+TEST(KeysTest, EachInputHasValuesOfItsOwn) {
+  EXPECT_NE(values_of(DataType::f32, Family::normal, 0), values_of(DataType::f32, Family::normal, 1));
+  EXPECT_EQ(values_of(DataType::f32, Family::normal, 1), values_of(DataType::f32, Family::normal, 1));
+}
+
+TEST(KeysTest, FamiliesAreWhatTheirNamesSay) {
+  EXPECT_THAT(values_of(DataType::f32, Family::zeros), testing::Each(0.0));
+  EXPECT_THAT(values_of(DataType::f32, Family::uniform),
+              testing::Each(testing::AllOf(testing::Ge(0.0), testing::Le(1.0))));
+  std::set<bool> finite;
+  for (const double value : values_of(DataType::f32, Family::nonfinite)) finite.insert(std::isfinite(value));
+  EXPECT_EQ(finite.size(), 2U);
+  for (const double value : values_of(DataType::f32, Family::denormal))
+    EXPECT_LT(std::abs(value), 1.1754943508222875e-38);
+  for (const double value : values_of(DataType::i64, Family::normal)) EXPECT_TRUE(value >= 0 && value < 256);
+  EXPECT_THROW(family_of("odd"), UsageError);
+}
+
+// Below: errors beside the reference's.
+
+const std::vector<OutputDescription> kOutput = {{DataType::f32, {4, 256}}};
+
+Numbers plain(double scale = 1.0) {
+  Numbers numbers(1);
+  for (std::size_t i = 0; i < 1024; ++i) numbers[0].push_back(scale * std::sin(static_cast<double>(i) + 1.0));
+  return numbers;
+}
+
+TEST(CorrectnessTest, TwiceTheReferencesErrorIsAllowed) {
+  const Numbers truth = plain();
+  const Numbers reference = plain(1.001), as_bad = plain(1.0019), worse = plain(1.003);
+  EXPECT_FALSE(find_wrong(kOutput, as_bad, reference, truth, NotFinite::must_agree));
+  EXPECT_TRUE(find_wrong(kOutput, worse, reference, truth, NotFinite::must_agree));
+  EXPECT_TRUE(find_wrong(kOutput, as_bad, truth, truth, NotFinite::must_agree));
+}
+
+TEST(CorrectnessTest, OneWrongElementAndOneWrongBlockAreFound) {
+  const Numbers truth = plain();
+  Numbers element = truth;
+  element[0][300] += 1e-3;
+  const auto wrong = find_wrong(kOutput, element, truth, truth, NotFinite::must_agree);
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong->element, 300U);
+  EXPECT_NEAR(wrong->given - wrong->expected, 1e-3, 1e-9);
+  Numbers block = truth;
+  for (std::size_t i = 0; i < 256; ++i) block[0][i] *= 1.0 + 1.5e-5;
+  EXPECT_TRUE(find_wrong(kOutput, block, truth, truth, NotFinite::must_agree));
+}
+
+TEST(CorrectnessTest, NaNIsWrongUnlessTheReferenceHasIt) {
+  const Numbers truth = plain();
+  Numbers with_nan = truth;
+  with_nan[0][7] = std::nan("");
+  EXPECT_TRUE(find_wrong(kOutput, with_nan, truth, truth, NotFinite::must_agree));
+  EXPECT_FALSE(find_wrong(kOutput, with_nan, with_nan, with_nan, NotFinite::must_agree));
+  EXPECT_FALSE(find_wrong(kOutput, with_nan, truth, truth, NotFinite::may_differ));
+}
+
+TEST(CorrectnessTest, IntegersMustBeEqual) {
+  const std::vector<OutputDescription> output = {{DataType::i64, {3}}};
+  EXPECT_FALSE(find_wrong(output, {{1, 2, 3}}, {{1, 2, 3}}, {{1, 2, 3}}, NotFinite::must_agree));
+  EXPECT_TRUE(find_wrong(output, {{1, 2, 4}}, {{1, 2, 3}}, {{1, 2, 3}}, NotFinite::must_agree));
+}
+
+}  // namespace
+}  // namespace jitterscope::judging
