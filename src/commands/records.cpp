@@ -35,6 +35,7 @@ constexpr RecordType kTypes[] = {
     {"selftest", read_as<selftest::SelftestRecord>},
     {"doctor", read_as<DoctorReport>},
     {"capture", read_as<CaptureRecord>},
+    {"replay", read_as<ReplayRecord>},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "commands/engines/record.hpp"
 #include "commands/explain/record.hpp"
 #include "commands/methods/record.hpp"
+#include "commands/replay/record.hpp"
 #include "commands/run/record.hpp"
 #include "commands/selftest/record.hpp"
 #include "commands/study/loss_scaling_record.hpp"
@@ -23,7 +24,7 @@ namespace jitterscope {
 
 using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
                                study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
-                               selftest::SelftestRecord, DoctorReport, CaptureRecord>;
+                               selftest::SelftestRecord, DoctorReport, CaptureRecord, ReplayRecord>;
 
 /// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
 /// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with
