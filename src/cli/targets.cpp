@@ -158,7 +158,9 @@ void join_execution_trace(WorkList& work, const std::string& file) {
   const JoinedCalls joined = take_data_flow(work.model, flow);
   work.model.notes.push_back(fmt::format(
       "Of {} calls, {} are in {}, which says what they read{}.", joined.of, joined.found, file,
-      joined.steps > 1 ? fmt::format("; it is of one step, and {} steps are like it", joined.steps) : ""));
+      joined.steps > 1
+          ? fmt::format("; it is of one step, and {} steps of the trace are like it", joined.steps)
+          : ""));
 }
 
 void fit_to_device(WorkList& work, const DeviceDescription& device) {

@@ -516,6 +516,11 @@ double logarithm_of_parts(const Account& account) {
   return sum;
 }
 
+// Returns how far our instrument and a tracer may differ, as a logarithm.
+double half_of_instruments(const ProgramSides& sides) {
+  return (sides.alone.uncertainty.instrument + kInstruments) / sides.time_alone().median;
+}
+
 // Adds what the place in the program does. In sequence, its parts make up the whole way from the time alone
 // to that in place, and their errors are no errors of the rest, which begins from the time in place.
 void add_place(Account& account, const ProgramSides& sides) {
@@ -532,6 +537,7 @@ void add_place(Account& account, const ProgramSides& sides) {
   add(cache_in_sequence(sides));
   double half =
       std::hypot(relative_half(account.first), relative_half(in_place), half_of_process(sides.alone));
+  half = std::hypot(half, half_of_instruments(sides));
   for (const AccountedPart& part : account.parts)
     half = std::hypot(half, part.ratio ? half_of(*part.ratio) : 0.0);
   account.parts.push_back(
@@ -601,9 +607,11 @@ Account program_account(const ProgramSides& sides) {
   add_place(account, sides);
   const std::size_t parts_of_place = account.parts.size();
   add_gaps(account, sides.entry.result);
+  const bool both_traced = account.in_sequence && sides.record.sequence->instrument == Instrument::cupti;
   add_uncertainty(account, "instrument",
-                  (sides.alone.uncertainty.instrument + kInstruments) / account.first.median,
-                  "our instrument's constant, and how far it and CUPTI agree");
+                  both_traced ? kTracersGrain / account.first.median : half_of_instruments(sides),
+                  both_traced ? "the step of CUPTI's times, which read the program and the sequence"
+                              : "our instrument's constant, and how far it and CUPTI agree");
   // The program is one more process, and so is the sequence.
   const double processes = account.in_sequence ? 2.0 : 1.0;
   add_uncertainty(account, "process", half_of_process(sides.alone) * std::sqrt(processes),

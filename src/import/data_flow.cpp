@@ -84,6 +84,32 @@ Match common_calls(const std::vector<std::size_t>& model, const std::vector<std:
   return match;
 }
 
+// Returns the length of one step if the calls are those of equal steps, else their number.
+std::size_t calls_of_step(const std::vector<std::size_t>& calls) {
+  // How long the longest true beginning is that also ends the first i + 1 calls.
+  std::vector<std::size_t> border(calls.size(), 0);
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    std::size_t length = border[i - 1];
+    while (length > 0 && calls[length] != calls[i]) length = border[length - 1];
+    border[i] = calls[length] == calls[i] ? length + 1 : 0;
+  }
+  const std::size_t step = calls.empty() ? 0 : calls.size() - border.back();
+  return step > 0 && calls.size() % step == 0 ? step : calls.size();
+}
+
+// Returns a match for each of the model's equal steps, which may have calls that the flow lacks.
+std::vector<Match> steps_in_part(const std::vector<std::size_t>& model,
+                                 const std::vector<std::size_t>& flow) {
+  const std::size_t step = calls_of_step(model);
+  const Match first = common_calls({model.begin(), model.begin() + static_cast<std::ptrdiff_t>(step)}, flow);
+  std::vector<Match> matches;
+  for (std::size_t begin = 0; begin < model.size(); begin += step) {
+    Match& match = matches.emplace_back(first);
+    for (auto& [from, to] : match) to += begin;
+  }
+  return matches;
+}
+
 void take(const Match& match, const Model& flow, Model& model) {
   std::vector<std::size_t> place(flow.calls.size(), model.calls.size());  // none
   for (const auto& [from, to] : match) place[from] = to;
@@ -109,8 +135,8 @@ JoinedCalls take_data_flow(Model& model, const Model& flow) {
   const std::vector<std::size_t> own = numbers.of(model), theirs = numbers.of(flow);
   if (theirs.empty()) throw UsageError(flow.name + ": it does not say in which order its calls ran");
   std::vector<Match> matches = whole_steps(own, theirs);
+  if (matches.empty()) matches = steps_in_part(own, theirs);
   JoinedCalls joined{.of = own.size(), .steps = matches.size()};
-  if (matches.empty()) matches.push_back(common_calls(own, theirs));
   for (const Match& match : matches) joined.found += match.size();
   if (2 * joined.found < std::min(own.size(), theirs.size())) {
     throw UsageError(fmt::format(

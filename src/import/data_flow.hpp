@@ -10,7 +10,7 @@ namespace jitterscope {
 /// How many calls of a model were found in the record that has its data flow.
 struct JoinedCalls {
   std::size_t found = 0, of = 0;
-  std::size_t steps = 0;  ///< times that the whole flow was found in the model; 0: only parts of it
+  std::size_t steps = 0;  ///< number of the model's steps in which they were found
 };
 
 /// Finds the calls of `flow` (a PyTorch execution trace) among the model's (a profiler trace), by their order

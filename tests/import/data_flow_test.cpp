@@ -64,11 +64,21 @@ TEST(DataFlow, WhatTheTraceLacksIsUnwritten) {
   Model trace = model_of({kConv, "gelu:count=512", kAdd});
   const JoinedCalls joined = take_data_flow(trace, flow_of_three());
   EXPECT_EQ(joined.found, 2u);
-  EXPECT_EQ(joined.steps, 0u);
+  EXPECT_EQ(joined.steps, 1u);
   ASSERT_THAT(trace.calls[2].inputs, SizeIs(1));
   EXPECT_EQ(trace.calls[2].inputs[0].call, 0u);
   EXPECT_EQ(trace.calls[2].unwritten, 1);
   EXPECT_THAT(trace.calls[1].inputs, IsEmpty());
+}
+
+TEST(DataFlow, EqualStepsGetItEvenIfTheyHaveACallThatTheFlowLacks) {
+  Model trace = model_of({kConv, "gelu:count=512", kRelu, kAdd, kConv, "gelu:count=512", kRelu, kAdd});
+  const JoinedCalls joined = take_data_flow(trace, flow_of_three());
+  EXPECT_EQ(joined.found, 6u);
+  EXPECT_EQ(joined.steps, 2u);
+  ASSERT_THAT(trace.calls[7].inputs, SizeIs(2));
+  EXPECT_EQ(trace.calls[7].inputs[0].call, 4u);
+  EXPECT_EQ(trace.calls[7].inputs[1].call, 6u);
 }
 
 TEST(DataFlow, AnotherStepIsRefused) {

@@ -487,8 +487,9 @@ std::string rest_name_of(const Accounted& account) {
 }
 
 Text one_account(const Account& account, std::size_t width) {
-  TableColumn parts{"", Align::left, {}}, firsts{"first", Align::left, {}},
-      seconds{"second", Align::left, {}}, changes{"time", Align::right, {}};
+  TableColumn parts{"", Align::left, {}}, firsts{account.is_of_program ? "alone" : "first", Align::left, {}},
+      seconds{account.is_of_program ? "in program" : "second", Align::left, {}},
+      changes{"time", Align::right, {}};
   const auto add = [&](const std::string& name, const std::string& first, const std::string& second,
                        const std::string& change) {
     parts.cells.push_back(name);

@@ -44,7 +44,7 @@ constexpr const char* kReplayExamples = R"(Examples:
   jitterscope replay trace.json.gz
   jitterscope replay trace.json.gz --kernel 'wgrad|dgrad' --details
   jitterscope replay trace.json.gz --in-sequence --execution-trace execution_trace.json
-  jitterscope replay cudnn_frontend.log --top all --json replay.json --html replay.html
+  jitterscope replay frontend.log --top all --json replay.json --html replay.html
   jitterscope replay trace.json.gz --device virtual:h200 --processes 2
 
 Exit codes: 0 done, 2 usage, 3 device or library missing, 5 nothing could be replayed, an operation failed, or
@@ -163,7 +163,8 @@ class ReplayCommand {
   void measure(std::size_t chosen) {
     RunRequest request{.work = work_, .options = options(), .ceilings = false};
     request.options.interrupted = nullptr;
-    request.work.model.layers.resize(chosen);
+    std::vector<Layer>& layers = request.work.model.layers;
+    layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(chosen), layers.end());
     plan_ = plan_of(request);
     cli::measure_in_processes(plan_, flags_.processes, invocation_, times_);
     record_.processes = flags_.processes;

@@ -214,6 +214,17 @@ void take_unknown(const Model& program, const RunRecord& times, ReplayRecord& re
       joined(parts, ", "), times.sequence ? "" : " --in-sequence runs the calls in their order."));
 }
 
+// Says that the program's cuDNN was another: whether its kernels ran here, too, is known by their names.
+void note_other_cudnn(ReplayRecord& record) {
+  const auto& libraries = record.device.libraries;
+  const auto here = std::ranges::find(libraries, "cudnn", &LibraryInfo::name);
+  if (record.recorded_cudnn.empty() || here == libraries.end() || here->version.empty()) return;
+  if (here->version == record.recorded_cudnn) return;
+  record.notes.push_back(
+      fmt::format("The program used cuDNN {}, here it is {}: an engine may be another one.",
+                  record.recorded_cudnn, here->version));
+}
+
 }  // namespace
 
 void account_for_replay(const Model& program, const RunRecord& times, ReplayRecord& record) {
@@ -229,6 +240,7 @@ void account_for_replay(const Model& program, const RunRecord& times, ReplayReco
         fmt::format("The program ran on {}, this is {}: times are compared, but not taken apart.",
                     record.recorded_device, record.device.name));
   }
+  note_other_cudnn(record);
 }
 
 // Prints a replay.
@@ -308,11 +320,10 @@ Text calls_table(const ReplayRecord& record, const Page& page) {
   std::vector<std::string> operations;
   for (const ReplayedCall& call : record.calls) operations.push_back(call.operation);
   const OperationLabels labels = label_operations(operations);
-  const bool in_sequence = record.sequence.has_value();
   TableColumn names{"operation", Align::left, {}}, counts{"calls", Align::right, {}, 5},
       shares{"share", Align::right, {}, 4}, programs{"in program", Align::right, {}},
       warms{"warm", Align::right, {}}, colds{"cold", Align::right, {}, 6},
-      places{"in sequence", Align::right, {}, 3}, changes{"program against warm", Align::right, {}, 2},
+      places{"in sequence", Align::right, {}, 3}, changes{"against warm", Align::right, {}, 2},
       parts{"of that", Align::left, {}}, rests{"rest", Align::right, {}};
   const std::size_t rows = std::min(record.calls.size(), page.top.value_or(record.calls.size()));
   for (std::size_t i = 0; i < rows; ++i) {
@@ -333,9 +344,13 @@ Text calls_table(const ReplayRecord& record, const Page& page) {
     rests.cells.push_back(account && account->stopped_at.empty() ? change_of(account->rest)
                                                                  : std::string(kAbsent));
   }
-  std::vector<TableColumn> columns = {names, counts, shares, programs, warms, colds};
-  if (in_sequence) columns.push_back(places);
-  columns.insert(columns.end(), {changes, parts, rests});
+  const bool has_times =
+      std::ranges::any_of(record.calls, [](const ReplayedCall& call) { return call.in_program.has_value(); });
+  std::vector<TableColumn> columns = {names, counts};
+  if (has_times) columns.insert(columns.end(), {shares, programs});
+  columns.insert(columns.end(), {warms, colds});
+  if (record.sequence) columns.push_back(places);
+  if (has_times) columns.insert(columns.end(), {changes, parts, rests});
   Text text = fitted_table(std::move(columns), page.width);
   if (!labels.common.empty()) text += wrapped("All: " + labels.common + '.', page.width);
   if (rows < record.calls.size())
@@ -364,16 +379,20 @@ Text verdict_section(const ReplayRecord& record, const Page& page) {
     }
   }
   if (explained + open + stopped == 0) return {};
-  std::string text = fmt::format("{} of {}: nothing beyond the parts is shown.", explained,
-                                 counted(static_cast<std::int64_t>(explained + open + stopped), "operation"));
+  const auto all = static_cast<std::int64_t>(explained + open + stopped);
+  std::vector<std::string> sentences;
+  if (explained > 0)
+    sentences.push_back(fmt::format("{} of {}: no rest is shown.", explained, counted(all, "operation")));
   if (largest != nullptr) {
-    text += fmt::format(" Of {} a rest is shown, the most in {}: {}.", open, one_line(largest->operation),
-                        change_of(largest->account->rest));
+    sentences.push_back(fmt::format("{} of {}: a rest is shown, the most in {}: {}.", open,
+                                    counted(all, "operation"), one_line(largest->operation),
+                                    change_of(largest->account->rest)));
   }
   if (stopped > 0) {
-    text += fmt::format(" {} did not run the same work here and there, so {} not taken apart.", stopped,
-                        stopped == 1 ? "it is" : "they are");
+    sentences.push_back(fmt::format("{} of {}: not the same work here and there, so not taken apart.",
+                                    stopped, counted(all, "operation")));
   }
+  const std::string text = joined(sentences, " ");
   return wrapped(text, page.width);
 }
 
