@@ -167,7 +167,6 @@ class ReplayCommand {
     layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(chosen), layers.end());
     plan_ = plan_of(request);
     cli::measure_in_processes(plan_, flags_.processes, invocation_, times_);
-    record_.processes = flags_.processes;
   }
 
   // This process has measured nothing yet, so that it is as fresh as the others.

@@ -174,6 +174,8 @@ void take_calls(const Model& program, const RunRecord& times, ReplayRecord& reco
                       .warm = time_in(entry.result, CacheState::warm),
                       .cold = time_in(entry.result, CacheState::cold),
                       .failure = entry.result.failure};
+    for (const Measurement& measurement : entry.result.measurements)
+      record.processes = std::max({record.processes, std::int64_t{1}, std::ssize(measurement.processes)});
     const auto place = std::ranges::find(placed, i, &LayerInSequence::result);
     if (place != placed.end()) call.in_sequence = place->in_place;
     const auto account = std::ranges::find(accounts, call.operation, &explain::Account::first_subject);
