@@ -57,7 +57,6 @@ TEST_F(Replay, TheShareComesFirstAndOtherKernelsEndTheAccount) {
   EXPECT_EQ(run_tool("show " + path()).output, outcome.output);
   EXPECT_THAT(run_tool("show --details " + path()).output,
               AllOf(HasSubstr("instrument"), HasSubstr("process")));
-  EXPECT_EQ(run_tool("report " + path() + " --output " + path("page.html")).exit_code, 0);
 }
 
 TEST_F(Replay, OnlyMatchingKernelsAreReplayed) {

@@ -243,7 +243,12 @@ void add_replay_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command.add_option("--seed", flags.seed, "of orders, idles, values and places")->capture_default_str();
   flags.record.add_to(command);
-  flags.page.add_to(command);
+  command
+      .add_option("--top", flags.page.top,
+                  "replay this many operations, those of the most recorded time first, or all (default: 20)")
+      ->type_name("N");
+  command.add_flag("--details", flags.page.details,
+                   "show every part of every operation and how it is known, and an explanation of the words");
 }
 
 }  // namespace jitterscope::cli

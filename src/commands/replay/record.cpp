@@ -326,7 +326,7 @@ Text calls_table(const ReplayRecord& record, const Page& page) {
       shares{"share", Align::right, {}, 4}, programs{"in program", Align::right, {}},
       warms{"warm", Align::right, {}}, colds{"cold", Align::right, {}, 6},
       places{"in sequence", Align::right, {}, 3}, changes{"against warm", Align::right, {}, 2},
-      parts{"of that", Align::left, {}}, rests{"rest", Align::right, {}};
+      parts{"parts", Align::left, {}}, rests{"rest", Align::right, {}};
   const std::size_t rows = std::min(record.calls.size(), page.top.value_or(record.calls.size()));
   for (std::size_t i = 0; i < rows; ++i) {
     const ReplayedCall& call = record.calls[i];
@@ -352,7 +352,7 @@ Text calls_table(const ReplayRecord& record, const Page& page) {
   if (has_times) columns.insert(columns.end(), {shares, programs});
   columns.insert(columns.end(), {warms, colds});
   if (record.sequence) columns.push_back(places);
-  if (has_times) columns.insert(columns.end(), {changes, parts, rests});
+  if (has_times) columns.insert(columns.end(), {changes, rests, parts});
   Text text = fitted_table(std::move(columns), page.width);
   if (!labels.common.empty()) text += wrapped("All: " + labels.common + '.', page.width);
   if (rows < record.calls.size())
@@ -430,8 +430,8 @@ Text notes_section(const ReplayRecord& record, const Page& page) {
   sentences.insert(sentences.end(), record.notes.begin(), record.notes.end());
   if (page.details) {
     sentences.emplace_back(
-        "in program: the sum of a call's kernels, the mean over its calls. warm, cold: alone, in fresh processes. of "
-        "that: parts whose interval excludes no effect; ?: there, but of unknown effect. rest: what no part "
+        "in program: the sum of a call's kernels, the mean over its calls. warm, cold: alone, in fresh processes. "
+        "parts: those whose interval excludes no effect; ?: there, but of unknown effect. rest: what no part "
         "accounts for. ± is half of a 95 % interval.");
   }
   if (record.interrupted) sentences.emplace_back("Interrupted: this is what was known by then.");
@@ -440,10 +440,11 @@ Text notes_section(const ReplayRecord& record, const Page& page) {
   return text;
 }
 
-std::vector<explain::Account> accounts_of(const ReplayRecord& record) {
+// Returns the accounts that did not end early: of other work, the whole difference would be drawn as a rest.
+std::vector<explain::Account> drawn_accounts(const ReplayRecord& record) {
   std::vector<explain::Account> accounts;
   for (const ReplayedCall& call : record.calls) {
-    if (call.account) accounts.push_back(*call.account);
+    if (call.account && call.account->stopped_at.empty()) accounts.push_back(*call.account);
   }
   return accounts;
 }
@@ -476,6 +477,6 @@ Headline headline_of(const ReplayRecord& record) {
 
 namespace jitterscope::report {
 
-std::vector<Plot> plots_of(const ReplayRecord& record) { return plots_of_accounts(accounts_of(record)); }
+std::vector<Plot> plots_of(const ReplayRecord& record) { return plots_of_accounts(drawn_accounts(record)); }
 
 }  // namespace jitterscope::report
