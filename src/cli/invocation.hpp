@@ -56,6 +56,7 @@ void add_engines_command(CLI::App& app, Invocation& invocation);
 void add_study_command(CLI::App& app, Invocation& invocation);
 void add_advise_command(CLI::App& app, Invocation& invocation);
 void add_explain_command(CLI::App& app, Invocation& invocation);
+void add_replay_command(CLI::App& app, Invocation& invocation);
 void add_verify_pytorch_command(CLI::App& app, Invocation& invocation);
 void add_show_command(CLI::App& app);
 void add_report_command(CLI::App& app);

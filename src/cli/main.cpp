@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
   add_judge_command(app, invocation);
   add_history_command(app);
   add_capture_command(app, invocation);
+  add_replay_command(app, invocation);
   add_explain_command(app, invocation);
   add_study_command(app, invocation);
   add_advise_command(app, invocation);

@@ -58,6 +58,16 @@ void check_combinations(const RunFlags& flags) {
         "--processes does not go with --in-sequence: only this process times calls in sequence; leave "
         "one of them out");
   }
+  if (!flags.execution_trace.empty() && (!flags.in_sequence || flags.targets.size() != 1)) {
+    throw UsageError(
+        "--execution-trace says what the calls of one trace read in sequence: name one trace, and add "
+        "--in-sequence");
+  }
+  if (!flags.execution_trace.empty() && !flags.unfinished.empty()) {
+    throw UsageError(
+        "--execution-trace does not go with --continue: a record does not say which calls were joined; leave "
+        "--continue out");
+  }
   if (!flags.fresh_data) return;
   if (flags.in_sequence) {
     throw UsageError(

@@ -21,7 +21,7 @@ struct RunFlags {
   MeasureFlags measure;
   PageFlags page;
   ReportFlags report;
-  std::string json, csv, csv_launches, provider = "auto", only, unfinished, counters, save;
+  std::string json, csv, csv_launches, provider = "auto", only, unfinished, counters, save, execution_trace;
   HistoryFlags history;
   std::vector<std::int64_t> iterations;
   bool verify = false, dry_run = false, no_ceilings = false, kernels = false;

@@ -14,6 +14,7 @@
 #include "base/names.hpp"
 #include "commands/records.hpp"
 #include "device/can_run.hpp"
+#include "import/data_flow.hpp"
 #include "import/import.hpp"
 #include "import/recognise.hpp"
 #include "jitterscope/error.hpp"
@@ -144,6 +145,23 @@ WorkList read_targets(const std::vector<std::string>& targets, const std::string
   if (!work.is_model) work.model.calls = calls_in_order(work.model.layers);
   work.model.name = work.title;
   return work;
+}
+
+void join_execution_trace(WorkList& work, const std::string& file) {
+  const Model flow = import_file(file, {});
+  const auto reads_any = [](const Call& call) { return !call.inputs.empty(); };
+  if (std::ranges::none_of(flow.calls, reads_any)) {
+    throw UsageError(fmt::format(
+        "--execution-trace {}: it does not say which call reads what another wrote; name a file that "
+        "torch.profiler.ExecutionTraceObserver wrote",
+        file));
+  }
+  const JoinedCalls joined = take_data_flow(work.model, flow);
+  work.model.notes.push_back(fmt::format(
+      "Of {} calls, {} are in {}, which says what they read{}.", joined.of, joined.found, file,
+      joined.steps > 1
+          ? fmt::format("; it is of one step, and {} steps of the trace are like it", joined.steps)
+          : ""));
 }
 
 void fit_to_device(WorkList& work, const DeviceDescription& device) {

@@ -27,6 +27,10 @@ struct WorkList {
 /// nearest known name, or if nothing matches.
 WorkList read_targets(const std::vector<std::string>& targets, const std::string& only = "");
 
+/// Gives the calls of a trace the data flow of a PyTorch execution trace of the same step, with a note.
+/// Throws UsageError if the file is no execution trace, or not of the same step.
+void join_execution_trace(WorkList& work, const std::string& file);
+
 /// Returns a network that names no batch with a batch of 1, and a typed operation without its number of
 /// samples with one; any other target as it is.
 std::string with_one_sample(const std::string& target);

@@ -37,6 +37,7 @@ constexpr RecordType kTypes[] = {
     {"capture", read_as<CaptureRecord>},
     {"devices", read_as<DevicesRecord>},
     {"judge", read_as<JudgeRecord>},
+    {"replay", read_as<ReplayRecord>},
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "commands/explain/record.hpp"
 #include "commands/judge/record.hpp"
 #include "commands/methods/record.hpp"
+#include "commands/replay/record.hpp"
 #include "commands/run/record.hpp"
 #include "commands/selftest/record.hpp"
 #include "commands/study/loss_scaling_record.hpp"
@@ -26,7 +27,7 @@ namespace jitterscope {
 using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
                                study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
                                selftest::SelftestRecord, DoctorReport, CaptureRecord, DevicesRecord,
-                               JudgeRecord>;
+                               JudgeRecord, ReplayRecord>;
 
 /// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
 /// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with

@@ -30,16 +30,22 @@ struct Account {
   TimeEstimate first = {}, second = {};  ///< without the variation between processes
   RatioEstimate time = {};               ///< second over first
   /// In the order in which they are examined: environment, problem, library, engine, kernels, clock, power,
-  /// temperature, cache, load, data, method, process.
+  /// temperature, cache, kernel before, overlap, load, data, launch gaps, instrument, process.
   std::vector<AccountedPart> parts = {};
-  RatioEstimate rest = {};  ///< what no part accounts for
+  RatioEstimate rest = {};                       ///< what no part accounts for
+  bool is_of_program = false;                    ///< the second times are those that a program's record holds
+  std::optional<TimeEstimate> in_sequence = {};  ///< of a program's: the call in its order, timed here
+  /// Part at which the account of a program's call ends, because another GPU or other kernels ran: of
+  /// different work, nothing further can be told apart. Empty if there is none.
+  std::string stopped_at = {};
 
-  bool is_explained() const { return rest.low <= 1.0 && 1.0 <= rest.high; }
-  /// True if the second times are a trace's: only then the place in the network is a part.
-  bool is_of_trace() const {
-    return std::ranges::any_of(parts, [](const AccountedPart& part) { return part.name == "network"; });
-  }
+  bool is_explained() const { return stopped_at.empty() && rest.low <= 1.0 && 1.0 <= rest.high; }
 };
+
+/// True if a part's effect is known and its interval excludes none: only then the part is named as a cause.
+inline bool is_named(const AccountedPart& part) {
+  return part.ratio && (part.ratio->low > 1.0 || part.ratio->high < 1.0);
+}
 
 /// Returns what the step from the parts to the whole is, for a row: a large one is no fault where parts that
 /// were measured one by one overlap.
@@ -49,10 +55,17 @@ std::string_view rest_name(const RatioEstimate& rest, bool has_parts);
 /// UsageError if they share none.
 std::vector<Account> account_for(const RunRecord& first, const RunRecord& second);
 
-/// Compares a record with the times of the same layers in a PyTorch trace: alone, in the network (if the
-/// record has it, from `run --in-sequence`), and in PyTorch. Throws UsageError if they share no layer, or if
-/// the trace has no times.
-std::vector<Account> account_for(const RunRecord& record, const Model& trace);
+/// Returns what one call of the layer took in the program: its kernels' sum, by the mean. nullopt if its
+/// record does not say.
+std::optional<TimeEstimate> recorded_time_of(const Layer& layer);
+
+/// Compares a record with the times of the same layers in a program's record: alone, in sequence (if the
+/// record has it, from `run --in-sequence`), and in the program. Throws UsageError if they share no layer, or
+/// if the program's record has no times.
+std::vector<Account> account_for(const RunRecord& record, const Model& program);
+
+/// Returns the time in sequence over that alone; nullopt if there is no sequence.
+std::optional<RatioEstimate> effect_of_place(const Account& account);
 
 /// A circumstance, over all operations of two records.
 struct TotalPart {

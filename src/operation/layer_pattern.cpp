@@ -38,11 +38,11 @@ std::string plain_words(const std::regex_error& error, const std::string& patter
   return "it is too large";
 }
 
-std::regex compiled(const std::string& pattern) {
+std::regex compiled(const std::string& pattern, std::string_view flag) {
   try {
     return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
   } catch (const std::regex_error& error) {
-    throw UsageError(fmt::format("--only: {} is not a regular expression: {}", in_quotes(pattern),
+    throw UsageError(fmt::format("{}: {} is not a regular expression: {}", flag, in_quotes(pattern),
                                  plain_words(error, pattern)));
   }
 }
@@ -73,7 +73,8 @@ std::int64_t count_of(const Model& model) {
 
 }  // namespace
 
-LayerPattern::LayerPattern(const std::string& pattern) : text_(pattern), regex_(compiled(pattern)) {}
+LayerPattern::LayerPattern(const std::string& pattern, std::string_view flag)
+    : text_(pattern), regex_(compiled(pattern, flag)) {}
 
 void keep_layers(Model& model, const LayerPattern& pattern) {
   const std::int64_t before = count_of(model);

@@ -1,8 +1,9 @@
-// Implements --only: selects layers of a model by a regular expression.
+// Implements --only and --kernel: selects layers of a model by a regular expression.
 #pragma once
 
 #include <regex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operation/model.hpp"
@@ -12,8 +13,9 @@ namespace jitterscope {
 /// An ECMAScript regular expression, searched for anywhere in a text.
 class LayerPattern {
  public:
-  /// Throws UsageError that explains in plain words what is wrong with the pattern.
-  explicit LayerPattern(const std::string& pattern);
+  /// Throws UsageError, which begins with the flag, that explains in plain words what is wrong with the
+  /// pattern.
+  explicit LayerPattern(const std::string& pattern, std::string_view flag = "--only");
 
   const std::string& text() const { return text_; }
   bool finds(const std::string& text) const { return std::regex_search(text, regex_); }

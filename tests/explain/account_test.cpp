@@ -90,17 +90,70 @@ TEST(TraceAccount, ALayerIsSlowerInItsNetworkThanAlone) {
   const Account account = account_for(record, trace_of(microseconds(120.3))).front();
   EXPECT_EQ(account.count, 3);
   EXPECT_NEAR(account.time.ratio, 1.203, 1e-3);
-  EXPECT_NEAR(part(account, "network").ratio->ratio, 1.2, 0.001);
+  EXPECT_NEAR(part(account, "kernel before").ratio->ratio, 1.2, 0.001);
+  EXPECT_NEAR(effect_of_place(account)->ratio, 1.2, 0.001);
   EXPECT_TRUE(account.is_explained());
-  EXPECT_THAT(conclusions_of({account}).front(), HasSubstr("network accounts for +20"));
+  EXPECT_THAT(conclusions_of({account}).front(), HasSubstr("kernel before accounts for +20"));
 }
 
-TEST(TraceAccount, WithoutASequenceItSaysWhatToMeasure) {
+TEST(TraceAccount, InSequenceTheNearestCacheStateIsAPartAndTheRestBeginsInPlace) {
+  RunRecord record = record_with({measured(microseconds(100), megahertz(1000)),
+                                  measured(microseconds(120), megahertz(1000), CacheState::cold)});
+  record.sequence.emplace();
+  const TimeEstimate placed{microseconds(121), microseconds(120.9), microseconds(121.1), 12};
+  record.sequence->calls.push_back({.name = "l1", .layer = 0, .time = placed});
+  const Account account = account_for(record, trace_of(microseconds(130))).front();
+  EXPECT_NEAR(part(account, "cache").ratio->ratio, 1.2, 0.001);
+  EXPECT_EQ(part(account, "cache").second, "cold");
+  EXPECT_NEAR(part(account, "kernel before").ratio->ratio, 121.0 / 120.0, 0.001);
+  EXPECT_NEAR(account.rest.ratio, 130.0 / 121.0, 1e-6);
+  EXPECT_FALSE(account.is_explained());
+}
+
+TEST(TraceAccount, WithoutASequenceTheCacheIsBetweenItsStates) {
+  const RunRecord record = record_with({measured(microseconds(100), megahertz(1000)),
+                                        measured(microseconds(120), megahertz(1000), CacheState::cold)});
+  const Account account = account_for(record, trace_of(microseconds(110))).front();
+  EXPECT_NEAR(part(account, "cache").ratio->low, 1.0, 0.001);
+  EXPECT_NEAR(part(account, "cache").ratio->high, 1.2, 0.001);
+  EXPECT_FALSE(is_named(part(account, "cache")));
+  EXPECT_TRUE(account.is_explained());
+  EXPECT_FALSE(account_for(record, trace_of(microseconds(150))).front().is_explained());
+  EXPECT_THAT(conclusions_of({account}), testing::Contains(HasSubstr("--in-sequence")));
+}
+
+TEST(TraceAccount, AnotherGpuEndsIt) {
   const RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
-  const std::vector<Account> accounts = account_for(record, trace_of(microseconds(150)));
-  EXPECT_FALSE(part(accounts.front(), "network").ratio);
-  EXPECT_FALSE(accounts.front().is_explained());
-  EXPECT_THAT(conclusions_of(accounts), testing::Contains(HasSubstr("--in-sequence")));
+  Model trace = trace_of(microseconds(100));
+  trace.recorded_device = "NVIDIA A100";
+  const Account account = account_for(record, trace).front();
+  EXPECT_EQ(account.stopped_at, "device");
+  EXPECT_FALSE(has_part(account, "instrument"));
+  EXPECT_FALSE(account.is_explained());
+  EXPECT_NEAR(account.rest.ratio, account.time.ratio, 1e-12);
+}
+
+TEST(TraceAccount, KernelsWhoseNamesAreOnlyWrittenDifferentlyAreTheSame) {
+  RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
+  record.entries.front().result.kernels.emplace_back().name = "void sum<float> (float *)";
+  Model trace = trace_of(microseconds(100));
+  trace.layers.front().recorded_kernels = {"void sum<float>(float*)"};
+  EXPECT_EQ(account_for(record, trace).front().stopped_at, "");
+}
+
+TEST(TraceAccount, GapsBetweenACallsKernelsAreAPart) {
+  RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
+  for (const double time : {60.0, 36.0}) {
+    LaunchKernel& kernel = record.entries.front().result.kernels.emplace_back();
+    kernel.name = "k";
+    kernel.median = kernel.minimum = kernel.maximum = microseconds(time);
+  }
+  Model trace = trace_of(microseconds(96));
+  trace.layers.front().recorded_kernels = {"k", "k"};
+  const Account account = account_for(record, trace).front();
+  EXPECT_NEAR(part(account, "launch gaps").ratio->ratio, 0.96, 1e-3);
+  EXPECT_NEAR(account.rest.ratio, 1.0, 1e-3);
+  EXPECT_TRUE(account.is_explained());
 }
 
 TEST(TraceAccount, OtherKernelsAreNamed) {

@@ -81,6 +81,59 @@ TEST(RecordSchema, AbsentAndOddValuesAreValid) {
   EXPECT_EQ(validate_record(write_record(record)), 0);
 }
 
+// A program of one operation that fits its parts, one that ran other kernels, and one that failed.
+ReplayRecord replayed_calls() {
+  ReplayRecord record;
+  record.environment = test::sample_operation().environment;
+  record.device = test::sample_operation().device;
+  record.source = "trace.json";
+  record.format = "PyTorch profiler trace";
+  record.recorded_device = "NVIDIA H200";
+  record.recorded_gpu_time = microseconds(1000);
+  record.replayable_time = record.replayed_time = microseconds(940);
+  record.replayable_calls = 9;
+  record.recorded_calls = 12;
+  record.unreplayed = {
+      {"fused Triton kernels", 3, microseconds(60), "triton_poi_0", "The record does not say."}};
+  const TimeEstimate time{microseconds(26), microseconds(25.9), microseconds(26.1), 30};
+  explain::Account account{.layers = {"a#1"},
+                           .first_subject = "add:count=8",
+                           .second_subject = "add:count=8",
+                           .first = time,
+                           .second = time,
+                           .time = {1.0, 0.99, 1.01},
+                           .rest = {1.0, 0.99, 1.01},
+                           .is_of_program = true};
+  account.parts = {
+      {.name = "cache", .first = "warm", .second = "cold", .ratio = RatioEstimate{1.1, 1.05, 1.15}}};
+  account.in_sequence = time;
+  ReplayedCall call{.layers = {"a#1"}, .operation = "add:count=8", .provider = "builtin"};
+  call.in_program = call.warm = call.cold = call.in_sequence = time;
+  call.account = account;
+  record.calls = {call, call, {.layers = {"c"}, .operation = "add:count=32", .failure = "out of memory"}};
+  record.calls[1].operation = "add:count=16";
+  record.calls[1].account->stopped_at = "kernels";
+  record.calls[1].account->parts = {{.name = "kernels", .first = "ours", .second = "theirs"}};
+  record.sequence = ReplayedSequence{.calls = 9, .timed = 9, .connected = 5, .time = microseconds(900)};
+  record.processes = 5;
+  record.unknown = {"The trace does not tell the clock."};
+  return record;
+}
+
+TEST(RecordSchema, AReplayIsValidAndIsReadAsItWas) {
+  const std::string text = write_record(replayed_calls());
+  EXPECT_EQ(validate_record(text), 0);
+  EXPECT_EQ(validate_record(write_record(ReplayRecord())), 0);
+  const auto read = std::get<ReplayRecord>(read_record(text, "r.json"));
+  EXPECT_EQ(write_record(read), text);
+  const std::string shown = record_text(read, {.width = 120});
+  EXPECT_NE(shown.find("94 % of 1 ms of recorded GPU time can be replayed; 6 % fused Triton kernels cannot"),
+            std::string::npos)
+      << shown;
+  EXPECT_NE(shown.find("cache +10 %"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("other kernels"), std::string::npos) << shown;
+}
+
 ComparisonRecord compared_sides() {
   ComparisonRecord record;
   record.environment = test::sample_operation().environment;

@@ -29,7 +29,7 @@ std::optional<Plot> best_to_observed_plot(const explain::Explanation& study);
 
 /// Plots from the first record's time to the second's: of one call, and of all calls.
 Plot account_plot(const explain::Account& account);
-Plot total_plot(const explain::AccountTotal& total, bool is_of_trace);
+Plot total_plot(const explain::AccountTotal& total, bool is_of_program);
 
 // Below: a waterfall between levels of a time, where each part begins at the end of the one above.
 
@@ -227,11 +227,17 @@ std::vector<Plot> plots_of(const ExplainRecord& record) {
       if (std::optional<Plot> plot = draw(*record.study)) plots.push_back(*std::move(plot));
     }
   }
-  if (const auto total = total_of(record.accounts))
-    plots.push_back(total_plot(*total, record.accounts.front().is_of_trace()));
-  constexpr std::size_t kMostAccounts = 8;
-  for (const Account* account : largest_change_first(record.accounts)) {
-    if (plots.size() >= kMostAccounts) break;
+  for (Plot& plot : plots_of_accounts(record.accounts)) plots.push_back(std::move(plot));
+  return plots;
+}
+
+std::vector<Plot> plots_of_accounts(const std::vector<Account>& accounts) {
+  constexpr std::size_t kMost = 8;
+  std::vector<Plot> plots;
+  if (const auto total = total_of(accounts))
+    plots.push_back(total_plot(*total, accounts.front().is_of_program));
+  for (const Account* account : largest_change_first(accounts)) {
+    if (plots.size() >= kMost) break;
     plots.push_back(account_plot(*account));
   }
   return plots;
@@ -339,19 +345,19 @@ namespace {
 // Both have a first and a second time, parts and a rest.
 template <class Accounted>
 Plot waterfall_between(const Accounted& account, const std::string& name, const std::string& of_what,
-                       bool is_of_trace) {
+                       bool is_of_program) {
   Waterfall waterfall(unit_for(std::max(account.first.median, account.second.median)), of_what);
-  waterfall.add_level(is_of_trace ? "alone" : "first record", account.first);
+  waterfall.add_level(is_of_program ? "alone" : "first record", account.first);
   for (const auto& part : account.parts) {
     std::string source;
     if constexpr (requires { part.source; }) source = part.source;
     if (part.ratio && part.ratio->ratio != 1.0) waterfall.add_part(part.name, *part.ratio, source);
   }
   waterfall.add_rest(account.rest, account.second.median);
-  waterfall.add_level(is_of_trace ? "in PyTorch" : "second record", account.second);
+  waterfall.add_level(is_of_program ? "in PyTorch" : "second record", account.second);
   return Plot{
       .id = "account",
-      .title = (is_of_trace ? "Alone and in PyTorch: " : "From the first record to the second: ") + name,
+      .title = (is_of_program ? "Alone and in PyTorch: " : "From the first record to the second: ") + name,
       .caption =
           "Each circumstance in which the two differ, and what it does to the time where that is known. Grey: from the parts "
           "to the second time; to the left, parts overlap, to the right, something else adds time. Purple: 95 % intervals.",
@@ -362,11 +368,12 @@ Plot waterfall_between(const Accounted& account, const std::string& name, const 
 }  // namespace
 
 Plot account_plot(const Account& account) {
-  return waterfall_between(account, explain::name_of(account), "time of one launch", account.is_of_trace());
+  return waterfall_between(account, explain::name_of(account), "time of one launch", account.is_of_program);
 }
 
-Plot total_plot(const AccountTotal& total, bool is_of_trace) {
-  return waterfall_between(total, fmt::format("all {} calls", total.calls), "time of all calls", is_of_trace);
+Plot total_plot(const AccountTotal& total, bool is_of_program) {
+  return waterfall_between(total, fmt::format("all {} calls", total.calls), "time of all calls",
+                           is_of_program);
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "measure/estimate.hpp"
 #include "output/cells.hpp"
 #include "output/text.hpp"
+#include "record/describe_account.hpp"
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"
 
@@ -181,55 +182,6 @@ void describe(Fields& fields, Described<Fields, explain::Explanation>& study) {
 }
 
 template <class Fields>
-void describe(Fields& fields, Described<Fields, explain::AccountedPart>& part) {
-  fields("name", part.name);
-  fields("first", part.first);
-  fields("second", part.second);
-  fields("time_ratio", part.ratio);
-  fields("source", part.source);
-  fields("experiment", part.experiment);
-}
-
-template <class Fields>
-void describe(Fields& fields, Described<Fields, explain::Account>& account) {
-  fields("layers", account.layers);
-  fields("count", account.count);
-  fields("first_subject", account.first_subject);
-  fields("second_subject", account.second_subject);
-  fields("first_conditions", account.first_conditions);
-  fields("second_conditions", account.second_conditions);
-  fields("first", account.first);
-  fields("second", account.second);
-  fields("time_ratio", account.time);
-  fields("parts", account.parts);
-  fields("rest_ratio", account.rest);
-  fields.derived("change_seconds", in_seconds(explain::change_of_all(account)));
-  fields.derived("explained", account.is_explained());
-}
-
-template <class Fields>
-void describe(Fields& fields, Described<Fields, explain::TotalPart>& part) {
-  fields("name", part.name);
-  fields("first", part.first);
-  fields("second", part.second);
-  fields("of", part.of);
-  fields("operations", part.operations);
-  fields.derived("change_seconds", in_seconds(part.change));
-  fields("time_ratio", part.ratio);
-}
-
-template <class Fields>
-void describe(Fields& fields, Described<Fields, explain::AccountTotal>& total) {
-  fields("calls", total.calls);
-  fields("first", total.first);
-  fields("second", total.second);
-  fields("time_ratio", total.time);
-  fields("parts", total.parts);
-  fields("rest_ratio", total.rest);
-  fields.derived("explained", total.is_explained());
-}
-
-template <class Fields>
 void describe_content(Fields& fields, Described<Fields, ExplainRecord>& record) {
   fields("conclusions", record.conclusions);
   fields("study", record.study);
@@ -274,7 +226,7 @@ Headline headline_of(const ExplainRecord& record) {
   if (record.accounts.empty()) return {.subject = "the difference between two records"};
   const explain::Account& first = record.accounts.front();
   const std::string sides =
-      first.is_of_trace() ? "in PyTorch against alone" : "the second record against the first";
+      first.is_of_program ? "in PyTorch against alone" : "the second record against the first";
   if (record.accounts.size() == 1)
     return headline_of(fmt::format("{}: {}", explain::name_of(first), sides), first.time);
   const explain::AccountTotal total = *explain::total_of(record.accounts);
@@ -535,8 +487,9 @@ std::string rest_name_of(const Accounted& account) {
 }
 
 Text one_account(const Account& account, std::size_t width) {
-  TableColumn parts{"", Align::left, {}}, firsts{"first", Align::left, {}},
-      seconds{"second", Align::left, {}}, changes{"time", Align::right, {}};
+  TableColumn parts{"", Align::left, {}}, firsts{account.is_of_program ? "alone" : "first", Align::left, {}},
+      seconds{account.is_of_program ? "in program" : "second", Align::left, {}},
+      changes{"time", Align::right, {}};
   const auto add = [&](const std::string& name, const std::string& first, const std::string& second,
                        const std::string& change) {
     parts.cells.push_back(name);
@@ -556,9 +509,9 @@ Text one_account(const Account& account, std::size_t width) {
   return text;
 }
 
-const AccountedPart* part_named(const Account& account, const std::string& name) {
+std::optional<RatioEstimate> effect_of_part(const Account& account, const std::string& name) {
   const auto found = std::ranges::find(account.parts, name, &AccountedPart::name);
-  return found == account.parts.end() ? nullptr : &*found;
+  return found == account.parts.end() ? std::nullopt : found->ratio;
 }
 
 std::string signed_time(Nanoseconds change) {
@@ -597,12 +550,12 @@ Text several_accounts(const std::vector<Account>& accounts, const Page& page) {
   rows.resize(std::min(all, page.top.value_or(all)));
   // The usual main cause: between two days the clock; between a layer alone and PyTorch's the layer's place
   // in the network.
-  const bool is_of_trace = accounts.front().is_of_trace();
+  const bool is_of_program = accounts.front().is_of_program;
   TableColumn names{"operation", Align::left, {}},
-      firsts{is_of_trace ? "alone" : "first", Align::right, {}, 6},
-      seconds{is_of_trace ? "PyTorch" : "second", Align::right, {}, 5}, changes{"time", Align::right, {}},
+      firsts{is_of_program ? "alone" : "first", Align::right, {}, 6},
+      seconds{is_of_program ? "PyTorch" : "second", Align::right, {}, 5}, changes{"time", Align::right, {}},
       adds{"adds", Align::right, {}, 4}, shares{"of the change", Align::right, {}},
-      sources{is_of_trace ? "by its place" : "by the clock", Align::right, {}, 1},
+      sources{is_of_program ? "by its place" : "by the clock", Align::right, {}, 1},
       rests{"rest", Align::right, {}, 2}, explained{"explained", Align::left, {}, 3};
   const std::optional<explain::AccountTotal> total = explain::total_of(accounts);
   const bool has_shares = total && total->is_changed();
@@ -614,8 +567,9 @@ Text several_accounts(const std::vector<Account>& accounts, const Page& page) {
     const Nanoseconds change = explain::change_of_all(*account);
     adds.cells.push_back(signed_time(change));
     shares.cells.push_back(has_shares ? percent_text(change / total->change()) : "");
-    const AccountedPart* source = part_named(*account, is_of_trace ? "network" : "clock");
-    sources.cells.push_back(source && source->ratio ? change_of(*source->ratio) : std::string(kAbsent));
+    const std::optional<RatioEstimate> source =
+        is_of_program ? explain::effect_of_place(*account) : effect_of_part(*account, "clock");
+    sources.cells.push_back(source ? change_of(*source) : std::string(kAbsent));
     rests.cells.push_back(change_of(account->rest));
     explained.cells.emplace_back(account->is_explained() ? "yes" : "no");
   }

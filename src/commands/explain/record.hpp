@@ -62,5 +62,7 @@ Text accounts_section(const std::vector<explain::Account>& accounts, const Page&
 namespace jitterscope::report {
 
 std::vector<Plot> plots_of(const ExplainRecord& record);
+/// Draws the way from the first time to the second: of all operations, then of those that changed most.
+std::vector<Plot> plots_of_accounts(const std::vector<explain::Account>& accounts);
 
 }  // namespace jitterscope::report

@@ -92,6 +92,7 @@ class RunCommand {
       throw UsageError("--history is the folder for --save NAME; without --save nothing is saved");
     if (are_python(flags_.targets)) return run_python_command(flags_, invocation_);
     request_.work = read_targets(flags_.targets, flags_.only);
+    if (!flags_.execution_trace.empty()) join_execution_trace(request_.work, flags_.execution_trace);
     request_.options = options_for(flags_, request_.work);
     page_ = flags_.page.page(request_.work.is_model);
     request_.verify = flags_.verify;
@@ -291,6 +292,12 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       "--in-sequence", flags.in_sequence,
       "also run the model's calls in order, in short passes with idle between them, and time each call "
       "within the pass");
+  command
+      .add_option(
+          "--execution-trace", flags.execution_trace,
+          "with --in-sequence: a PyTorch execution trace of the same step as the profiler trace, which "
+          "says which call reads what another wrote")
+      ->type_name("FILE");
   command.add_flag("--kernels", flags.kernels, "list the kernels of one launch, and how long each takes");
   command.add_flag(
       "--counters", flags.counters,
