@@ -228,7 +228,7 @@ JITTERSCOPE_EXPORTED int jitterscope_cublasGemmEx(void* handle, int ta, int tb, 
                                                   const void* alpha, const void* a, int a_type, int lda,
                                                   const void* b, int b_type, int ldb, const void* beta,
                                                   void* c, int c_type, int ldc, int compute, int algorithm) {
-  static LibraryFunction<decltype(cublasGemmEx)> function(Library::cublas, "cublasGemmEx");
+  static LibraryFunction<decltype(jitterscope_cublasGemmEx)> function(Library::cublas, "cublasGemmEx");
   if (function.get() == nullptr) return cublas::kNotInitialized;
   return call_gemm({"cublasGemmEx",
                     handle,
@@ -255,8 +255,8 @@ JITTERSCOPE_EXPORTED int jitterscope_cublasGemmStridedBatchedEx(
     void* handle, int ta, int tb, int m, int n, int k, const void* alpha, const void* a, int a_type, int lda,
     long long a_stride, const void* b, int b_type, int ldb, long long b_stride, const void* beta, void* c,
     int c_type, int ldc, long long c_stride, int batch, int compute, int algorithm) {
-  static LibraryFunction<decltype(cublasGemmStridedBatchedEx)> function(Library::cublas,
-                                                                        "cublasGemmStridedBatchedEx");
+  static LibraryFunction<decltype(jitterscope_cublasGemmStridedBatchedEx)> function(
+      Library::cublas, "cublasGemmStridedBatchedEx");
   if (function.get() == nullptr) return cublas::kNotInitialized;
   return call_gemm({"cublasGemmStridedBatchedEx",
                     handle,
@@ -285,7 +285,8 @@ JITTERSCOPE_EXPORTED int jitterscope_cublasGemmBatchedEx(void* handle, int ta, i
                                                          int lda, const void* const b[], int b_type, int ldb,
                                                          const void* beta, void* const c[], int c_type,
                                                          int ldc, int batch, int compute, int algorithm) {
-  static LibraryFunction<decltype(cublasGemmBatchedEx)> function(Library::cublas, "cublasGemmBatchedEx");
+  static LibraryFunction<decltype(jitterscope_cublasGemmBatchedEx)> function(Library::cublas,
+                                                                             "cublasGemmBatchedEx");
   if (function.get() == nullptr) return cublas::kNotInitialized;
   return call_gemm({"cublasGemmBatchedEx",
                     handle,
@@ -314,7 +315,7 @@ JITTERSCOPE_EXPORTED int jitterscope_cublasGemmBatchedEx(void* handle, int ta, i
   JITTERSCOPE_EXPORTED int jitterscope_##NAME(void* handle, int ta, int tb, int m, int n, int k,        \
                                               const void* alpha, const void* a, int lda, const void* b, \
                                               int ldb, const void* beta, void* c, int ldc) {            \
-    static LibraryFunction<decltype(NAME)> function(Library::cublas, #NAME);                            \
+    static LibraryFunction<decltype(jitterscope_##NAME)> function(Library::cublas, #NAME);              \
     if (function.get() == nullptr) return cublas::kNotInitialized;                                      \
     return call_gemm(                                                                                   \
         {#NAME,                                                                                         \
@@ -343,7 +344,7 @@ JITTERSCOPE_GEMM(cublasHgemm, cublas::kR16F, cublas::kCompute16F)
                                               const void* alpha, const void* a, int lda, long long a_stride, \
                                               const void* b, int ldb, long long b_stride, const void* beta,  \
                                               void* c, int ldc, long long c_stride, int batch) {             \
-    static LibraryFunction<decltype(NAME)> function(Library::cublas, #NAME);                                 \
+    static LibraryFunction<decltype(jitterscope_##NAME)> function(Library::cublas, #NAME);                   \
     if (function.get() == nullptr) return cublas::kNotInitialized;                                           \
     return call_gemm({#NAME,                                                                                 \
                       handle,                                                                                \

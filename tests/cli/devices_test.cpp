@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string on_one_line(const std::string& text) {
+std::string without_breaks(const std::string& text) {
   return std::regex_replace(test::on_one_line(text), std::regex(" +"), " ");
 }
 
@@ -39,7 +39,7 @@ TEST_F(SeveralDevices, TheSlowOneIsNamedWithItsReason) {
   const Outcome outcome =
       run_tool(kProduct + std::string(" --load sustained --sustained-time-limit 3 --processes 3 --json ") + path() + three());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const std::string text = on_one_line(outcome.output);
+  const std::string text = without_breaks(outcome.output);
   EXPECT_THAT(
       text,
       AllOf(HasSubstr("**3 GPUs**"), HasSubstr("slow.toml** is slower than the others, warm sustained: "),
@@ -56,7 +56,7 @@ TEST_F(SeveralDevices, NoneIsSlowWhereAllAreAlike) {
   const Outcome outcome =
       run_tool(kProduct + std::string(" --device 'virtual:h200 virtual:h200' --time-limit 0.3"));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_THAT(on_one_line(outcome.output),
+  EXPECT_THAT(without_breaks(outcome.output),
               AllOf(HasSubstr("No GPU is slower than the others"), HasSubstr("virtual:h200 (2)"),
                     HasSubstr("Only bursts were timed")));
 }
@@ -71,7 +71,7 @@ TEST_F(SeveralDevices, WhatDoesNotGoWithThemIsRefused) {
   }
   const Outcome kinds = run_tool("run add:count=1Ki --time-limit 0.1 --device 'virtual:h200 virtual:a100'");
   EXPECT_EQ(kinds.exit_code, 2);
-  EXPECT_THAT(on_one_line(kinds.errors), HasSubstr("of several kinds"));
+  EXPECT_THAT(without_breaks(kinds.errors), HasSubstr("of several kinds"));
   const Outcome compare = run_tool("compare add:count=1Ki mul:count=1Ki" + devices);
   EXPECT_EQ(compare.exit_code, 2);
   EXPECT_THAT(compare.errors, HasSubstr("names several devices"));

@@ -73,7 +73,7 @@ Model recorded(Model model, const physics::Parameters& gpu, std::uint64_t seed) 
     Layer& layer = model.layers[call.layer];
     layer.recorded_kernels.clear();
     for (const LaunchKernel& kernel : call.kernels) layer.recorded_kernels.push_back(kernel.name);
-    layer.recorded_time = layer.recorded_time.value_or(Nanoseconds(0)) + call.time.median;
+    layer.recorded_times.push_back(call.time.median);
   }
   model.recorded_device = virtual_gpu::make_virtual_device(gpu, seed)->describe().name;
   return model;

@@ -84,7 +84,7 @@ void leave_out_impossible(WorkList& work, const DeviceDescription& device) {
       reason = error.what();
       keep.push_back(false);
       work.model.untimed.push_back({layer.names.empty() ? layer.operation.text() : layer.names.front(),
-                                    std::max<std::int64_t>(1, layer.count()), reason, layer.recorded_time});
+                                    std::max<std::int64_t>(1, layer.count()), reason, layer.recorded_time()});
     }
   }
   if (std::ranges::count(keep, true) == 0) throw UsageError(reason);

@@ -100,7 +100,6 @@ namespace {
 using judging::CandidateJudgement;
 using judging::CaseJudgement;
 using judging::PairTimes;
-using judging::Verdict;
 
 std::string case_text(const CaseJudgement& each) {
   std::string text;

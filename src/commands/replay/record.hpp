@@ -27,7 +27,7 @@ struct UnreplayedWork {
 struct ReplayedCall {
   std::vector<std::string> layers;  ///< the record's names for them
   std::int64_t count = 1;
-  std::string operation, provider, algorithm;
+  std::string operation = {}, provider = {}, algorithm = {};
   std::optional<TimeEstimate> in_program = {};  ///< one call; nullopt: the record has no times
   std::optional<TimeEstimate> warm = {}, cold = {}, in_sequence = {};
   std::optional<explain::Account> account = {};  ///< from alone to the program, if both are known
