@@ -50,6 +50,7 @@ void add_model(WorkList& work, Model model) {
   append(all.notes, std::move(model.notes));
   all.is_incomplete |= model.is_incomplete;
   if (all.format.empty()) all.format = std::move(model.format);
+  all.recorded_device = model.recorded_device;
   all.recorded_cudnn = model.recorded_cudnn;
 }
 

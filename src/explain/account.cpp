@@ -571,18 +571,23 @@ void add_uncertainty(Account& account, std::string name, double half, std::strin
       {.name = std::move(name), .ratio = ratio_with(0.0, half), .source = std::move(source)});
 }
 
-// Returns what stays from the time in place, or else alone, to the program's.
+// Returns what stays from the time in place, or else alone, to the program's. Without a sequence, the place
+// is a range and no error: the program may be at either end of it, so that its half is added whole.
 RatioEstimate rest_of_program(const Account& account, std::size_t parts_of_place) {
-  if (!account.in_sequence) return rest_of(account);
-  const TimeEstimate& place = *account.in_sequence;
-  double rest = std::log(account.second.median / place.median),
-         half = std::hypot(relative_half(place), half_of_recorded(account.second));
-  for (std::size_t i = parts_of_place; i < account.parts.size(); ++i) {
-    if (!account.parts[i].ratio) continue;
-    rest -= std::log(account.parts[i].ratio->ratio);
-    half = std::hypot(half, half_of(*account.parts[i].ratio));
+  const TimeEstimate& from = account.in_sequence ? *account.in_sequence : account.first;
+  double rest = std::log(account.second.median / from.median), range = 0.0;
+  double half = std::hypot(relative_half(from), half_of_recorded(account.second));
+  for (std::size_t i = account.in_sequence ? parts_of_place : 0; i < account.parts.size(); ++i) {
+    const std::optional<RatioEstimate>& ratio = account.parts[i].ratio;
+    if (!ratio) continue;
+    rest -= std::log(ratio->ratio);
+    if (i < parts_of_place) {
+      range += half_of(*ratio);
+    } else {
+      half = std::hypot(half, half_of(*ratio));
+    }
   }
-  return ratio_with(rest, half);
+  return ratio_with(rest, range + half);
 }
 
 Account program_account(const ProgramSides& sides) {

@@ -50,7 +50,7 @@ TEST_F(Replay, TheShareComesFirstAndOtherKernelsEndTheAccount) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   const std::string said = on_one_line(outcome.output);
   EXPECT_THAT(said,
-              StartsWith("90 % of 10 µs of recorded GPU time can be replayed; 10 % fused Triton kernels"));
+              StartsWith("90 % of 10.00 µs of recorded GPU time can be replayed; 10 % fused Triton kernels"));
   EXPECT_THAT(said, AllOf(HasSubstr("other kernels"), HasSubstr("In sequence here 2 of 2 calls"),
                           HasSubstr("does not tell the program's clock, data")));
   EXPECT_EQ(validate_json(text()), 0);
