@@ -41,13 +41,7 @@ void leave_out(WorkList& work, const Layer& layer, const std::string& problem) {
                            std::max<std::int64_t>(1, std::ssize(layer.names)),
                            "only PyTorch has this operator: " + problem};
   left_out.recorded_time = layer.recorded_time();
-  for (UntimedOperator& known : work.model.untimed) {
-    if (known.name != left_out.name || known.reason != left_out.reason) continue;
-    known.count += left_out.count;
-    known.recorded_time = sum_if_known(known.recorded_time, left_out.recorded_time);
-    return;
-  }
-  work.model.untimed.push_back(std::move(left_out));
+  add_untimed(work.model.untimed, std::move(left_out));
 }
 
 // Lists the operators and why none can be timed.
@@ -131,6 +125,18 @@ void choose_provider(WorkList& work, Provider provider, const DeviceDescription&
   if (provider == Provider::builtin) throw UsageError(nothing_left(work) + "; leave that flag out");
   if (torch_of(device) == nullptr) throw UsageError(nothing_left(work));
   throw MissingError(nothing_left(work));
+}
+
+void add_untimed(std::vector<UntimedOperator>& untimed, UntimedOperator more) {
+  const auto same = std::ranges::find_if(untimed, [&](const UntimedOperator& known) {
+    return known.name == more.name && known.reason == more.reason;
+  });
+  if (same == untimed.end()) {
+    untimed.push_back(std::move(more));
+    return;
+  }
+  same->count += more.count;
+  same->recorded_time = sum_if_known(same->recorded_time, more.recorded_time);
 }
 
 }  // namespace jitterscope::cli

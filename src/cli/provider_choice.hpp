@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/targets.hpp"
 
@@ -20,5 +21,8 @@ Provider parse_provider(const std::string& word);
 /// `keep_own`, `automatic` leaves to jitterscope what it can run. Renumbers the operands of work.calls as in
 /// LayerAten.
 void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device, bool keep_own);
+
+/// Adds the calls to those of the same name and reason.
+void add_untimed(std::vector<UntimedOperator>& untimed, UntimedOperator more);
 
 }  // namespace jitterscope::cli

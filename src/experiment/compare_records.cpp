@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "experiment/comparison.hpp"
 #include "experiment/judgement.hpp"
@@ -268,6 +269,11 @@ class RecordComparer {
         comparison.process_ratios = ratios_of(low_before, low_now);
         comparison.first.time = estimate_without_ends(*low_before, comparison.first.time.rounds);
         comparison.second.time = estimate_without_ends(*low_now, comparison.second.time.rounds);
+        add_once(
+            record_.notes,
+            "Both times are of the tenth of each process's rounds that other programs disturbed least, without "
+            "the ends over processes: they lie below the medians that `run` and `history show` print of the "
+            "same records.");
         return effect;
       }
     }

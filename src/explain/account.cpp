@@ -9,6 +9,7 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "experiment/processes.hpp"
+#include "explain/unlike_work.hpp"
 #include "finding/evidence.hpp"
 #include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
@@ -250,9 +251,10 @@ std::optional<AccountedPart> kernels_part(const Sides& sides) {
 std::optional<AccountedPart> problem_part(const Sides& sides) {
   const std::string a = to_string(sides.first_result().subject), b = to_string(sides.second_result().subject);
   if (a == b) return std::nullopt;
+  auto [own, other] = differing_parameters(a, b);
   return AccountedPart{.name = "operation",
-                       .first = a,
-                       .second = b,
+                       .first = std::move(own),
+                       .second = std::move(other),
                        .source = "they are not the same work: compare like with like"};
 }
 
@@ -830,7 +832,9 @@ std::string account_sentence(const Account& account) {
   for (const AccountedPart& part : account.parts) {
     if (part.source == kByTheClock) continue;
     if (!part.ratio) {
-      unknown.push_back(part.name);
+      unknown.push_back(part.name == "operation"
+                            ? fmt::format("operation ({}, then {})", part.first, part.second)
+                            : part.name);
     } else if (account.is_of_program ? is_named(part) : part.ratio->ratio != 1.0) {
       known.push_back(known_words(part));
     }
@@ -909,6 +913,8 @@ std::vector<std::string> conclusions_of(const std::vector<Account>& accounts) {
   const std::vector<const Account*> sorted = largest_change_first(accounts);
   constexpr std::size_t kSaid = 3;
   std::vector<std::string> sentences, experiments, tried;
+  if (std::string unlike = unlike_work_sentence(accounts); !unlike.empty())
+    sentences.push_back(std::move(unlike));
   if (const std::optional<AccountTotal> total = total_of(accounts)) {
     sentences.push_back(total_sentence(*total, sorted));
     sentences.push_back(causes_sentence(*total, accounts.size()));

@@ -73,7 +73,7 @@ std::string_view variation_words(Variation variation) {
     case Variation::position: return "the launch's place in the loop";
     case Variation::idle: return "the idle before the loop";
     case Variation::clock: return "the clock";
-    case Variation::loop: return "what else differs from loop to loop, as placement";
+    case Variation::loop: return "what else differs from loop to loop";
     case Variation::rest: break;
   }
   return "unexplained";

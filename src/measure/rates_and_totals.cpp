@@ -110,7 +110,7 @@ std::optional<TimedPart> timed_part(const RunRecord& record) {
 std::optional<TimedPart> smaller_timed_part(const RunRecord& record) {
   constexpr double kHalf = 0.5;
   const std::optional<TimedPart> part = timed_part(record);
-  return part && part->share() < kHalf ? part : std::nullopt;
+  return part && (record.interrupted || part->share() < kHalf) ? part : std::nullopt;
 }
 
 std::vector<std::optional<double>> shares_of_total(const RunRecord& record, const Conditions& conditions) {

@@ -48,7 +48,8 @@ struct TimedPart {
 };
 /// nullopt if all of it was timed, or nothing.
 std::optional<TimedPart> timed_part(const RunRecord& record);
-/// Returns the part if it is less than half: then no sum of these times stands for the file.
+/// Returns the part if it is less than half, or where an interrupted run ended: then no sum of these times
+/// stands for the file.
 std::optional<TimedPart> smaller_timed_part(const RunRecord& record);
 
 /// Returns each entry's share of the total in these conditions, all calls; nullopt if it was not measured.

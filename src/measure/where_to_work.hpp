@@ -45,7 +45,8 @@ struct WhereToWork {
       0.0;  ///< the part of `unknown` that was faster than what was measured as its ceiling
 };
 
-/// Returns nullopt if the record is not that of a network of several operations with a time.
+/// Returns nullopt if the record is not that of a network of several operations with a time, or if it was
+/// interrupted before all of them had one.
 std::optional<WhereToWork> where_to_work(const RunRecord& record);
 
 /// Returns one sentence: what to work on first, or why nothing can be named.

@@ -164,8 +164,54 @@ std::string spread_sentence(const ComparisonRecord& record) {
                      percent_text(comparison.within), between);
 }
 
+// Says whose times those of a provider are, since "is f16 faster" is asked of what PyTorch would run.
+std::string_view choice_of(const std::string& provider) {
+  if (provider == "virtual") {
+    return "a simulated GPU has no engines, so these are not the times of PyTorch's choice: with --device cuda "
+           "the engine that PyTorch takes runs";
+  }
+  if (provider == "cudnn" || provider == "cublas" || provider == "cublaslt") {
+    return "unless engine= names another one, that is the engine that PyTorch takes by its rules; `jitterscope "
+           "engines OPERATION` ranks all, and `jitterscope verify-pytorch` asks PyTorch itself";
+  }
+  if (provider == "torch") return "that is PyTorch's own operator";
+  if (provider == "onednn") {
+    return "PyTorch has oneDNN on a CPU, too, but which of its kernels PyTorch would take is not checked here";
+  }
+  return "a plain kernel, which is not PyTorch's";
+}
+
+// Names what ran each type, if the sides differ in their type: "dtype=f32 by cudnn A, dtype=f16 by cudnn B".
+std::string engines_of_types(const ComparisonRecord& record, const std::vector<std::string>& names) {
+  std::vector<std::string> ran, providers;
+  const auto add = [&](const ComparedSide& side, const std::string& name) {
+    if (side.provider.empty()) return;
+    const std::string engine = side.algorithm.empty() || has_several_items(record)
+                                   ? side.provider
+                                   : side.provider + ' ' + one_line(side.algorithm);
+    add_once(ran, fmt::format("{} by {}", name, engine));
+    add_once(providers, side.provider);
+  };
+  for (const Comparison& each : record.comparisons) {
+    const Operation *first = operation_of(each.first.subject), *second = operation_of(each.second.subject);
+    if (!each.failure.empty() || first == nullptr || second == nullptr || first->dtype() == second->dtype())
+      continue;
+    add(each.first, names.front());
+    add(each.second, names[each.alternative]);
+  }
+  if (ran.empty()) return {};
+  std::vector<std::string> choices;
+  for (const std::string& provider : providers) {
+    const std::string choice(choice_of(provider));
+    add_once(choices, providers.size() == 1 ? choice : provider + ": " + choice);
+  }
+  return fmt::format("Run: {}; {}.", joined(ran), joined(choices, "; "));
+}
+
 Text notes_section(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
   std::vector<std::string> sentences = wrong_sentences(record, names);
+  if (std::string engines = engines_of_types(record, names); !engines.empty())
+    sentences.push_back(std::move(engines));
   sentences.insert(sentences.end(), record.notes.begin(), record.notes.end());
   if (std::string verified = verified_sentence(record); !verified.empty())
     sentences.push_back(std::move(verified));

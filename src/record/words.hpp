@@ -79,7 +79,7 @@ namespace study {
 constexpr auto enumerators(Goal) { return std::array{Goal::latency, Goal::throughput, Goal::memory}; }
 constexpr auto enumerators(Trying) {
   using enum Trying;
-  return std::array{taken, beaten, no_gain, slower, too_inexact, wrong, not_compared, failed};
+  return std::array{taken, beaten, no_gain, slower, too_inexact, wrong, not_compared, failed, unfinished};
 }
 }  // namespace study
 

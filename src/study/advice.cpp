@@ -99,10 +99,36 @@ std::optional<double> largest_error_of_steps(const AdviceRecord& record) {
   return largest;
 }
 
+// Says what a step measured, and over how much of the work.
+std::string step_words(const AdviceRecord& record, const AdviceStep& step) {
+  const auto taken = std::ranges::find(step.remedies, Trying::taken, &TriedRemedy::outcome);
+  if (taken == step.remedies.end()) return {};
+  const auto tried = std::ranges::count_if(record.layers, &AdvisedLayer::is_tried);
+  return fmt::format(
+      "{} is {}{}", remedy_name(taken->study, taken->arm), speed_against(taken->time, "before"),
+      tried > 0 && tried < std::ssize(record.layers)
+          ? fmt::format(" over the {} of {} operations that it was tried on", tried, record.layers.size())
+          : "");
+}
+
+// Says only what was measured: each step beside the one before it, and no sum.
+std::string steps_sentence(const AdviceRecord& record) {
+  std::vector<std::string> steps;
+  for (const AdviceStep& step : record.steps) {
+    if (std::string words = step_words(record, step); !words.empty()) steps.push_back(std::move(words));
+  }
+  const auto tried = std::ranges::count_if(record.layers, &AdvisedLayer::is_tried);
+  const bool is_part = tried > 0 && tried < std::ssize(record.layers);
+  return fmt::format("**{}**; {} not measured.", joined(steps, "; then "),
+                     steps.size() > 1 ? "all together was"
+                     : is_part        ? "the whole work was"
+                                      : "a load without pauses was");
+}
+
 std::string whole_sentence(const AdviceRecord& record) {
   const auto together = outcome_together(record.together);
   const std::string taken = what_was_taken(record);
-  if (!together) return fmt::format("**{} gains step by step**; all together was not measured.", taken);
+  if (!together || is_unfinished(*record.together)) return steps_sentence(record);
   std::string text = fmt::format("**With {} it is {}**", taken, speed_against(together->time, "before"));
   const auto layers = std::ssize(record.together->comparisons);
   const bool is_network = !record.together->totals.empty() && layers > 1;
@@ -118,7 +144,14 @@ std::string whole_sentence(const AdviceRecord& record) {
 }
 
 std::string nothing_sentence(const AdviceRecord& record) {
-  if (record.interrupted) return "**Not known yet**: it was interrupted before a remedy showed a gain.";
+  if (record.interrupted) {
+    return record.steps.empty()
+               ? "**Not known yet**: it was interrupted before a remedy was tried."
+               : fmt::format(
+                     "**Not known yet**: it was interrupted in step {}, whose remedies were not "
+                     "measured in as many processes as asked, so none is advised.",
+                     record.steps.size());
+  }
   const bool are_kernels =
       !record.layers.empty() && std::ranges::all_of(record.layers, [](const AdvisedLayer& layer) {
         const Operation* operation = operation_of(layer.subject);
@@ -181,6 +214,7 @@ std::string_view to_string(Trying outcome) {
     case Trying::wrong: return "wrong";
     case Trying::not_compared: return "not compared";
     case Trying::failed: return "failed";
+    case Trying::unfinished: return "unfinished";
   }
   return "";
 }
@@ -204,6 +238,7 @@ std::vector<TriedRemedy> judge(const ComparisonRecord& comparison, const std::ve
       remedy.time = arm->time;
       remedy.error = arm->error;
       remedy.outcome = outcome_of(*arm, remedy, limits);
+      if (remedy.outcome == Trying::beaten && is_unfinished(comparison)) remedy.outcome = Trying::unfinished;
     }
     remedies.push_back(std::move(remedy));
   }
@@ -214,6 +249,13 @@ std::vector<TriedRemedy> judge(const ComparisonRecord& comparison, const std::ve
   });
   take_best(remedies, limits);
   return remedies;
+}
+
+bool is_unfinished(const ComparisonRecord& comparison) {
+  if (comparison.interrupted) return true;
+  std::int64_t processes = 0;
+  for (const Comparison& each : comparison.comparisons) processes = std::max(processes, each.processes);
+  return comparison.processes_asked > 1 && processes == 1;
 }
 
 const TriedRemedy* add_step(AdviceRecord& record, ComparisonRecord comparison,
@@ -299,7 +341,18 @@ std::vector<std::string> conclusions_of(const AdviceRecord& record) {
   } else {
     sentences.push_back(whole_sentence(record));
   }
-  if (const auto sustained = outcome_together(record.sustained)) {
+  if (record.interrupted && !record.recommendations.empty()) {
+    sentences.push_back(
+        record.together && !is_unfinished(*record.together)
+            ? "Interrupted: a load without pauses, where power limits the clock, was not measured."
+        : record.together ? "Interrupted while what was taken was measured together."
+        : is_unfinished(record.steps.back().comparison)
+            ? fmt::format("Interrupted in step {}: what its remedies would add is not known.",
+                          record.steps.size())
+            : "Interrupted: what further remedies would add is not known.");
+  }
+  const auto sustained = outcome_together(record.sustained);
+  if (sustained && !is_unfinished(*record.sustained)) {
     sentences.push_back(fmt::format("Without pauses, where power limits the clock, it is {}.",
                                     speed_against(sustained->time, "before")));
   }

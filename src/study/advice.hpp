@@ -29,6 +29,7 @@ enum class Trying {
   wrong,         ///< computes something else
   not_compared,  ///< gains, but its result could not be compared with that of the work as it is
   failed,        ///< has no time
+  unfinished,    ///< gains so far, but its step ended before it was measured as asked
 };
 std::string_view to_string(Trying);
 
@@ -106,9 +107,14 @@ struct AdviceLimits {
 
 /// Returns the outcome of each candidate, the greatest gain first; at most one is taken. Alternative i + 1 of
 /// the comparison is candidate i; a candidate missing in `comparison` failed. Among gains equal within the
-/// margin, the one with the smallest error is taken.
+/// margin, the one with the smallest error is taken; none is
+/// of an unfinished comparison.
 std::vector<TriedRemedy> judge(const ComparisonRecord& comparison, const std::vector<Candidate>& candidates,
                                const AdviceLimits& limits);
+
+/// True if the comparison has too little for a verdict: it was interrupted, or the budget ended it after the
+/// first of several processes, where a gain may be chance.
+bool is_unfinished(const ComparisonRecord& comparison);
 
 /// Appends the candidates' outcomes as a step. Returns the remedy that was taken, in that step; null if none
 /// was.

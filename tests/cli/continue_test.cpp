@@ -105,11 +105,16 @@ const std::string kOnTheCpu =
 TEST_F(Continue, CtrlCWritesTheFileWhichThenGoesOn) {
   const Outcome stopped = run_tool(signalled_run(kOnTheCpu, path(), "INT"));
   EXPECT_EQ(stopped.exit_code, 130) << stopped.errors;
-  EXPECT_TRUE(record().interrupted);
+  const RunRecord part = record();
+  EXPECT_TRUE(part.interrupted);
+  std::int64_t unreached = 0;
+  for (const UntimedOperator& each : part.untimed) unreached += each.count;
+  EXPECT_EQ(std::ssize(part.entries) + unreached, 8) << "what was not reached is listed";
   EXPECT_FALSE(fs::exists(path("r.json.part")));
   run_tool(kOnTheCpu + " --continue " + path());
   const RunRecord after = record();
   EXPECT_FALSE(after.interrupted);
+  EXPECT_TRUE(after.untimed.empty());
   ASSERT_EQ(after.entries.size(), 8u);
   for (const RunEntry& entry : after.entries) {
     ASSERT_EQ(entry.result.measurements.size(), 1u);

@@ -57,6 +57,8 @@ TEST_F(Gates, ThreePercentMoreIsShown) {
   const Outcome outcome = gate("main");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("**Slower than main**"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("In brackets: 95 % intervals")));
+  EXPECT_THAT(gate("main --details").output, HasSubstr("In brackets: 95 % intervals"));
   EXPECT_EQ(gate("main --margin 5%").exit_code, 0);
   EXPECT_THAT(gate("main --margin 5%").output, HasSubstr("As fast as main"));
 }

@@ -198,7 +198,7 @@ TEST(ExplainNeighbour, IsNotOfferedOnASimulatedGpu) {
       "explain add:count=1Mi --device virtual:quiet --max-time 5 --factors neighbour_kernels,neighbour_memory");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(test::on_one_line(outcome.output),
-              HasSubstr("neighbour_kernels, not identifiable: a simulated GPU lives in one process"));
+              HasSubstr("- neighbour_kernels, neighbour_memory: a simulated GPU lives in one process"));
 }
 
 }  // namespace

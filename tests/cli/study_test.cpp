@@ -318,8 +318,9 @@ TEST(StudyCommand, ABatchThatIsNotNamedBeginsWithOneSample) {
   EXPECT_EQ(network.at("samples")[0], 1);
   EXPECT_EQ(network.at("samples").back().get<double>(), network.at("works").back().get<double>());
   EXPECT_GE(network.at("samples").back(), 256);
-  EXPECT_THAT(network.at("notes").dump(),
-              HasSubstr("names no batch and is taken as resnet18:direction=fprop,batch=1"));
+  EXPECT_THAT(
+      network.at("notes").dump(),
+      HasSubstr("names no batch: this study begins with one sample (resnet18:direction=fprop,batch=1)"));
   const json typed = study_of("batch conv2d:c=8,hw=7,k=8,rs=1" + kOnVirtualGpu);
   EXPECT_THAT(typed.at("comparisons")[0].at("first").at("operation").get<std::string>(),
               HasSubstr("conv2d:n=1,"));

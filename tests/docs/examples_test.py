@@ -2,6 +2,7 @@
 CMake block compiles as it stands. A block that cannot be tried says so by <!-- not run: reason --> before it."""
 
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -22,11 +23,12 @@ STAND_INS = {
     "trace.json.gz": "tests/data/resnet18_et.json.gz", "trace.json": "tests/data/resnet18_et.json.gz",
     "execution_trace.json": "tests/data/resnet18_et.json.gz",
     "model.onnx": "tests/data/mobilenet_v2.onnx.gz", "frontend.log": "tests/data/resnet18_cudnn_frontend_heur.log",
-    "my-gpu.toml": "presets/quiet.toml", "tests": "tests",
+    "my-gpu.toml": "presets/quiet.toml", "slow-gpu.toml": "presets/quiet.toml", "tests": "tests",
 }
 DONE, MISSING = 0, 3  # exit codes
 DRY = {"run", "judge", "compare", "study", "advise", "gate", "explain", "methods", "doctor", "selftest"}
-RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "wednesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json"]
+RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "wednesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json",
+           "gpu0.json", "gpu1.json", "gpu2.json"]
 
 # Variables that one of its processes sets for another; nobody else does.
 OF_THE_PROGRAM_ITSELF = {"JITTERSCOPE_CAPTURE", "JITTERSCOPE_CAPTURE_SETTINGS", "JITTERSCOPE_KERNEL_FOLDER"}
@@ -180,6 +182,23 @@ class Pages(unittest.TestCase):
     def test_every_source_compiles(self):
         problems = problems_of_sources(self.texts)
         self.assertEqual(problems, [], "\n" + "\n".join(problems))
+
+
+class WhichGpuIsSlow(unittest.TestCase):
+    def test_the_commands_of_the_guide_name_it(self):
+        """All lines of the block are run as they stand, in a shell, and the comparison once more as JSON."""
+        page = "docs/guide/compare.md"
+        blocks = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
+        block = next(block for block in blocks if "slow-gpu.toml" in block.text() and not block.not_run)
+        lines = block.text().replace("jitterscope ", f"'{PROGRAM}' ").splitlines()
+        with tempfile.TemporaryDirectory() as folder:
+            run = subprocess.run(["bash", "-e", "-c", "\n".join([*lines, lines[-1] + " --json -"])], cwd=folder,
+                                 capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL,
+                                 env={**os.environ, "JITTERSCOPE_SETTINGS": ""})
+        record = json.loads(run.stdout[run.stdout.index("\n{") + 1:])
+        devices = record["comparisons"][0]["beside"][1]["devices"]
+        self.assertEqual([each["verdict"] == "slower" for each in devices], [False, True, False])
+        self.assertEqual(devices[1]["why"]["setting"], "power limit")
 
 
 class TheCheckItself(unittest.TestCase):

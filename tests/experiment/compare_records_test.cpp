@@ -420,6 +420,7 @@ TEST(CompareRecords, OnAHostTheRoundsThatOthersDisturbedLeastAreCompared) {
   EXPECT_NEAR(slower.comparisons[0].first.time.median / microseconds(100), 1.0, 0.001);
   const ComparisonRecord same = records_compared(busy_host(100), busy_host(100));
   EXPECT_EQ(same.comparisons[0].verdict, EffectVerdict::same);
+  EXPECT_THAT(same.notes, testing::ElementsAre(testing::HasSubstr("lie below the medians that `run`")));
   RunRecord gpu_before = busy_host(100), gpu_now = busy_host(103);
   gpu_before.device.capabilities.is_host = gpu_now.device.capabilities.is_host = false;
   EXPECT_EQ(records_compared(gpu_before, gpu_now).comparisons[0].verdict, EffectVerdict::undecided);

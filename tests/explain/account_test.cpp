@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "experiment/simulated_processes.hpp"
 #include "jitterscope/error.hpp"
 
@@ -284,6 +286,52 @@ TEST(Account, OtherWorkIsNamed) {
   EXPECT_THAT(part(account, "operation").source, HasSubstr("not the same work"));
   EXPECT_THAT(part(account, "operation").experiment, IsEmpty());
   EXPECT_FALSE(has_part(account, "clock"));  // of one operation it says nothing of the other
+}
+
+RunRecord of_one(const std::string& operation, double microseconds_of_it) {
+  RunRecord record = test::record_of(
+      {test::entry_of(operation, {measured(microseconds(microseconds_of_it), megahertz(1000))})});
+  record.device.name = "NVIDIA H200";
+  return record;
+}
+
+std::string first_sentence(const RunRecord& first, const RunRecord& second) {
+  return conclusions_of(account_for(first, second)).front();
+}
+
+TEST(UnlikeWork, OfMoreSamplesTheTimeOfOneIsSaid) {
+  const std::string rest = ",c=64,hw=56,k=64,rs=3,pad=1";
+  EXPECT_THAT(first_sentence(of_one("conv2d:n=2" + rest, 100), of_one("conv2d:n=3" + rest, 120)),
+              AllOf(testing::StartsWith("**The work differs**: n 2, then 3 (1.5 times the samples)."),
+                    HasSubstr("Per sample: -20.0 % in time ("), HasSubstr("), 49.998 µs, then 39.998 µs.")));
+  const Account account = only_account(of_one("conv2d:n=2" + rest, 100), of_one("conv2d:n=3" + rest, 120));
+  EXPECT_EQ(part(account, "operation").first, "n=2");
+  EXPECT_EQ(part(account, "operation").second, "n=3");
+}
+
+TEST(UnlikeWork, OtherTypesAreNamed) {
+  EXPECT_EQ(first_sentence(of_one("add:count=1024", 100), of_one("add:count=1024,dtype=f16", 60)),
+            "**The work differs**: dtype f32, then f16.");
+  EXPECT_EQ(first_sentence(of_one("add:count=1024", 100), of_one("relu:count=1024", 60)),
+            "**The work differs**: add:count=1024,dtype=f32, then relu:count=1024,dtype=f32.");
+}
+
+TEST(UnlikeWork, OfANetworkTheBatchIsSaid) {
+  const auto network = [](int batch, double microseconds_of_all) {
+    RunRecord record = test::record_of(
+        {test::entry_of(fmt::format("conv2d:n={},c=8,hw=8,k=8,rs=3,pad=1", batch),
+                        {measured(microseconds(0.9 * microseconds_of_all), megahertz(1000))}),
+         test::entry_of(fmt::format("relu:count={}", batch * 512),
+                        {measured(microseconds(0.1 * microseconds_of_all), megahertz(1000))})});
+    record.device.name = "NVIDIA H200";
+    record.entries[0].layers = {"conv"};
+    record.entries[1].layers = {"relu"};
+    return record;
+  };
+  EXPECT_THAT(first_sentence(network(2, 100), network(3, 120)),
+              AllOf(testing::StartsWith("**The work differs**: batch 2, then 3 (1.5 times the samples)."),
+                    HasSubstr("Per sample: -20.0 % in time")));
+  EXPECT_THAT(first_sentence(network(2, 100), network(2, 120)), Not(HasSubstr("The work differs")));
 }
 
 // A network of two operations: the first is called three times.

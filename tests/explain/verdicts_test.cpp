@@ -96,6 +96,15 @@ TEST_F(Verdicts, NoiseIsUnresolvedAndSaysHowManyBlocksAreNeeded) {
   EXPECT_EQ(result.doses.front().blocks, kBlocks);
 }
 
+TEST_F(Verdicts, AmongManyDosesMoreBlocksAreNeeded) {
+  add("noisy", {0.02}, false, 0.03);
+  const FactorResult alone = judged().front();
+  for (int i = 0; i < 30; ++i) add("other", {0.0}, false);
+  const FactorResult among_many = judged().front();
+  ASSERT_TRUE(alone.blocks_to_decide && among_many.blocks_to_decide);
+  EXPECT_GT(*among_many.blocks_to_decide, *alone.blocks_to_decide);
+}
+
 TEST_F(Verdicts, WhatCannotRunSaysWhy) {
   add("gone", {}, false);
   factors_.back().doses.push_back({"the only dose", {}});

@@ -89,6 +89,25 @@ ComparisonRecord three_files() {
   return record;
 }
 
+TEST(ComparisonTable, OfOtherTypesItSaysWhatRanAndWhoseChoiceThatIs) {
+  ComparisonRecord record = one_pair();
+  EXPECT_THAT(one_line_table(record), Not(HasSubstr("Run: "))) << "no provider is known";
+  ComparedSide &first = record.comparisons[0].first, &second = record.comparisons[0].second;
+  first.provider = second.provider = "cudnn";
+  first.algorithm = "eng1";
+  second.algorithm = "eng28";
+  EXPECT_THAT(
+      one_line_table(record),
+      AllOf(HasSubstr("Run: dtype=f16 by cudnn eng1, dtype=bf16 by cudnn eng28; unless engine= names "),
+            HasSubstr("the engine that PyTorch takes"), HasSubstr("jitterscope verify-pytorch")));
+  first.provider = second.provider = "virtual";
+  EXPECT_THAT(one_line_table(record), HasSubstr("not the times of PyTorch's choice"));
+  first.provider = second.provider = "builtin";
+  EXPECT_THAT(one_line_table(record), HasSubstr("a plain kernel, which is not PyTorch's"));
+  second.subject = first.subject;
+  EXPECT_THAT(one_line_table(record), Not(HasSubstr("Run: "))) << "of one type nobody asks it";
+}
+
 TEST(ComparisonTable, OfSeveralFilesEachHasARowAgainstTheFirst) {
   const std::string table = comparison_table(three_files(), {.width = 120});
   EXPECT_THAT(table, HasSubstr("- driver: 570.1, then 580.2 in wed nesday.json\n"));

@@ -90,15 +90,27 @@ TEST(ExplanationTable, HasTheDoseOfTheVerdictAndAllWithDetails) {
 }
 
 TEST(ExplanationTable, SaysWhatStaysOpenAndWhy) {
-  EXPECT_THAT(table(sample()), AllOf(HasSubstr("- idle, unresolved: about 30 blocks"),
-                                     HasSubstr("- engine, not identifiable: nothing to choose from"),
-                                     HasSubstr("- the process: not known, too few"),
+  ExplainRecord record = sample();
+  explain::FactorResult queue = record.study->factors.back();
+  queue.id = "queue";
+  record.study->factors.push_back(queue);
+  // Blocks of the study are not those of one factor, which tries several doses.
+  record.study->factors[1].doses.front().blocks = 6;
+  record.study->factors[1].blocks_to_decide = 7;
+  EXPECT_THAT(table(record),
+              AllOf(HasSubstr("- idle, unresolved: it had 6 blocks of its own, and about 7 would"),
+                    HasSubstr("(--factors idle"), HasSubstr("Not identifiable, because"),
+                    HasSubstr("- engine, queue: nothing to choose from\n"), HasSubstr("virtual:h200")));
+  EXPECT_THAT(table(sample()), AllOf(HasSubstr("- the process: not known, too few"),
                                      HasSubstr("- where the operands lie: 0.3 %")));
 }
 
 TEST(ExplanationTable, TheRestOfTheVariationHasItsOwnLine) {
-  EXPECT_THAT(table(sample()), AllOf(HasSubstr("| the clock"), HasSubstr("nothing that was seen: the rest"),
-                                     HasSubstr("30 %")));
+  ExplainRecord record = sample();
+  record.study->observation.within_loops = 0.0082;
+  EXPECT_THAT(table(record),
+              AllOf(HasSubstr("| the clock"), HasSubstr("nothing that was seen: the rest"), HasSubstr("30 %"),
+                    HasSubstr("share: of how plain loops vary (0.82 % within a loop, 0 % between loops)")));
 }
 
 TEST(ExplanationTable, AStudyThatWasEndedAtOnceSaysSo) {

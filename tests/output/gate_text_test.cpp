@@ -53,6 +53,13 @@ GateOutcome three_cases() {
                      changed("relu:count=1024", 1.0, EffectVerdict::same), wide});
 }
 
+TEST(GateText, OnAHostAnUndecidedGateNamesWhatDecides) {
+  GateOutcome outcome = outcome_of({changed("add:count=8", 1.02, EffectVerdict::undecided)});
+  EXPECT_THAT(gate_text_of(outcome), Not(HasSubstr("--fail-if slower")));
+  outcome.record.device.capabilities.is_host = true;
+  EXPECT_THAT(gate_text_of(outcome), HasSubstr("NEW --fail-if slower"));
+}
+
 TEST(GateText, TheVerdictComesFirst) {
   EXPECT_THAT(gate_text_of(three_cases()),
               testing::StartsWith("**Slower than main**: 1 of 3 times, 1 undecided.\n"));

@@ -369,6 +369,35 @@ TEST(RunTable, AColdTimeBelowTheWarmOneIsExplained) {
                                                  "cycles it is not faster (+2.0 %)."));
 }
 
+TEST(RunTable, OfSeveralOperationsThoseFasterColdAreNamed) {
+  RunRecord record = test::sample_model();
+  EXPECT_THAT(run_table(record), Not(HasSubstr("Cold is faster")));
+  Measurement& cold = record.entries[1].result.measurements[1];
+  cold.cycles.reset();
+  cold.time = {microseconds(27), microseconds(26.9), microseconds(27.1), cold.time.rounds};
+  EXPECT_THAT(
+      run_table(record, {.width = 400}),
+      HasSubstr(
+          "\nCold is faster than warm, beyond both ±: #2 layer2.0.downsample -10.0 % (burst). Eviction "));
+  cold.time = {microseconds(29.9), microseconds(29), microseconds(31), cold.time.rounds};
+  EXPECT_THAT(run_table(record), Not(HasSubstr("Cold is faster"))) << "within the intervals";
+}
+
+TEST(RunTable, AnInterruptedNetworkGivesNoAdvice) {
+  RunRecord record = test::sample_model();
+  record.interrupted = true;
+  record.untimed = {{.name = "conv2d", .count = 2, .reason = "it was interrupted before their turn"}};
+  const std::string text = run_table(record, {.width = 400});
+  EXPECT_THAT(text,
+              HasSubstr("**Interrupted** when 3 of 6 calls were timed, so there is no time of the whole."));
+  EXPECT_THAT(text, HasSubstr("**Work on: not known yet**"));
+  EXPECT_THAT(text, HasSubstr("| 3 of 6 calls"));
+  EXPECT_THAT(text, Not(HasSubstr("by what it could save")));
+  // Further processes only make intervals narrower.
+  record.untimed.clear();
+  EXPECT_THAT(run_table(record), HasSubstr("**Work on: convolutions 1x1 of layer2"));
+}
+
 TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
   RunRecord record = test::sample_operation();
   Result& result = record.entries[0].result;

@@ -225,6 +225,42 @@ TEST(Advice, ArmsThatAnInterruptionLeftOutSaySo) {
   EXPECT_EQ(judge(record, {{"graph", "graph", {}}}, {}).front().failure, "interrupted before it had a time");
 }
 
+TEST(Advice, OfAStepThatDidNotEndNothingIsTaken) {
+  ComparisonRecord record;
+  record.alternatives = {"before", "precision f16", "graph"};
+  record.comparisons = {comparison_of(1, {"precision", "f16", 0.5}, 0.002),
+                        comparison_of(2, {"graph", "graph", 1.2}, 0.002)};
+  record.interrupted = true;
+  AdviceRecord advice;
+  advice.interrupted = true;
+  EXPECT_EQ(add_step(advice, record, {{"precision", "f16", {}}, {"graph", "graph", {}}}), nullptr);
+  EXPECT_THAT(outcomes_of(advice.steps.back().remedies), ElementsAre("f16 unfinished", "graph slower"));
+  EXPECT_THAT(conclusions_of(advice), ElementsAre(HasSubstr("interrupted in step 1, whose remedies")));
+  // The budget was over after the first of three processes.
+  record.interrupted = false;
+  record.processes_asked = 3;
+  for (Comparison& comparison : record.comparisons) comparison.processes = 1;
+  EXPECT_TRUE(is_unfinished(record));
+  for (Comparison& comparison : record.comparisons) comparison.processes = 2;
+  EXPECT_FALSE(is_unfinished(record));
+}
+
+TEST(Advice, AfterAnInterruptionOnlyWhatWasMeasuredIsSaid) {
+  AdviceRecord record;
+  record.layers = {layer_of(90, 1), layer_of(10, 2)};
+  choose_layers(record.layers, 0.8, 2);
+  record.interrupted = true;
+  record.recommendations.push_back({"precision", "f16", {}, {}, {}});
+  record.steps.emplace_back().remedies = judged({{"precision", "f16", 0.8}});
+  record.steps.emplace_back().comparison.interrupted = true;
+  EXPECT_THAT(
+      conclusions_of(record),
+      ElementsAre(
+          AllOf(HasSubstr("precision f16 is faster than before"),
+                HasSubstr("over the 1 of 2 operations that it was tried on**; the whole work was not")),
+          "Interrupted in step 2: what its remedies would add is not known."));
+}
+
 TEST(Advice, WhatWasInterruptedIsNotKnown) {
   AdviceRecord record;
   record.interrupted = true;

@@ -26,7 +26,7 @@ Headline headline_of(const study::AdviceRecord& record) {
     taken.push_back(study::remedy_name(each.study, each.arm));
   if (!taken.empty())
     headline = {.subject = record.title + " with " + joined(taken, " and "), .number = "see below"};
-  if (record.together) {
+  if (record.together && !study::is_unfinished(*record.together)) {
     if (const auto ratio = study::ratio_together(*record.together))
       headline = headline_of(headline.subject, *ratio);
   }
@@ -73,16 +73,20 @@ std::string lines_section(const AdviceRecord& record) {
   return text;
 }
 
-Text facts_line(const AdviceRecord& record, std::size_t width) {
-  const auto tried = std::ranges::count_if(record.layers, &AdvisedLayer::is_tried);
+double share_tried(const AdviceRecord& record) {
   double share = 0.0;
   for (const AdvisedLayer& layer : record.layers) share += layer.is_tried ? layer.share : 0.0;
+  return share;
+}
+
+Text facts_line(const AdviceRecord& record, std::size_t width) {
+  const auto tried = std::ranges::count_if(record.layers, &AdvisedLayer::is_tried);
   std::vector<std::string> facts;
   if (record.layers.size() == 1 && record.layers.front().count > 1)
     facts.push_back(fmt::format("one operation in all its {} calls", record.layers.front().count));
   if (record.layers.size() > 1) {
     facts.push_back(fmt::format("tried on {} of {} operations, which take {} of the time", tried,
-                                record.layers.size(), percent_text(share)));
+                                record.layers.size(), percent_text(share_tried(record))));
   }
   facts.push_back(one_line(record.device.name));
   if (!record.environment.tool_version.empty()) {
@@ -142,7 +146,7 @@ std::string time_of(const ComparisonRecord& comparison, std::size_t alternative)
 }
 
 void add_sum(PathColumns& columns, const std::string& name, const std::optional<ComparisonRecord>& sum) {
-  if (!sum) return;
+  if (!sum || study::is_unfinished(*sum)) return;
   const auto ratio = study::ratio_together(*sum);
   const auto layers = std::ssize(sum->comparisons);
   const std::string what =
@@ -154,7 +158,10 @@ void add_sum(PathColumns& columns, const std::string& name, const std::optional<
 Text path_table(const AdviceRecord& record, std::size_t width) {
   if (record.recommendations.empty()) return {};
   PathColumns columns;
-  columns.add("as it is", time_of(record.steps.front().comparison, 0), "", "", "");
+  const auto tried = std::ranges::count_if(record.layers, &AdvisedLayer::is_tried);
+  const bool is_part = tried > 0 && tried < std::ssize(record.layers);
+  columns.add(is_part ? fmt::format("as it is, {}", counted(tried, "layer")) : "as it is",
+              time_of(record.steps.front().comparison, 0), "", "", "");
   for (const AdviceStep& step : record.steps) {
     for (const TriedRemedy& remedy : step.remedies) {
       if (remedy.outcome != Trying::taken) continue;
@@ -164,7 +171,18 @@ Text path_table(const AdviceRecord& record, std::size_t width) {
   }
   add_sum(columns, "all together", record.together);
   add_sum(columns, "sustained", record.sustained);
-  return fitted_table({columns.step, columns.time, columns.change, columns.error, columns.memory}, width);
+  Text text =
+      fitted_table({columns.step, columns.time, columns.change, columns.error, columns.memory}, width);
+  // Without these words a reader sees two times of the same work.
+  if (is_part && record.together && std::ssize(record.together->comparisons) > tried) {
+    text +=
+        '\n' + wrapped(fmt::format("Steps time the {} that take {} of the time, and the sum all {}: so it "
+                                   "begins with a longer time.",
+                                   counted(tried, "layer"), percent_text(share_tried(record)),
+                                   record.together->comparisons.size()),
+                       width);
+  }
+  return text;
 }
 
 std::string reason_of(const TriedRemedy& remedy, const AdviceRecord& record) {
@@ -177,6 +195,7 @@ std::string reason_of(const TriedRemedy& remedy, const AdviceRecord& record) {
     case Trying::wrong: return "WRONG RESULT";
     case Trying::not_compared: return "not compared";
     case Trying::failed: return one_line(remedy.failure);
+    case Trying::unfinished: return "not known, its step did not end";
   }
   return {};
 }

@@ -378,7 +378,7 @@ std::string_view variation_words(Variation variation) {
     case Variation::position: return "the launch's place in its loop";
     case Variation::idle: return "the idle before the loop";
     case Variation::clock: return "the clock";
-    case Variation::loop: return "the loop (placement and more)";
+    case Variation::loop: return "what else differs between loops";
     case Variation::rest: break;
   }
   return "nothing that was seen: the rest";
@@ -393,22 +393,53 @@ Text variation_table(const Observation& observation, std::size_t width) {
     shares.cells.push_back(percent_text(share.share));
     intervals.cells.push_back(fmt::format("{} to {}", percent_text(share.low), percent_text(share.high)));
   }
-  return fitted_table({causes, shares, intervals}, width);
+  return fitted_table({causes, shares, intervals}, width) + '\n' +
+         wrapped(fmt::format(
+                     "share: of how plain loops vary ({} within a loop, {} between loops), not of the time.",
+                     percent_text(observation.within_loops), percent_text(observation.between_loops)),
+                 width);
+}
+
+// Names what could not be switched by reason, and what remains to be done about it.
+Text unswitched_section(const Explanation& explanation, std::size_t width) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const FactorResult& factor : explanation.factors) {
+    if (factor.verdict != explain::FactorVerdict::not_identifiable) continue;
+    const std::string reason = one_line(factor.reason);
+    const auto known = std::ranges::find_if(reasons, [&](const auto& each) { return each.first == reason; });
+    (known == reasons.end() ? reasons.emplace_back(reason, std::vector<std::string>()) : *known)
+        .second.push_back(factor.id);
+  }
+  if (reasons.empty()) return {};
+  Text text = wrapped(
+      "Not identifiable, because they cannot be switched here: neither causes nor cleared. Where the device is the "
+      "reason, another one tells (--device cuda, or a simulated GPU as virtual:h200).",
+      width);
+  text += "\n";
+  for (const auto& [reason, ids] : reasons)
+    text += list_item(fmt::format("{}: {}", joined(ids), reason.empty() ? "no reason is recorded" : reason),
+                      width);
+  return text;
 }
 
 Text open_section(const Explanation& explanation, std::size_t width) {
   Text text;
   for (const FactorResult& factor : explanation.factors) {
+    if (factor.verdict == explain::FactorVerdict::not_identifiable) continue;
     std::string reason = one_line(factor.reason);
-    if (factor.blocks_to_decide) {
-      reason += fmt::format("{}about {} blocks would probably decide", reason.empty() ? "" : "; ",
-                            *factor.blocks_to_decide);
+    if (factor.blocks_to_decide && !factor.doses.empty()) {
+      reason += fmt::format(
+          "{}it had {} of its own, and about {} would probably decide (--factors {} gives it all "
+          "the time)",
+          reason.empty() ? "" : "; ", counted(factor.doses[factor.strongest].blocks, "block"),
+          *factor.blocks_to_decide, factor.id);
     }
     if (reason.empty()) continue;
     text +=
         list_item(fmt::format("{}, {}: {}", factor.id, explain::to_string(factor.verdict), reason), width);
   }
-  return text;
+  const Text unswitched = unswitched_section(explanation, width);
+  return text.empty() || unswitched.empty() ? text + unswitched : text + "\n" + unswitched;
 }
 
 Text meaning_section(const ExplainRecord& record, const Page& page) {

@@ -29,6 +29,7 @@
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
 #include "measure/run_record.hpp"
+#include "output/comparison_table.hpp"
 #include "output/output_file.hpp"
 #include "output/text.hpp"
 
@@ -226,7 +227,7 @@ struct GateFlags {
   GateConditions conditions;
   std::optional<std::int64_t> processes;
   std::string margin = "2%";
-  bool strict = false, save = false, dry_run = false;
+  bool strict = false, save = false, dry_run = false, details = false;
 };
 
 constexpr const char* kGateExamples = R"(Examples:
@@ -271,12 +272,21 @@ class GateCommand {
     if (outcomes_.empty() && !baselines_.empty()) throw InterruptedError();
     const bool is_interrupted_between = outcomes_.size() < baselines_.size();
     outcomes_.insert(outcomes_.end(), unreadable_.begin(), unreadable_.end());
-    if (!files.takes_standard_output()) print_result(gate_text(outcomes_, page_width()));
+    if (!files.takes_standard_output()) print_result(text());
     files.write(outcomes_, flags_.strict);
     invocation_.exit_code = exit_code(is_interrupted_between);
   }
 
  private:
+  Text text() const {
+    std::vector<Text> parts = {gate_text(outcomes_, page_width())};
+    for (const GateOutcome& outcome : outcomes_) {
+      if (flags_.details && outcome.failure.empty())
+        parts.push_back(comparison_table(outcome.record, {.width = page_width(), .details = true}));
+    }
+    return sections(parts);
+  }
+
   // Reads all baselines before anything is measured.
   void read_baselines() {
     const std::vector<std::string> names = flags_.names.empty() ? history_.names() : flags_.names;
@@ -396,6 +406,8 @@ void add_gate_command(CLI::App& app, Invocation& invocation) {
   command.add_option(
       "--seed", flags.conditions.seed,
       "seed of the random idles and orders, and of a simulated device (default: not the baseline's)");
+  command.add_flag("--details", flags.details,
+                   "show everything known about each comparison, and an explanation of the words");
   flags.history.add_to(command);
   flags.files.add_to(command);
   command.add_flag("--dry-run", flags.dry_run, "print what would be measured and how long it would take");

@@ -171,6 +171,12 @@ Text remarks(const ComparisonRecord& record, const std::vector<GateCase>& cases,
 
 Text notes(const ComparisonRecord& record, std::size_t width) {
   Text text;
+  if (record.device.capabilities.is_host && gate_verdict(record) == GateVerdict::undecided) {
+    text += wrapped(
+        "A gate compares with another hour, and a CPU that others use differs from hour to hour. Two checkouts side "
+        "by side decide in seconds: jitterscope compare OLD NEW --fail-if slower (docs/guide/ci.md).",
+        width);
+  }
   for (const std::string& note : record.notes) text += wrapped(one_line(note), width);
   for (const std::string& lost : record.lost_processes) {
     text += wrapped("Lost: " + one_line(lost) + '.', width);

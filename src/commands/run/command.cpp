@@ -238,7 +238,21 @@ class RunCommand {
     return asked;
   }
 
+  // Lists what a run did not reach that ended early, so that its part is not taken for the whole.
+  void list_unreached() {
+    const std::string reason = record_.interrupted ? "it was interrupted before their turn"
+                                                   : "it ended before their turn, as others had failed";
+    const std::vector<Layer>& layers = request_.work.model.layers;
+    for (std::size_t i = record_.entries.size(); i < layers.size(); ++i) {
+      add_untimed(record_.untimed, {.name = std::string(layers[i].operation.kind()),
+                                    .count = std::max<std::int64_t>(1, layers[i].count()),
+                                    .reason = reason,
+                                    .recorded_time = layers[i].recorded_time()});
+    }
+  }
+
   void print() {
+    list_unreached();
     files_->write(record_, page_);
     if (journal_) journal_->remove();
     if (to_save_) to_save_->save(record_, invocation_.exit_code);

@@ -294,7 +294,7 @@ Text several_operations_table(const RunPage& run) {
   const bool model = is_network(run.record);
   const Text total = model ? wrapped(total_explained(run.record), run.page.width) : Text();
   return sections({run.page.details ? detailed_tables(run, model) : page_table(run, model),
-                   left_out_text(run, model) + total});
+                   left_out_text(run, model) + total, cold_below_warm_line(run)});
 }
 
 namespace {

@@ -412,10 +412,40 @@ Text method_table(const RunPage& run) {
   return split_tables({condition_column(run)}, columns, run.page.width);
 }
 
-std::string cold_below_warm(const Measurement& cold, const Measurement& warm) {
+struct ColdBelowWarm {
+  std::size_t row;
+  const Measurement *cold, *warm;
+
+  double change() const { return cold->time.median / warm->time.median - 1.0; }
+  bool is_beyond_intervals() const { return cold->time.high < warm->time.low; }
+};
+
+// Returns the cold times that are below the warm ones, which readers otherwise take for a fault.
+std::vector<ColdBelowWarm> colds_below_warm(const RunRecord& record) {
+  std::vector<ColdBelowWarm> found;
+  for (std::size_t row = 0; row < record.entries.size(); ++row) {
+    const Result& result = record.entries[row].result;
+    for (const Measurement& cold : result.measurements) {
+      if (cold.conditions.cache != CacheState::cold || !has_interval(cold.time)) continue;
+      Conditions conditions = cold.conditions;
+      conditions.cache = CacheState::warm;
+      const Measurement* warm = find_measurement(result, conditions);
+      if (warm == nullptr || !has_interval(warm->time) || cold.time.median >= warm->time.median) continue;
+      found.push_back({row, &cold, warm});
+    }
+  }
+  return found;
+}
+
+constexpr const char* kWhyColdIsFaster =
+    "Eviction also writes back what the last launch left modified in the cache; a warm launch may have to do "
+    "that within its own time.";
+
+std::string cold_below_warm(const ColdBelowWarm& found) {
+  const Measurement &cold = *found.cold, &warm = *found.warm;
   const std::string load(to_string(cold.conditions.load));
-  const std::string change = change_text(cold.time.median / warm.time.median - 1.0);
-  if (cold.time.high >= warm.time.low) {
+  const std::string change = change_text(found.change());
+  if (!found.is_beyond_intervals()) {
     return fmt::format(
         "cold {0} is not slower than warm {0}: the difference ({1}) is within ±, so "
         "caches do not matter here.",
@@ -428,25 +458,7 @@ std::string cold_below_warm(const Measurement& cold, const Measurement& warm) {
                        faster, clock_text(cold.clock->median), clock_text(warm.clock->median),
                        change_text(cold.cycles->value() / warm.cycles->value() - 1.0));
   }
-  return faster +
-         " So cached operands are no gain here. Eviction also writes back what the last launch left "
-         "modified in the "
-         "cache; a warm launch may have to do that within its own time.";
-}
-
-// Explains cold times that are below the warm ones, which readers otherwise take for a fault.
-Text cold_below_warm(const RunPage& run) {
-  const Result& result = run.record.entries.front().result;
-  Text text;
-  for (const Measurement& cold : result.measurements) {
-    if (cold.conditions.cache != CacheState::cold || !has_interval(cold.time)) continue;
-    Conditions conditions = cold.conditions;
-    conditions.cache = CacheState::warm;
-    const Measurement* warm = find_measurement(result, conditions);
-    if (warm == nullptr || !has_interval(warm->time) || cold.time.median >= warm->time.median) continue;
-    text += wrapped(cold_below_warm(cold, *warm), run.page.width);
-  }
-  return text;
+  return faster + " So cached operands are no gain here. " + kWhyColdIsFaster;
 }
 
 // Reports what one number cannot: several modes, and whether a sustained load settled.
@@ -488,11 +500,40 @@ std::string total_estimate_text(const NetworkTotal& total) {
 Text smaller_part_line(const RunPage& run) {
   const std::optional<TimedPart> part = smaller_timed_part(run.record);
   if (!part) return {};
+  if (run.record.interrupted) {
+    return wrapped(
+        fmt::format("**Interrupted** when {} of {} calls were timed{}.", part->calls, part->of_calls,
+                    is_network(run.record) ? ", so there is no time of the whole" : ""),
+        run.page.width);
+  }
   const std::string of_time =
       part->of_gpu_time ? fmt::format(" and {} of its GPU time", percent_text(*part->of_gpu_time)) : "";
   return wrapped(
       fmt::format("Only {} of the {} calls of the record{} are timed, so there is no time of the whole.",
                   part->calls, part->of_calls, of_time),
+      run.page.width);
+}
+
+Text cold_below_warm_line(const RunPage& run) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<ColdBelowWarm> found = colds_below_warm(run.record);
+  std::erase_if(found, [](const ColdBelowWarm& each) { return !each.is_beyond_intervals(); });
+  if (found.empty()) return {};
+  std::ranges::stable_sort(found, {}, &ColdBelowWarm::change);
+  std::vector<std::string> named;
+  for (const ColdBelowWarm& each : found) {
+    if (named.size() == kNamed) {
+      named.push_back(fmt::format("{} more", found.size() - kNamed));
+      break;
+    }
+    const bool is_by_clock =
+        each.cold->cycles && each.warm->cycles && *each.cold->cycles >= *each.warm->cycles;
+    named.push_back(fmt::format("{} {} ({}{})", row_name(run, each.row), change_text(each.change()),
+                                to_string(each.cold->conditions.load),
+                                is_by_clock ? ", at a higher clock; in cycles not faster" : ""));
+  }
+  return wrapped(
+      fmt::format("Cold is faster than warm, beyond both ±: {}. {}", joined(named), kWhyColdIsFaster),
       run.page.width);
 }
 
@@ -514,7 +555,10 @@ Text single_operation_table(const RunPage& run) {
   }
   work += work_line(run, result);
   if (!any) return work;
-  const Text text = sections({head, work, times_table(run), cold_below_warm(run)});
+  Text cold;
+  for (const ColdBelowWarm& each : colds_below_warm(run.record))
+    cold += wrapped(cold_below_warm(each), run.page.width);
+  const Text text = sections({head, work, times_table(run), cold});
   return run.page.details ? sections({text, method_table(run), remarks(run)}) : text;
 }
 

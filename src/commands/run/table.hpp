@@ -51,6 +51,9 @@ Text where_to_work_section(const RunPage& run);
 
 /// Prints two or more operations, with the total of a model.
 Text several_operations_table(const RunPage& run);
+/// Names the operations that are faster cold than warm, beyond their intervals, and says why that is; empty
+/// if none is.
+Text cold_below_warm_line(const RunPage& run);
 /// Prints one operation: a line to quote, for all its calls if it has several, and a row for each condition.
 Text single_operation_table(const RunPage& run);
 

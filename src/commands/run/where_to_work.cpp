@@ -12,6 +12,7 @@
 #include "base/quantity_text.hpp"
 #include "commands/run/plots.hpp"
 #include "commands/run/table.hpp"
+#include "measure/rates_and_totals.hpp"
 #include "output/cells.hpp"
 #include "output/text.hpp"
 #include "report/drawing.hpp"
@@ -60,6 +61,10 @@ bool has_ceilings(const WhereToWork& where) {
 }  // namespace
 
 Text advice_line(const RunPage& run) {
+  if (is_network(run.record) && run.record.interrupted && timed_part(run.record)) {
+    return wrapped("**Work on: not known yet**, as the calls that are not timed may take most of the time.",
+                   run.page.width);
+  }
   const std::optional<WhereToWork> where = where_to_work(run.record);
   return where && has_ceilings(*where) ? wrapped("**" + one_line(advice_of(*where)) + "**", run.page.width)
                                        : Text();

@@ -199,8 +199,10 @@ class StudyCommand {
     for (std::string& target : targets) {
       std::string begun = with_one_sample(target);
       if (begun == target) continue;
-      note(fmt::format("{} names no batch and is taken as {}.", printable(target, 100),
-                       printable(begun, 100)));
+      note(fmt::format(
+          "{} names no batch: this study begins with one sample ({}) and multiplies it, so that the smallest "
+          "batch that pays is among its arms; other commands take the batch that `jitterscope list` shows.",
+          printable(target, 100), printable(begun, 100)));
       target = std::move(begun);
     }
   }

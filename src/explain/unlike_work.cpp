@@ -1,0 +1,205 @@
+#include "explain/unlike_work.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/operation.hpp"
+#include "operation/samples.hpp"
+
+namespace jitterscope::explain {
+namespace {
+
+struct Parameter {
+  std::string name, value;
+  bool operator==(const Parameter&) const = default;
+};
+
+// Returns nullopt for what is no list of NAME=VALUE: a chain, a kernel with its operands, a function of
+// Python.
+std::optional<std::vector<Parameter>> parameters_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || text.find_first_of("[(") != std::string::npos) return std::nullopt;
+  std::vector<Parameter> parameters;
+  for (std::size_t begin = colon + 1; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::size_t equals = text.find('=', begin);
+    if (equals >= end) return std::nullopt;
+    parameters.push_back({text.substr(begin, equals - begin), text.substr(equals + 1, end - equals - 1)});
+    begin = end + 1;
+  }
+  return parameters;
+}
+
+struct UnlikeParameter {
+  std::string name, first, second;  ///< a value is empty where the operation leaves the parameter out
+  std::int64_t operations = 1;
+
+  bool is_same_change(const UnlikeParameter& other) const {
+    return name == other.name && first == other.first && second == other.second;
+  }
+  std::string text(const std::string& shown_name) const {
+    const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
+    return fmt::format("{} {}, then {}", shown_name, shown(first), shown(second));
+  }
+};
+
+std::optional<std::vector<UnlikeParameter>> unlike_parameters(const std::string& first,
+                                                              const std::string& second) {
+  const auto own = parameters_of(first), other = parameters_of(second);
+  if (!own || !other || first.substr(0, first.find(':')) != second.substr(0, second.find(':')))
+    return std::nullopt;
+  std::vector<UnlikeParameter> unlike;
+  for (const Parameter& each : *own) {
+    const auto found = std::ranges::find(*other, each.name, &Parameter::name);
+    if (found == other->end()) {
+      unlike.push_back({each.name, each.value, ""});
+    } else if (found->value != each.value) {
+      unlike.push_back({each.name, each.value, found->value});
+    }
+  }
+  for (const Parameter& each : *other) {
+    if (std::ranges::find(*own, each.name, &Parameter::name) == own->end())
+      unlike.push_back({each.name, "", each.value});
+  }
+  return unlike;
+}
+
+std::optional<std::int64_t> number_in(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<Operation> parsed(const std::string& text) {
+  try {
+    return Operation::parse(text);
+  } catch (const UsageError&) {
+    return std::nullopt;  // a function of Python
+  }
+}
+
+bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
+
+// Returns how many times the samples the second record's operations take; nullopt if they take as many, or
+// not all the same multiple.
+std::optional<double> times_the_samples(const std::vector<const Account*>& unlike) {
+  std::optional<double> times;
+  for (const Account* account : unlike) {
+    const std::optional<Operation> first = parsed(account->first_subject),
+                                   second = parsed(account->second_subject);
+    if (!first || !second) return std::nullopt;
+    const std::optional<double> own = jitterscope::times_the_samples(*first, *second);
+    if (!own || (times && !is_near(*own, *times))) return std::nullopt;
+    times = own;
+  }
+  return times && !is_near(*times, 1.0) ? times : std::nullopt;
+}
+
+// Returns each change once, with the number of operations that have it, the most frequent first.
+std::vector<UnlikeParameter> changes_in(const std::vector<const Account*>& unlike) {
+  std::vector<UnlikeParameter> changes;
+  for (const Account* account : unlike) {
+    const auto own = unlike_parameters(account->first_subject, account->second_subject);
+    for (const UnlikeParameter& each : own.value_or(std::vector<UnlikeParameter>())) {
+      const auto known = std::ranges::find_if(
+          changes, [&](const UnlikeParameter& change) { return change.is_same_change(each); });
+      if (known == changes.end()) {
+        changes.push_back(each);
+      } else {
+        ++known->operations;
+      }
+    }
+  }
+  std::ranges::stable_sort(changes, std::greater(), &UnlikeParameter::operations);
+  return changes;
+}
+
+bool is_by_samples(const UnlikeParameter& change, double times) {
+  const auto first = number_in(change.first), second = number_in(change.second);
+  return first && second && *first > 0 &&
+         is_near(static_cast<double>(*second) / static_cast<double>(*first), times);
+}
+
+// Says how much longer a sample takes; `batch` is the first record's, if it is known.
+std::string sample_words(const std::vector<Account>& accounts, double times,
+                         std::optional<std::int64_t> batch) {
+  const std::optional<AccountTotal> total = total_of(accounts);
+  const Account& only = accounts.front();
+  const RatioEstimate ratio = total ? total->time : only.time;
+  std::string text = fmt::format(" Per sample: {} in time ({} to {})", change_text(ratio.ratio / times - 1.0),
+                                 change_text(ratio.low / times - 1.0), change_text(ratio.high / times - 1.0));
+  if (batch && (total || only.count == 1)) {
+    const TimeEstimate &first = total ? total->first : only.first,
+                       &second = total ? total->second : only.second;
+    const auto samples = static_cast<double>(*batch);
+    text += fmt::format(", {}, then {}", time_text(first.median / samples, first.precision()),
+                        time_text(second.median / (samples * times), second.precision()));
+  }
+  return text + '.';
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> differing_parameters(const std::string& first,
+                                                         const std::string& second) {
+  const auto unlike = unlike_parameters(first, second);
+  if (!unlike || unlike->empty()) return {first, second};
+  std::vector<std::string> firsts, seconds;
+  for (const UnlikeParameter& each : *unlike) {
+    if (!each.first.empty()) firsts.push_back(each.name + '=' + each.first);
+    if (!each.second.empty()) seconds.push_back(each.name + '=' + each.second);
+  }
+  return {joined(firsts, ","), joined(seconds, ",")};
+}
+
+std::string unlike_work_sentence(const std::vector<Account>& accounts) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<const Account*> unlike;
+  for (const Account& account : accounts) {
+    if (account.first_subject != account.second_subject) unlike.push_back(&account);
+  }
+  if (unlike.empty()) return {};
+  const auto all = std::ssize(unlike);
+  const std::string where =
+      all == std::ssize(accounts) ? "" : fmt::format(" in {} of {} operations", all, accounts.size());
+  std::vector<UnlikeParameter> changes = changes_in(unlike);
+  std::vector<std::string> named;
+  const std::optional<double> times = times_the_samples(unlike);
+  std::optional<std::int64_t> batch;
+  if (times) {
+    const auto by_samples = [&](const UnlikeParameter& change) { return is_by_samples(change, *times); };
+    const auto batches = std::ranges::find_if(changes, by_samples);
+    std::string samples = fmt::format("{:.3g} times the samples", *times);
+    if (batches != changes.end()) {
+      // A network's layers call the same number n, rows or count: its user calls it the batch.
+      const bool is_batch = batches->name == "n";
+      if (is_batch) batch = number_in(batches->first);
+      const bool is_network = !accounts.front().layers.empty();
+      samples =
+          fmt::format("{} ({})", batches->text(is_batch && is_network ? "batch" : batches->name), samples);
+    }
+    named.push_back(std::move(samples));
+    std::erase_if(changes, by_samples);
+  }
+  for (const UnlikeParameter& change : changes) {
+    if (named.size() == kNamed) break;
+    named.push_back(change.text(change.name) +
+                    (change.operations < all ? fmt::format(" in {} of them", change.operations) : ""));
+  }
+  if (named.empty()) {
+    named.push_back(
+        fmt::format("{}, then {}", unlike.front()->first_subject, unlike.front()->second_subject));
+  }
+  std::string text = fmt::format("**The work differs**{}: {}.", where, joined(named, "; "));
+  return times ? text + sample_words(accounts, *times, batch) : text;
+}
+
+}  // namespace jitterscope::explain
