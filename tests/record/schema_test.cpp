@@ -107,10 +107,16 @@ ReplayRecord replayed_calls() {
   account.parts = {
       {.name = "cache", .first = "warm", .second = "cold", .ratio = RatioEstimate{1.1, 1.05, 1.15}}};
   account.in_sequence = time;
-  ReplayedCall call{.layers = {"a#1"}, .operation = "add:count=8", .provider = "builtin"};
+  ReplayedCall call{.layers = {"a#1"}, .operation = "add:count=8", .provider = "builtin", .algorithm = ""};
   call.in_program = call.warm = call.cold = call.in_sequence = time;
   call.account = account;
-  record.calls = {call, call, {.layers = {"c"}, .operation = "add:count=32", .failure = "out of memory"}};
+  record.calls = {call,
+                  call,
+                  {.layers = {"c"},
+                   .operation = "add:count=32",
+                   .provider = "",
+                   .algorithm = "",
+                   .failure = "out of memory"}};
   record.calls[1].operation = "add:count=16";
   record.calls[1].account->stopped_at = "kernels";
   record.calls[1].account->parts = {{.name = "kernels", .first = "ours", .second = "theirs"}};
