@@ -171,7 +171,8 @@ std::optional<fs::path> DataFiles::find(std::string_view name) const {
 }
 
 std::vector<std::filesystem::path> own_library_files(const char* variable, const char* name) {
-  if (const char* file = variable == nullptr ? nullptr : std::getenv(variable)) return {std::filesystem::path(file)};
+  if (const char* file = variable == nullptr ? nullptr : std::getenv(variable))
+    return {std::filesystem::path(file)};
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   return {folder / name, folder.parent_path() / "lib" / "jitterscope" / name};

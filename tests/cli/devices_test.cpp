@@ -37,7 +37,8 @@ constexpr const char* kProduct = "run matmul:m=8192,n=8192,k=8192,dtype=bf16 --c
 
 TEST_F(SeveralDevices, TheSlowOneIsNamedWithItsReason) {
   const Outcome outcome =
-      run_tool(kProduct + std::string(" --load sustained --sustained-time-limit 3 --processes 3 --json ") + path() + three());
+      run_tool(kProduct + std::string(" --load sustained --sustained-time-limit 3 --processes 3 --json ") +
+               path() + three());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   const std::string text = without_breaks(outcome.output);
   EXPECT_THAT(

@@ -1,4 +1,4 @@
-#include "commands/devices/run_on_devices.hpp"
+#include "cli/run_on_devices.hpp"
 
 #include <fmt/format.h>
 
