@@ -54,10 +54,11 @@ class Numbers(unittest.TestCase):
         self.assertIn("mine", repr(time))
         self.assertGreater(len(time.text(details=True)), len(time.text()))
 
-    def test_too_few_rounds_have_a_dash_for_an_interval(self):
+    def test_too_few_rounds_have_no_interval(self):
         time = measure(minimum_rounds=1, time_limit=0.001)
         self.assertLess(len(time.rounds), 6)
-        self.assertIn("<td>–</td>", time._repr_html_())
+        self.assertNotIn("95 % interval", time._repr_html_())
+        self.assertIn("95 % interval", measure()._repr_html_())
         self.assertNotIn("nan", time._repr_html_())
 
     def test_each_cache_state_has_its_time(self):

@@ -94,7 +94,9 @@ void require_python(const SubprocessOutcome& outcome) {
     throw MissingError(fmt::format(
         "there is no Python {}: install it, or set JITTERSCOPE_PYTHON to one that is there", interpreter()));
   }
-  if (outcome.errors.find("No module named jitterscope") != std::string::npos) {
+  // By -m, and by an import.
+  if (outcome.errors.find("No module named jitterscope") != std::string::npos ||
+      outcome.errors.find("No module named 'jitterscope'") != std::string::npos) {
     throw MissingError(fmt::format(
         "{} has no module jitterscope; pip install its wheel there, or set JITTERSCOPE_PYTHON to a "
         "Python that has it",

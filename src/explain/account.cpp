@@ -639,7 +639,7 @@ const Layer* layer_of(const Model& program, const Result& result) {
 std::optional<TimeEstimate> recorded_time_of(const Layer& layer) {
   if (layer.recorded_times.empty()) return std::nullopt;
   const auto calls = static_cast<double>(layer.recorded_times.size());
-  const Nanoseconds mean = *layer.recorded_time() / calls;
+  const Nanoseconds mean = *layer.recorded_time() / static_cast<double>(layer.count());
   double squares = 0.0;
   for (const Nanoseconds time : layer.recorded_times)
     squares += (time - mean).value() * (time - mean).value();

@@ -495,8 +495,8 @@ class CaptureModel : public LayerCollector {
   }
 
   void describe(const std::vector<const Step*>& whole, const Steps& steps) {
-    model_.description =
-        fmt::format("{} calls of {} operations, from a capture", model_.calls.size(), model_.layers.size());
+    model_.description = fmt::format("{} of {}, from a capture", counted(std::ssize(model_.calls), "call"),
+                                     counted(std::ssize(model_.layers), "operation"));
     if (whole.empty()) {
       model_.notes.push_back(fmt::format(
           "All recorded calls are taken as one step, since {}.",

@@ -84,6 +84,18 @@ Model trace_of(Nanoseconds call) {
   return model;
 }
 
+// A capture has the times of all steps, and the layers are those of one.
+TEST(TraceAccount, OneCallIsTheMeanOfAllThatWereRecorded) {
+  Layer layer{.names = {"a", "b"}, .operation = Operation::parse("add:count=8")};
+  EXPECT_FALSE(recorded_time_of(layer));
+  for (const double time : {10.0, 12.0, 10.0, 12.0, 10.0, 12.0})
+    layer.recorded_times.push_back(microseconds(time));
+  const TimeEstimate one = *recorded_time_of(layer);
+  EXPECT_NEAR(one.median.value(), 11'000.0, 1e-6);
+  EXPECT_NEAR((one.high - one.low).value() / 2.0, 1.96 * 1095.4 / std::sqrt(6.0), 1.0);
+  EXPECT_EQ(one.rounds, 6);
+}
+
 TEST(TraceAccount, ALayerIsSlowerInItsNetworkThanAlone) {
   RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
   const TimeEstimate placed{microseconds(120), microseconds(119.5), microseconds(120.5), 12};

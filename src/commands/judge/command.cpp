@@ -55,9 +55,11 @@ Exit codes: 0 a verdict is reached, 1 --fail-if applies, 2 usage, 3 Python or it
 
 // The machine's own variables that a worker needs: where libraries are, which devices, and what keeps NVLink
 // multicast off.
-constexpr const char* kMachineVariables[] = {
-    "LD_LIBRARY_PATH",  "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "NVIDIA_VISIBLE_DEVICES",
-    "NCCL_NVLS_ENABLE", "OMP_NUM_THREADS",      "LANG"};
+constexpr const char* kMachineVariables[] = {"LD_LIBRARY_PATH",     "CUDA_VISIBLE_DEVICES",
+                                             "CUDA_HOME",           "NVIDIA_VISIBLE_DEVICES",
+                                             "OMP_NUM_THREADS",     "LANG",
+                                             "NCCL_NVLS_ENABLE",    "TORCH_SYMM_MEM_DISABLE_MULTICAST",
+                                             "NVSHMEM_DISABLE_NVLS"};
 
 // Asks the interpreter by its name, which may be a script that needs the environment, what it is.
 judging::WorkerProgram worker_program(const JudgeFlags& flags) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -41,6 +42,7 @@ struct ReplayFlags {
 constexpr std::size_t kTop = 20;
 
 constexpr const char* kReplayExamples = R"(Examples:
+  jitterscope replay train.capture
   jitterscope replay trace.json.gz
   jitterscope replay trace.json.gz --kernel 'wgrad|dgrad' --details
   jitterscope replay trace.json.gz --in-sequence --execution-trace execution_trace.json
@@ -98,10 +100,10 @@ class ReplayCommand {
 
   void read_program() {
     refuse_missing_files({flags_.file});
-    if (!is_file(flags_.file)) {
+    if (!is_file(flags_.file) && !std::filesystem::is_directory(flags_.file)) {
       throw UsageError(fmt::format(
-          "{} is no file: replay takes what a program recorded, a profiler trace or a library's log; what is "
-          "only named is timed by `jitterscope run`",
+          "{} is no file: replay takes what a program recorded, a capture's folder, a profiler trace or a "
+          "library's log; what is only named is timed by `jitterscope run`",
           flags_.file));
     }
     work_ = read_targets({flags_.file});
@@ -218,8 +220,10 @@ void add_replay_command(CLI::App& app, Invocation& invocation) {
       kReplayExamples,
       [&](const ReplayFlags& typed, const CLI::App&) { ReplayCommand(typed, invocation).run(); });
   command
-      .add_option("file", flags.file,
-                  "what the program recorded: a PyTorch profiler trace, or a log of cuDNN or cuBLAS")
+      .add_option(
+          "file", flags.file,
+          "what the program recorded: the folder of a capture (capture --calls), a PyTorch profiler trace, or a log of "
+          "cuDNN or cuBLAS")
       ->required();
   command
       .add_option("--kernel", flags.kernel,
