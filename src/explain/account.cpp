@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -637,15 +638,22 @@ const Layer* layer_of(const Model& program, const Result& result) {
 }  // namespace
 
 std::optional<TimeEstimate> recorded_time_of(const Layer& layer) {
-  if (layer.recorded_times.empty()) return std::nullopt;
-  const auto calls = static_cast<double>(layer.recorded_times.size());
+  const std::vector<Nanoseconds>& times = layer.recorded_times;
+  if (times.empty()) return std::nullopt;
+  // Of fewer than six calls there is no interval. Of many, neighbours are alike: blocks of them are the unit.
+  // It does not tell how far another run would differ.
+  constexpr std::size_t kFewest = 6, kMany = 60, kBlocks = 10;
+  const std::size_t blocks = times.size() < kMany ? times.size() : kBlocks;
+  std::vector<double> means;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto first = times.begin() + static_cast<std::ptrdiff_t>(block * times.size() / blocks);
+    const auto last = times.begin() + static_cast<std::ptrdiff_t>((block + 1) * times.size() / blocks);
+    means.push_back(std::accumulate(first, last, Nanoseconds(0)).value() / static_cast<double>(last - first));
+  }
   const Nanoseconds mean = *layer.recorded_time() / static_cast<double>(layer.count());
-  double squares = 0.0;
-  for (const Nanoseconds time : layer.recorded_times)
-    squares += (time - mean).value() * (time - mean).value();
-  // Of fewer than six calls there is no interval; it does not tell how far another run would differ.
-  const Nanoseconds half(calls < 6.0 ? 0.0 : kNormal95 * std::sqrt(squares / (calls - 1.0) / calls));
-  return TimeEstimate{mean, mean - half, mean + half, std::ssize(layer.recorded_times)};
+  const statistics::Interval around = statistics::mean_interval(means).interval;
+  const Nanoseconds half(times.size() < kFewest ? 0.0 : (around.high - around.low) / 2.0);
+  return TimeEstimate{mean, mean - half, mean + half, std::ssize(times)};
 }
 
 std::vector<Account> account_for(const RunRecord& record, const Model& program) {

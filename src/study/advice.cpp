@@ -144,13 +144,14 @@ std::string whole_sentence(const AdviceRecord& record) {
 }
 
 std::string nothing_sentence(const AdviceRecord& record) {
-  if (record.interrupted) {
-    return record.steps.empty()
-               ? "**Not known yet**: it was interrupted before a remedy was tried."
-               : fmt::format(
-                     "**Not known yet**: it was interrupted in step {}, whose remedies were not "
-                     "measured in as many processes as asked, so none is advised.",
-                     record.steps.size());
+  if (record.interrupted && record.steps.empty())
+    return "**Not known yet**: it was interrupted before a remedy was tried.";
+  if (record.interrupted || (!record.steps.empty() && is_unfinished(record.steps.back().comparison))) {
+    return fmt::format(
+        "**Not known yet**: {} step {}, whose remedies were not measured in as many processes as asked, so none "
+        "is advised{}.",
+        record.interrupted ? "it was interrupted in" : "the time was over in", record.steps.size(),
+        record.interrupted ? "" : "; a longer --budget may tell");
   }
   const bool are_kernels =
       !record.layers.empty() && std::ranges::all_of(record.layers, [](const AdvisedLayer& layer) {

@@ -241,6 +241,10 @@ TEST(Advice, OfAStepThatDidNotEndNothingIsTaken) {
   record.processes_asked = 3;
   for (Comparison& comparison : record.comparisons) comparison.processes = 1;
   EXPECT_TRUE(is_unfinished(record));
+  AdviceRecord ended;
+  EXPECT_EQ(add_step(ended, record, {{"precision", "f16", {}}, {"graph", "graph", {}}}), nullptr);
+  EXPECT_THAT(conclusions_of(ended),
+              ElementsAre(AllOf(HasSubstr("the time was over in step 1"), HasSubstr("--budget"))));
   for (Comparison& comparison : record.comparisons) comparison.processes = 2;
   EXPECT_FALSE(is_unfinished(record));
 }
