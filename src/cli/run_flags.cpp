@@ -95,8 +95,7 @@ void check_several_devices(const RunFlags& flags, const std::vector<std::string>
                                                        {"--verify", flags.verify},
                                                        {"--kernels", flags.kernels},
                                                        {"--counters", !flags.counters.empty()},
-                                                       {"--in-sequence", flags.in_sequence},
-                                                       {"--dry-run", flags.dry_run}};
+                                                       {"--in-sequence", flags.in_sequence}};
   for (const auto& [flag, is_given] : flags_of_one) {
     if (!is_given) continue;
     throw UsageError(fmt::format(

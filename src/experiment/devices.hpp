@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/comparison.hpp"
 #include "measure/run_record.hpp"
 #include "operation/operation.hpp"
 #include "statistics/effect.hpp"

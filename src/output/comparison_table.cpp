@@ -166,10 +166,6 @@ std::string spread_sentence(const ComparisonRecord& record) {
 
 // Says whose times those of a provider are, since "is f16 faster" is asked of what PyTorch would run.
 std::string_view choice_of(const std::string& provider) {
-  if (provider == "virtual") {
-    return "a simulated GPU has no engines, so these are not the times of PyTorch's choice: with --device cuda "
-           "the engine that PyTorch takes runs";
-  }
   if (provider == "cudnn" || provider == "cublas" || provider == "cublaslt") {
     return "unless engine= names another one, that is the engine that PyTorch takes by its rules; `jitterscope "
            "engines OPERATION` ranks all, and `jitterscope verify-pytorch` asks PyTorch itself";
@@ -200,6 +196,9 @@ std::string engines_of_types(const ComparisonRecord& record, const std::vector<s
     add(each.second, names[each.alternative]);
   }
   if (ran.empty()) return {};
+  // A simulated GPU runs no library's kernels.
+  if (providers.size() == 1 && providers.front() == "virtual")
+    return "A simulated GPU has no engines: which one PyTorch takes is seen with --device cuda.";
   std::vector<std::string> choices;
   for (const std::string& provider : providers) {
     const std::string choice(choice_of(provider));

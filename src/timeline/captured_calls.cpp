@@ -299,8 +299,7 @@ class CaptureModel : public LayerCollector {
       last = whole[whole.size() / 2]->last;
     }
     step_begin_ = first;
-    for (std::size_t index = 0; index < captured_.calls.size(); ++index) {
-      const CapturedCall& call = captured_.calls[index];
+    for (const CapturedCall& call : captured_.calls) {
       if (call.work.front() >= first && call.work.front() < last) add_call(call);
     }
     add_times(whole);

@@ -114,9 +114,9 @@ TEST_F(Capture, AProgramWithoutDashesIsToldWhereItBelongs) {
 
 TEST_F(Capture, WhatIsAskedForReachesTheRecorder) {
   const std::string show = " -- sh -c 'echo $JITTERSCOPE_CAPTURE_SETTINGS'";
-  EXPECT_THAT(capture_into("c", show).output, HasSubstr("graphs=0,start_after_ms=0,duration_ms=0,"));
+  EXPECT_THAT(capture_into("c", show).output, HasSubstr("graphs=0,calls=0,start_after_ms=0,duration_ms=0,"));
   EXPECT_THAT(capture_into("c", "--start-after 1.5 --duration 2m --graphs whole" + show).output,
-              HasSubstr("graphs=1,start_after_ms=1500,duration_ms=120000,"));
+              HasSubstr("graphs=1,calls=0,start_after_ms=1500,duration_ms=120000,"));
   EXPECT_THAT(
       capture_into("c", "--start-after 100steps --duration 1step --ranges 'my step, all'" + show).output,
       AllOf(HasSubstr("start_after_ms=0,duration_ms=0,start_after_steps=100,duration_steps=1,"),

@@ -64,12 +64,15 @@ TEST_F(SeveralDevices, NoneIsSlowWhereAllAreAlike) {
 
 TEST_F(SeveralDevices, WhatDoesNotGoWithThemIsRefused) {
   const std::string devices = " --device 'virtual:h200 virtual:h200'";
-  for (const char* flag :
-       {" --csv -", " --save main", " --verify", " --kernels", " --in-sequence", " --dry-run"}) {
+  for (const char* flag : {" --csv -", " --save main", " --verify", " --kernels", " --in-sequence"}) {
     const Outcome outcome = run_tool("run add:count=1Ki" + devices + flag);
     EXPECT_EQ(outcome.exit_code, 2) << flag;
     EXPECT_THAT(outcome.errors, HasSubstr("does not go with several devices")) << flag;
   }
+  const Outcome dry = run_tool("run add:count=1Ki --dry-run" + devices);
+  EXPECT_EQ(dry.exit_code, 0) << dry.errors;
+  EXPECT_THAT(dry.output,
+              HasSubstr("on each of 2 devices, alone and all at once, in 4 fresh processes each"));
   const Outcome kinds = run_tool("run add:count=1Ki --time-limit 0.1 --device 'virtual:h200 virtual:a100'");
   EXPECT_EQ(kinds.exit_code, 2);
   EXPECT_THAT(without_breaks(kinds.errors), HasSubstr("of several kinds"));

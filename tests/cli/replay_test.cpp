@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <regex>
 #include <string>
 
 #include "command.hpp"
@@ -13,6 +14,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+// On one line, without the indentation of list items.
+std::string in_one_line(const std::string& text) {
+  return std::regex_replace(on_one_line(text), std::regex(" +"), " ");
+}
 
 const std::string kOnce = " --device virtual:quiet --processes 1 --top 3";
 const std::string kTraces = JITTERSCOPE_TEST_DATA "/import/";
@@ -48,7 +54,7 @@ class Replay : public WithFolder {
 TEST_F(Replay, TheShareComesFirstAndOtherKernelsEndTheAccount) {
   const Outcome outcome = run_tool("replay " + written_trace() + kOnce + " --in-sequence --json " + path());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const std::string said = on_one_line(outcome.output);
+  const std::string said = in_one_line(outcome.output);
   EXPECT_THAT(said,
               StartsWith("90 % of 10.00 µs of recorded GPU time can be replayed; 10 % fused Triton kernels"));
   EXPECT_THAT(said, AllOf(HasSubstr("other kernels"), HasSubstr("In sequence here 2 of 2 calls"),
@@ -61,7 +67,7 @@ TEST_F(Replay, TheShareComesFirstAndOtherKernelsEndTheAccount) {
 
 TEST_F(Replay, OnlyMatchingKernelsAreReplayed) {
   const Outcome one = run_tool("replay " + written_trace() + kOnce + " --kernel ^virtual_");
-  EXPECT_THAT(on_one_line(one.output),
+  EXPECT_THAT(in_one_line(one.output),
               AllOf(HasSubstr("50 % in the 1 operation below"), Not(HasSubstr("other kernels"))));
   const Outcome none = run_tool("replay " + written_trace() + kOnce + " --kernel wgrad");
   EXPECT_EQ(none.exit_code, 2);
@@ -73,13 +79,13 @@ TEST_F(Replay, OnlyMatchingKernelsAreReplayed) {
 TEST_F(Replay, ATraceOfAnotherGpuIsComparedButNotTakenApart) {
   const Outcome outcome = run_tool("replay " + kTraces + "resnet18_trace.json.gz" + kOnce);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_THAT(on_one_line(outcome.output),
+  EXPECT_THAT(in_one_line(outcome.output),
               AllOf(HasSubstr("another GPU"), HasSubstr("times are compared, but not taken apart")));
 }
 
 TEST_F(Replay, ALogWithoutTimesIsRunAgainAndSaysSo) {
   const Outcome outcome = run_tool("replay " JITTERSCOPE_TEST_DATA "/resnet18_cublaslt_heur.log" + kOnce);
-  EXPECT_THAT(on_one_line(outcome.output),
+  EXPECT_THAT(in_one_line(outcome.output),
               AllOf(HasSubstr("recorded calls can be replayed"), HasSubstr("holds no GPU times")))
       << outcome.errors;
 }
@@ -88,7 +94,7 @@ TEST_F(Replay, AnExecutionTraceConnectsTheCallsOfTheSameStepOnly) {
   const std::string trace = kTraces + "bert_step_trace.json.gz", flow = kTraces + "bert_et.json.gz",
                     other = kTraces + "mobilenet_v2_et.json.gz";
   const Outcome joined = run_tool("replay " + trace + kOnce + " --in-sequence --execution-trace " + flow);
-  EXPECT_THAT(on_one_line(joined.output),
+  EXPECT_THAT(in_one_line(joined.output),
               AllOf(HasSubstr("share memory with earlier ones"), HasSubstr("which says what they read")))
       << joined.errors;
   EXPECT_THAT(run_tool("replay " + trace + kOnce + " --in-sequence --execution-trace " + other).errors,

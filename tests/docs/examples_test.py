@@ -63,7 +63,8 @@ def cheap(words):
         words = [*words[:words.index("--") + 1], "true"]
     if command == "replay":  # two of many operations, once each
         words += [] if "--device" in words else ["--device", "virtual:quiet"]
-        words = [*(word for word in words if word not in ("--top", "all")), "--top", "2", "--processes", "1"]
+        words = [*(word for word in words if word not in ("--top", "all")), "--top", "2"]
+        words += [] if "--processes" in words else ["--processes", "1"]
     if command == "engines":  # only a real GPU has plans
         words += [] if "--device" in words else ["--device", "cuda"]
         words += [] if "--list" in words else ["--list"]

@@ -378,7 +378,7 @@ TEST(RunTable, OfSeveralOperationsThoseFasterColdAreNamed) {
   EXPECT_THAT(
       run_table(record, {.width = 400}),
       HasSubstr(
-          "\nCold is faster than warm, beyond both ±: #2 layer2.0.downsample -10.0 % (burst). Eviction "));
+          "\nCold is faster than warm, beyond both ±: #2 layer2.0.downsample -10.0 % (burst): eviction "));
   cold.time = {microseconds(29.9), microseconds(29), microseconds(31), cold.time.rounds};
   EXPECT_THAT(run_table(record), Not(HasSubstr("Cold is faster"))) << "within the intervals";
 }

@@ -274,10 +274,12 @@ TEST(TracedAccountPlots, ATracesTimesAreNamedAsWhatTheyAre) {
   ExplainRecord record;
   record.accounts = {account};
   EXPECT_EQ(plots_of(record).at(0).table.at(0).cells.front(), "first record");
-  record.accounts[0].parts = {{.name = "network", .ratio = RatioEstimate{1.1, 1.0, 1.2}}};
+  record.accounts[0].is_of_program = true;
+  record.accounts[0].parts = {{.name = "kernel before", .ratio = RatioEstimate{1.1, 1.0, 1.2}}};
   const Plot plot = plots_of(record).at(0);
   EXPECT_THAT(plot.title, HasSubstr("Alone and in PyTorch"));
-  EXPECT_THAT(plot.table.at(0).cells, ElementsAre("alone", "network", "rest, none shown", "in PyTorch"));
+  EXPECT_THAT(plot.table.at(0).cells,
+              ElementsAre("alone", "kernel before", "rest, none shown", "in PyTorch"));
 }
 
 TEST(CausePlots, ACauseStandsAboveItsDoses) {

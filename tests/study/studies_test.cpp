@@ -148,11 +148,9 @@ TEST_F(Studies, LayoutSaysWhatTheConversionsLeave) {
     record.comparisons = {compared(1, 0.5, other), compared(2, ratio, converted)};
     return answers_to("layout", record);
   };
-  EXPECT_THAT(
-      answer(faster, 0.8, faster),
-      ElementsAre(
-          HasSubstr("**nhwc is faster than nchw: 1/2.0"), HasSubstr("channels_last"),
-          "With conversions at its borders it is still faster than nchw: -20.000 % (-20.000 to -20.000 %)."));
+  EXPECT_THAT(answer(faster, 0.8, faster),
+              ElementsAre(HasSubstr("**nhwc is faster than nchw: 1/2.0"), HasSubstr("channels_last"),
+                          "With conversions at its borders it is still faster than nchw: -20.0 %."));
   EXPECT_THAT(
       answer(faster, 1.5, slower).back(),
       testing::AllOf(

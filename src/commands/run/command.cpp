@@ -142,6 +142,12 @@ class RunCommand {
     if (flags_.dry_run) {
       if (!record_.device_note.empty()) print_result(record_.device_note + '\n');
       print_result(plan_text(request_, record_.device, page_.width));
+      if (files_of_devices) {
+        print_result(wrapped(
+            fmt::format("So on each of {} devices, alone and all at once, in {} fresh processes each.",
+                        names.size(), flags_.processes.value_or(kDeviceProcesses)),
+            page_.width));
+      }
       return;
     }
     if (files_of_devices) {

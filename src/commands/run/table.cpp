@@ -515,15 +515,15 @@ Text smaller_part_line(const RunPage& run) {
 }
 
 Text cold_below_warm_line(const RunPage& run) {
-  constexpr std::size_t kNamed = 3;
+  const std::size_t most_named = run.page.details ? 10 : 1;
   std::vector<ColdBelowWarm> found = colds_below_warm(run.record);
   std::erase_if(found, [](const ColdBelowWarm& each) { return !each.is_beyond_intervals(); });
   if (found.empty()) return {};
   std::ranges::stable_sort(found, {}, &ColdBelowWarm::change);
   std::vector<std::string> named;
   for (const ColdBelowWarm& each : found) {
-    if (named.size() == kNamed) {
-      named.push_back(fmt::format("{} more", found.size() - kNamed));
+    if (named.size() == most_named) {
+      named.push_back(fmt::format("{} more", found.size() - most_named));
       break;
     }
     const bool is_by_clock =
@@ -533,7 +533,9 @@ Text cold_below_warm_line(const RunPage& run) {
                                 is_by_clock ? ", at a higher clock; in cycles not faster" : ""));
   }
   return wrapped(
-      fmt::format("Cold is faster than warm, beyond both ±: {}. {}", joined(named), kWhyColdIsFaster),
+      fmt::format("Cold is faster than warm, beyond both ±: {}{}", joined(named),
+                  run.page.details ? std::string(". ") + kWhyColdIsFaster
+                                   : ": eviction also writes back what a warm launch may have to."),
       run.page.width);
 }
 
