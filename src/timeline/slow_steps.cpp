@@ -173,7 +173,7 @@ double robust_deviation(const std::vector<double>& values, double middle) {
 
 // Which of the steps lie in long stretches. Where calls are recorded, steps take longer for that.
 std::vector<bool> in_long_stretches(const std::vector<Portrait>& all) {
-  constexpr std::size_t kFewest = 8;  // a shorter stretch is a few slow steps
+  constexpr std::size_t kFewestOfStretch = 8;  // a shorter stretch is a few slow steps
   std::vector<bool> in_stretch(all.size());
   std::vector<std::size_t> places;
   std::vector<double> times;
@@ -182,7 +182,7 @@ std::vector<bool> in_long_stretches(const std::vector<Portrait>& all) {
     places.push_back(i);
     times.push_back(all[i].seconds);
   }
-  if (times.size() < 4 * kFewest) return in_stretch;
+  if (times.size() < 4 * kFewestOfStretch) return in_stretch;
   const double middle = statistics::median(times);
   // Steps of a longer stretch vary more than others, and a single one may be far off: cut at what a stretch
   // must reach, they are of one level.
@@ -197,7 +197,7 @@ std::vector<bool> in_long_stretches(const std::vector<Portrait>& all) {
   std::size_t count = 0;
   for (std::size_t k = 0; k + 1 < begins.size(); ++k) {
     const auto segment = std::span(times).subspan(begins[k], begins[k + 1] - begins[k]);
-    if (segment.size() >= kFewest && statistics::median(segment) >= (1.0 + kLeastLonger) * middle) {
+    if (segment.size() >= kFewestOfStretch && statistics::median(segment) >= (1.0 + kLeastLonger) * middle) {
       for (std::size_t i = begins[k]; i < begins[k + 1]; ++i) in_stretch[places[i]] = true;
       count += segment.size();
     } else {
