@@ -50,8 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int file = ::memfd_create("trace", MFD_CLOEXEC);
   if (file < 0 || ::write(file, data, size) != static_cast<ssize_t>(size)) std::abort();
   const std::string path = "/proc/self/fd/" + std::to_string(file);
-  read_pieces(path);
   try {
+    read_pieces(path);
     check_timeline(timeline::read_profiler_trace(path));
   } catch (const UsageError&) {
   }
