@@ -440,7 +440,7 @@ void Trial::run_pair(bool is_first) {
   reference_->freeze();
   const std::int64_t candidate_calls = calls_for(*candidate_, true);
   candidate_->freeze();
-  std::vector<Nanoseconds> of_reference_, of_candidate_, of_chain;
+  std::vector<Nanoseconds> reference_times, candidate_times, of_chain;
   for (std::int64_t block = 0; block < request_.blocks; ++block) {
     tell(fmt::format("pair {} of {}, block {} of {}", judgement_.pairs.size(), request_.pairs, block + 1,
                      request_.blocks));
@@ -452,7 +452,7 @@ void Trial::run_pair(bool is_first) {
       worker.thaw();
       const Nanoseconds time = slope(worker, part == 1 ? candidate_calls : reference_calls, part == 2, keys);
       worker.freeze();
-      (part == 0 ? of_reference_ : part == 1 ? of_candidate_ : of_chain).push_back(time);
+      (part == 0 ? reference_times : part == 1 ? candidate_times : of_chain).push_back(time);
     }
   }
   candidate_->thaw();
@@ -462,10 +462,10 @@ void Trial::run_pair(bool is_first) {
   check_links();
   PairTimes& pair = judgement_.pairs.back();
   pair.chain = median_of(of_chain);
-  pair.reference = median_of(of_reference_) - pair.chain;
-  pair.candidate = median_of(of_candidate_) - pair.chain;
-  for (std::size_t i = 0; i < of_reference_.size(); ++i) {
-    const Nanoseconds first = of_reference_[i] - pair.chain, second = of_candidate_[i] - pair.chain;
+  pair.reference = median_of(reference_times) - pair.chain;
+  pair.candidate = median_of(candidate_times) - pair.chain;
+  for (std::size_t i = 0; i < reference_times.size(); ++i) {
+    const Nanoseconds first = reference_times[i] - pair.chain, second = candidate_times[i] - pair.chain;
     if (first > Nanoseconds(0) && second > Nanoseconds(0))
       pair.log_ratios.push_back(std::log(second / first));
   }

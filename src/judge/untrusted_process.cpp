@@ -174,7 +174,7 @@ struct Prepared {
 // Below: the judge's side.
 
 constexpr std::size_t kRoom = std::size_t{256} << 20;
-constexpr std::size_t kLongestMessage = 64 * 1024;
+constexpr std::size_t kLongestMessage = std::size_t{64} * 1024;
 constexpr int kPollMilliseconds = 100;
 
 // Above the numbers that the child gives to its own.

@@ -52,6 +52,8 @@ bool has_calls() noexcept { return LibraryCalls::get() != nullptr; }
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the libraries' names, with ours in front.
+
 JITTERSCOPE_EXPORTED int jitterscope_cudnnBackendCreateDescriptor(int kind, cudnn::Descriptor* descriptor) {
   static LibraryFunction<cudnn::Create> function(Library::cudnn, "cudnnBackendCreateDescriptor");
   if (function.get() == nullptr) return cudnn::kNotInitialized;
@@ -369,3 +371,5 @@ JITTERSCOPE_GEMM(cublasHgemm, cublas::kR16F, cublas::kCompute16F)
 JITTERSCOPE_BATCHED_GEMM(cublasSgemmStridedBatched, cublas::kR32F, cublas::kCompute32F)
 JITTERSCOPE_BATCHED_GEMM(cublasDgemmStridedBatched, cublas::kR64F, cublas::kCompute64F)
 JITTERSCOPE_BATCHED_GEMM(cublasHgemmStridedBatched, cublas::kR16F, cublas::kCompute16F)
+
+// NOLINTEND(readability-identifier-naming)
