@@ -75,7 +75,7 @@ struct DataFiles {
 };
 
 /// Returns where a library that comes with the program is looked for, first match first: only the file
-/// $variable if that is set, else beside the executable, then in ../lib/jitterscope.
+/// $variable if that is set (nullptr: there is none), else beside the executable, then in ../lib/jitterscope.
 std::vector<std::filesystem::path> own_library_files(const char* variable, const char* name);
 
 // A temporary folder that its destructor removes with its content.

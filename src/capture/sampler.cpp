@@ -75,6 +75,10 @@ std::vector<fs::path> process_folders(const fs::path& capture) {
   return folders;
 }
 
+bool is_capture(const fs::path& folder) {
+  return fs::exists(folder / "capture.json") || !process_folders(folder).empty();
+}
+
 std::uint32_t process_of(const fs::path& process_folder) {
   const std::string name = process_folder.filename().string();
   std::uint32_t pid = 0;

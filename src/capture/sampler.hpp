@@ -23,6 +23,9 @@ namespace jitterscope::capture {
 /// Returns the folders of a capture's processes, "p4711-…", in order.
 std::vector<std::filesystem::path> process_folders(const std::filesystem::path& capture);
 
+/// True for the folder that `capture` made, whole or not.
+bool is_capture(const std::filesystem::path& folder);
+
 /// Returns the number in "p4711-…".
 std::uint32_t process_of(const std::filesystem::path& process_folder);
 

@@ -94,38 +94,34 @@ CapturedGpu describe_gpu(const cuda::NvmlDevice& device) {
           device.maximum_clock(cuda::nvml::kMemoryClock)};
 }
 
-// A library can be preloaded unless its path has a blank or a colon.
-void require_preloadable(const fs::path& library) {
-  if (library.string().find_first_of(" :") == std::string::npos) return;
-  throw MissingError(
-      fmt::format("LD_PRELOAD cannot name {}, a path with a blank or a colon: install jitterscope elsewhere",
-                  library.string()));
-}
-
-// The library that puts itself in front of cuDNN's and cuBLAS's functions, for `--calls` alone.
-fs::path find_names_of_calls() {
+// Finds a library that is put into other programs. `otherwise`: what else a user can do.
+fs::path find_preloaded(const char* variable, const char* name, const std::string& what,
+                        const std::string& otherwise) {
   fs::path last;
-  for (const fs::path& file : own_library_files(nullptr, kNamesOfCallsFile)) {
+  for (const fs::path& file : own_library_files(variable, name)) {
     last = fs::absolute(file);
     std::error_code ignored;
     if (!fs::is_regular_file(last, ignored)) continue;
-    require_preloadable(last);
-    return last;
+    if (last.string().find_first_of(" :") == std::string::npos) return last;
+    throw MissingError(fmt::format(
+        "{} is {}, and LD_PRELOAD cannot name a path with a blank or a colon: install jitterscope "
+        "elsewhere, or {}",
+        what, last.string(), otherwise));
   }
   throw MissingError(
-      fmt::format("what --calls needs is not there ({}): install jitterscope whole, or leave --calls out",
-                  last.string()));
+      fmt::format("{} is not there ({}): install jitterscope whole, or {}", what, last.string(), otherwise));
 }
 
+// `preloaded`: the libraries as LD_PRELOAD names them.
 std::vector<std::pair<std::string, std::string>> variables_for(const fs::path& recorder,
+                                                               const std::string& preloaded,
                                                                const fs::path& folder,
                                                                const Settings& settings) {
-  const std::string preloaded = value_of(kPreload);
-  const std::string calls = settings.calls ? find_names_of_calls().string() + ":" : "";
+  const std::string before = value_of(kPreload);
   std::vector<std::pair<std::string, std::string>> variables = {
       {kFolderVariable, folder.string()},
       {kSettingsVariable, to_text(settings)},
-      {kPreload, calls + recorder.string() + (preloaded.empty() ? "" : ":" + preloaded)}};
+      {kPreload, preloaded + (before.empty() ? "" : ":" + before)}};
   for (const char* variable : kInjections) variables.emplace_back(variable, recorder.string());
   return variables;
 }
@@ -167,18 +163,8 @@ void look_at_processes(Watched& watched) {
 }  // namespace
 
 fs::path find_recorder() {
-  fs::path last;
-  for (const fs::path& file : own_library_files(kRecorderVariable, kRecorderFile)) {
-    last = fs::absolute(file);
-    std::error_code ignored;
-    if (!fs::is_regular_file(last, ignored)) continue;
-    require_preloadable(last);
-    return last;
-  }
-  throw MissingError(
-      fmt::format("the recorder is not there ({}): install jitterscope whole, or name the recorder's file "
-                  "in {}",
-                  last.string(), kRecorderVariable));
+  return find_preloaded(kRecorderVariable, kRecorderFile, "the recorder",
+                        fmt::format("name the recorder's file in {}", kRecorderVariable));
 }
 
 std::string why_out_of_reach(const std::string& program) {
@@ -206,6 +192,12 @@ std::string why_out_of_reach(const std::string& program) {
 Watched watch(const WatchRequest& request) {
   const fs::path recorder = find_recorder();
   refuse_other_tools(recorder);
+  std::string preloaded = recorder.string();
+  if (request.settings.calls) {
+    const fs::path names =
+        find_preloaded(nullptr, kNamesOfCallsFile, "what --calls needs", "leave --calls out");
+    preloaded = names.string() + ":" + preloaded;
+  }
   // Before NVML: were a thread of its own not to hold signals back, they would end this process.
   AttachedProcess process(request.ignored_signals);
   Watched watched;
@@ -230,8 +222,8 @@ Watched watch(const WatchRequest& request) {
   {
     Sampler sampler(fs::absolute(folder), std::move(gpus), request.settings);
     const Nanoseconds started = host_time_now();
-    const int problem =
-        process.start(request.command, variables_for(recorder, fs::absolute(folder), request.settings));
+    const int problem = process.start(
+        request.command, variables_for(recorder, preloaded, fs::absolute(folder), request.settings));
     if (problem != 0) {
       watched.start_problem = std::strerror(problem);
       watched.exit_code = exit_code_of_start(problem);

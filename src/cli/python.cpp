@@ -94,7 +94,7 @@ void require_python(const SubprocessOutcome& outcome) {
     throw MissingError(fmt::format(
         "there is no Python {}: install it, or set JITTERSCOPE_PYTHON to one that is there", interpreter()));
   }
-  // By -m, and by an import.
+  // Python writes the name without quotes where it was run by -m, and with them where it was imported.
   if (outcome.errors.find("No module named jitterscope") != std::string::npos ||
       outcome.errors.find("No module named 'jitterscope'") != std::string::npos) {
     throw MissingError(fmt::format(

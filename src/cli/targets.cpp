@@ -360,11 +360,6 @@ void fail_nothing_chosen(const std::string& only, const std::vector<std::string>
                                in_quotes(only), hint, joined(some)));
 }
 
-// The folder that `capture` made, whole or not.
-bool is_capture(const std::filesystem::path& folder) {
-  return std::filesystem::exists(folder / "capture.json") || !capture::process_folders(folder).empty();
-}
-
 Model read_model_target(const std::string& text, const std::vector<std::string>& others) {
   const Target target = split_target(text);
   const std::vector<std::string> models = known_models();
@@ -375,7 +370,7 @@ Model read_model_target(const std::string& text, const std::vector<std::string>&
   }
   const ModelOptions options = parse_model_options(target.options, target.name);
   if (is_file && std::filesystem::is_directory(target.name)) {
-    if (!is_capture(target.name)) require_readable(target.name);
+    if (!capture::is_capture(target.name)) require_readable(target.name);
     refuse_options(target);
     return timeline::captured_model(timeline::read_capture(target.name));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -200,17 +201,12 @@ class Causes {
   std::vector<std::map<std::string, std::string>> settings_;
 };
 
-std::optional<Effect> effect_of(const std::vector<double>& values) {
-  if (values.empty()) return std::nullopt;
-  const statistics::MeanInterval mean = statistics::mean_interval(values);
-  Effect effect{
-      .value = mean.mean, .interval = mean.interval, .processes = std::ssize(values), .values = values};
-  if (values.size() > 1) {
-    const auto count = static_cast<double>(values.size());
-    effect.p_value = statistics::two_sided_p(
-        mean.mean, statistics::standard_deviation(values) / std::sqrt(count), count - 1.0);
-  }
-  return effect;
+// From one value for each process; one process alone has no interval.
+Effect effect_of(const std::vector<double>& values) {
+  std::vector<std::vector<double>> processes;
+  for (const double value : values) processes.push_back({value});
+  return statistics::effect_over_processes(processes).value_or(
+      statistics::effect_with_half_width(values.front(), std::numeric_limits<double>::infinity()));
 }
 
 struct DevicesWithEffects {
@@ -252,7 +248,7 @@ std::optional<DevicesWithEffects> beside(Records records, const Place& place, bo
       beyond.push_back(logs[d][p] - median_of_others(of_process, d));
     }
     means.push_back(std::accumulate(logs[d].begin(), logs[d].end(), 0.0) / static_cast<double>(processes));
-    all.effects.push_back(*effect_of(beyond));
+    all.effects.push_back(effect_of(beyond));
     all.result.devices[d].against_others = ratio_of(all.effects.back());
   }
   all.result.spread = means.size() > 1 ? statistics::standard_deviation(means) : 0.0;
@@ -287,7 +283,7 @@ std::vector<DevicesComparison> compare_devices(Records alone, Records at_once, d
           std::vector<double> ratios;
           for (std::size_t p = 0; p < std::min(first[d].processes.size(), second[d].processes.size()); ++p)
             ratios.push_back(std::log(second[d].processes[p] / first[d].processes[p]));
-          comparison.at_once_ratios.push_back(ratio_of(*effect_of(ratios)));
+          comparison.at_once_ratios.push_back(ratio_of(effect_of(ratios)));
         }
       }
       if (!comparison.beside.empty()) comparisons.push_back(std::move(comparison));

@@ -89,7 +89,7 @@ struct OperationLaunches {
   std::vector<std::uint32_t> correlation;
 };
 
-/// What calls read and write.
+/// Operands lie in memory that a call reads or writes.
 struct Operands {
   static constexpr const char* kName = "operands";
   std::vector<std::uint64_t> operation;  ///< Operations::id

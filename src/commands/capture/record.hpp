@@ -72,7 +72,7 @@ struct CaptureCommonFactor {
   std::int64_t kernels = 0;
 };
 
-/// What the recording cost.
+/// The program took so much longer for being recorded.
 struct CaptureCost {
   double ratio = 0.0, low = 0.0, high = 0.0;
   std::int64_t windows = 0;

@@ -89,8 +89,7 @@ timeline::Timeline read_source(const std::string& path, Invocation& invocation) 
   const bool is_folder = std::filesystem::is_directory(path);
   if (!is_folder) {
     require_readable(path);
-  } else if (!std::filesystem::exists(std::filesystem::path(path) / "capture.json") &&
-             capture::process_folders(path).empty()) {
+  } else if (!capture::is_capture(path)) {
     throw UsageError(path +
                      ": this is a folder, and no capture's: it has no capture.json; `jitterscope capture -- "
                      "COMMAND` makes one");

@@ -178,7 +178,7 @@ std::vector<std::string> findings_of(const DevicesRecord& record) {
   return sentences;
 }
 
-// What could have been found: the widest interval of a GPU that was not called slower.
+// Returns the largest half-width of an interval: a smaller difference could have stayed unseen.
 double widest(const DevicesRecord& record) {
   double half = 0.0;
   for (const DevicesComparison& comparison : record.comparisons) {
