@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -31,15 +32,24 @@ AttachedProcess::Outcome shell(const std::string& script, const Changes& changes
   return run({"/bin/sh", "-c", script}, changes, std::move(ignored));
 }
 
+// What this process was started with, as by nohup, is what a program inherits.
 class AttachedProcessTest : public testing::Test {
  protected:
+  AttachedProcessTest() {
+    for (const int number : {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2})
+      before_.emplace_back(number, ::signal(number, SIG_DFL));
+  }
   ~AttachedProcessTest() override {
     EXPECT_TRUE(::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) << "a process was left behind";
+    for (const auto& [number, handler] : before_) ::signal(number, handler);
   }
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   std::string text(const std::string& name) const { return file_text(path(name)).text; }
 
   TemporaryFolder folder_;
+
+ private:
+  std::vector<std::pair<int, sighandler_t>> before_;
 };
 
 TEST_F(AttachedProcessTest, TheExitCodeIsTheProgramsOwn) {

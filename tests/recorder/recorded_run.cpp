@@ -132,7 +132,9 @@ RecordedRun record(const std::vector<std::string>& commands, const capture::Sett
   arguments.push_back(RECORDED_PROGRAM);
   arguments.insert(arguments.end(), commands.begin(), commands.end());
   RecordedRun run;
-  run.outcome = run_subprocess(arguments, {});
+  // One that hangs fails by itself, with its commands, long before ctest ends the whole program.
+  run.outcome = run_subprocess(arguments, {.time_limit = seconds(240)});
+  EXPECT_FALSE(run.outcome.timed_out) << testing::PrintToString(commands) << run.outcome.errors;
 
   std::vector<std::filesystem::path> folders;
   if (std::filesystem::exists(capture)) {
