@@ -125,7 +125,7 @@ class ProcessComparer {
     judge(record_.comparisons, compared_.effects, record_.margin);
     keep_some_rounds(record_.comparisons);
     std::int64_t calls = 0;
-    for (const RunEntry& item : items_.items) calls += item.count;
+    for (const RunEntry& item : items_.items) add_calls(calls, item.count);
     if (calls > 1 && items_.have_total) add_totals(items_, processes_, compared_, record_);
   }
 

@@ -326,7 +326,7 @@ class RecordComparer {
       add_times(total.second, comparison.second.time, comparison.count);
       times.add(times_of(*sides_[i].first), times_of(*sides_[i].second), comparison.count);
       cycles.add(cycles_of(*sides_[i].first), cycles_of(*sides_[i].second), comparison.count);
-      calls += comparison.count;
+      add_calls(calls, comparison.count);
     }
     if (calls < 2) return;
     const std::optional<Effect> over_processes = effect_of(times.first(), times.second());
@@ -372,14 +372,14 @@ class RecordComparer {
       for (const EntryPair& each : shared) {
         if ((alternative == 0 ? each.first : each.second) != &entry) continue;
         const std::vector<std::string>& names = (alternative == 0 ? each.second : each.first)->layers;
-        compared += each.count;
+        add_calls(compared, each.count);
         others.insert(others.end(), names.begin(), names.end());
       }
       if (entry.layers.empty()) {
         operations += compared == 0 ? 1 : 0;
         continue;
       }
-      of += entry.count;
+      add_calls(of, entry.count);
       const std::int64_t left = std::max<std::int64_t>(0, entry.count - compared);
       layers += left;
       names_left.add(left_of(entry.layers, others, left));

@@ -766,11 +766,11 @@ Nanoseconds change_of_all(const Account& account) {
 std::vector<std::string> notes_on_left_out(const RunRecord& first, const RunRecord& second,
                                            const std::vector<Account>& accounts) {
   std::int64_t together = 0;
-  for (const Account& account : accounts) together += account.count;
+  for (const Account& account : accounts) add_calls(together, account.count);
   std::vector<std::string> notes;
   for (const auto& [name, record] : {std::pair("first", &first), {"second", &second}}) {
     std::int64_t own = 0;
-    for (const RunEntry& entry : record->entries) own += entry.count;
+    for (const RunEntry& entry : record->entries) add_calls(own, entry.count);
     if (own <= together) continue;
     notes.push_back(
         fmt::format("{} of {} calls of the {} record have no partner in the other, or no time: nothing "
@@ -783,7 +783,7 @@ std::vector<std::string> notes_on_left_out(const RunRecord& first, const RunReco
 std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
   AccountTotal total;
   for (const Account& account : accounts) {
-    total.calls += account.count;
+    add_calls(total.calls, account.count);
     for (const auto& [sum, time] :
          {std::pair(&total.first, &account.first), {&total.second, &account.second}}) {
       const auto count = static_cast<double>(account.count);

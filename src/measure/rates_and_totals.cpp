@@ -21,10 +21,10 @@ NetworkTotal total_in(const RunRecord& record, const Conditions& conditions) {
   Nanoseconds low, high;
   bool has_all_intervals = true;
   for (const RunEntry& entry : record.entries) {
-    total.calls += entry.count;
+    add_calls(total.calls, entry.count);
     const Measurement* measurement = find_measurement(entry.result, conditions);
     if (measurement == nullptr || measurement->time.rounds == 0) continue;
-    total.timed_calls += entry.count;
+    add_calls(total.timed_calls, entry.count);
     const TimeEstimate& time = measurement->time;
     const auto count = static_cast<double>(entry.count);
     has_all_intervals = has_all_intervals && has_interval(time);
@@ -94,12 +94,12 @@ std::optional<TimedPart> timed_part(const RunRecord& record) {
   TimedPart part;
   Nanoseconds untimed;
   for (const RunEntry& entry : record.entries) {
-    if (!entry.result.measurements.empty()) part.calls += entry.count;
-    part.of_calls += entry.count;
+    if (!entry.result.measurements.empty()) add_calls(part.calls, entry.count);
+    add_calls(part.of_calls, entry.count);
   }
   if (part.calls == 0) return std::nullopt;
   for (const UntimedOperator& each : record.untimed) {
-    part.of_calls += each.count;
+    add_calls(part.of_calls, each.count);
     untimed += each.recorded_time.value_or(Nanoseconds(0));
   }
   if (record.recorded_gpu_time && *record.recorded_gpu_time > Nanoseconds(0))

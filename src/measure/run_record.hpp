@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -124,6 +126,12 @@ struct RunAsked {
   bool verify = false, ceilings = true, in_sequence = false;
   MeasureOptions options;  ///< without callbacks
 };
+
+/// Adds counts of calls, which a file may give in any size; a sum that is too large stays at the largest
+/// number.
+inline void add_calls(std::int64_t& sum, std::int64_t count) {
+  if (__builtin_add_overflow(sum, count, &sum)) sum = std::numeric_limits<std::int64_t>::max();
+}
 
 struct RunRecord {
   Environment environment;

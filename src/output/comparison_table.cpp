@@ -430,7 +430,7 @@ std::string left_out_words(const ComparisonRecord& record, const TotalComparison
   }
   std::int64_t failed = 0;
   for (const Comparison& each : record.comparisons) {
-    if (each.alternative == total.alternative && !each.failure.empty()) failed += each.count;
+    if (each.alternative == total.alternative && !each.failure.empty()) add_calls(failed, each.count);
   }
   if (failed > 0) parts.push_back(counted(failed, "layer") + " without a time");
   return left_out_words(parts);
@@ -443,7 +443,7 @@ std::string partial_headline(const ComparisonRecord& record, const TotalComparis
   for (const Comparison& each : record.comparisons) {
     const Conditions& own = each.first.conditions;
     const bool is_here = each.failure.empty() && own.load == total.load && own.cache == total.cache;
-    if (each.alternative == total.alternative && is_here) layers += each.count;
+    if (each.alternative == total.alternative && is_here) add_calls(layers, each.count);
   }
   return fmt::format(
       "{}: no verdict on the whole. The {} layers in common, {}: {} {} and {} {}, {}; by layer {}.",

@@ -120,7 +120,7 @@ void take_shares(const Model& program, const RunRecord& times, ReplayRecord& rec
   bool all_known = program.recorded_gpu_time.has_value();
   for (const UntimedOperator& untimed : program.untimed) {
     if (has_nothing_to_replay(untimed)) continue;
-    record.recorded_calls += untimed.count;
+    add_calls(record.recorded_calls, untimed.count);
     add_unreplayed({kind_of(untimed), untimed.count, untimed.recorded_time, untimed.name, untimed.reason},
                    record.unreplayed);
   }

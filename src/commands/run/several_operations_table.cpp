@@ -186,7 +186,7 @@ Columns below_total(Columns columns) {
 
 Columns with_total(Columns keys, const RunRecord& record) {
   std::int64_t calls = 0;
-  for (const RunEntry& entry : record.entries) calls += entry.count;
+  for (const RunEntry& entry : record.entries) add_calls(calls, entry.count);
   keys = below_total(std::move(keys));
   const std::optional<TimedPart> part = smaller_timed_part(record);
   keys[1].cells.front() = part ? fmt::format("{} of {} calls", part->calls, part->of_calls)

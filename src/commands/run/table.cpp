@@ -612,7 +612,7 @@ namespace {
 std::string untimed_line(const RunRecord& record) {
   if (record.untimed.empty()) return {};
   std::int64_t calls = 0;
-  for (const UntimedOperator& each : record.untimed) calls += each.count;
+  for (const UntimedOperator& each : record.untimed) add_calls(calls, each.count);
   const std::string share = share_text(record.untimed, record.recorded_gpu_time);
   std::string line =
       fmt::format("Not timed: {} of {}{}", counted(calls, "call"),
