@@ -346,6 +346,16 @@ class ClockLock {
   virtual Hertz frequency() const = 0;
 };
 
+/// The processes of a collective, one for each device. All call the same functions in the same order.
+class Ranks {
+ public:
+  virtual ~Ranks() = default;
+  virtual int rank() const = 0;   ///< this process's number, from 0
+  virtual int count() const = 0;  ///< how many there are
+  /// Gives a short text to all others and returns all texts, by rank. Waits until each has called it.
+  virtual std::vector<std::string> exchange(const std::string& own) = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;

@@ -58,6 +58,7 @@ struct WorkerListeners {
   StageListener stage;
   std::function<bool()> interrupted;
   Agreement* agreement = nullptr;  ///< makes every decision; null: this process decides alone
+  Ranks* ranks = nullptr;          ///< for collectives; null: there are no others
 };
 /// Opens the device, carries the plan out and returns the record of `run`. Throws what opening or measuring
 /// throws; a trial's own error is in its result.

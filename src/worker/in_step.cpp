@@ -67,6 +67,7 @@ struct Decision {
   std::optional<RoundShape> shape = {};
   std::optional<Question> question = {};
   std::vector<std::int64_t> values = {};
+  std::vector<std::string> texts = {};  ///< for the other ranks: one, and in the order those of all
 };
 
 }  // namespace
@@ -76,6 +77,7 @@ void describe(Fields& fields, Described<Fields, Decision>& decision) {
   fields("shape", decision.shape);
   fields("question", decision.question);
   fields("values", decision.values);
+  fields("texts", decision.texts);
 }
 
 namespace {
@@ -86,7 +88,8 @@ Decision decision_of(std::string_view line) {
 }
 
 bool is_decision(const Json& document) {
-  return document.is_object() && (document.contains("shape") || document.contains("question"));
+  return document.is_object() &&
+         (document.contains("shape") || document.contains("question") || document.contains("texts"));
 }
 
 // A worker and its latest line.
@@ -95,17 +98,25 @@ struct Member {
   std::string said;
 };
 
+std::string_view asked_for(const Decision& proposal) {
+  return !proposal.texts.empty() ? "an exchange"
+         : proposal.question     ? to_string(*proposal.question)
+                                 : "a shape";
+}
+
 Decision order_for(const std::vector<Decision>& proposals, bool all_end) {
   const Decision& first = proposals.front();
   std::vector<std::vector<std::int64_t>> values;
+  Decision exchanged;
   for (const Decision& proposal : proposals) {
-    if (proposal.question != first.question) {
-      throw FailedError(fmt::format("processes in step ask for unlike decisions: {} and {}",
-                                    first.question ? to_string(*first.question) : "a shape",
-                                    proposal.question ? to_string(*proposal.question) : "a shape"));
+    if (asked_for(proposal) != asked_for(first)) {
+      throw FailedError(fmt::format("processes in step ask for unlike decisions: {} and {}", asked_for(first),
+                                    asked_for(proposal)));
     }
     values.push_back(proposal.values);
+    exchanged.texts.insert(exchanged.texts.end(), proposal.texts.begin(), proposal.texts.end());
   }
+  if (!first.texts.empty()) return exchanged;
   if (!first.question) return first;
   Decision order{.question = first.question, .values = settle(*first.question, values)};
   if (all_end && *first.question == Question::ends_early) order.values = {1};
@@ -156,6 +167,14 @@ std::vector<std::int64_t> OrderedAgreement::agree(Question question, const std::
   return order.values;
 }
 
+std::vector<std::string> OrderedAgreement::exchange(const std::string& own) {
+  Decision order = decision_of(ask(written({.texts = {own}})));
+  if (order.texts.size() != static_cast<std::size_t>(count_)) {
+    throw OrdersLost("order: not the text of each rank, which was asked for");
+  }
+  return std::move(order.texts);
+}
+
 bool is_in_step(std::string_view plan_line) {
   const Json plan = Json::parse(plan_line, nullptr, false);
   return plan.is_object() && plan.value("is_in_step", Json()) == true;
@@ -179,6 +198,8 @@ std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersI
   tell_all([&](std::size_t i) {
     plans[i].parent = ::getpid();
     plans[i].is_in_step = true;
+    plans[i].rank = static_cast<std::int64_t>(i);
+    plans[i].ranks = static_cast<std::int64_t>(members.size());
     return write_plan(plans[i]);
   });
   while (true) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "jitterscope/device.hpp"
 #include "measure/decisions.hpp"
 #include "measure/run_record.hpp"
 #include "worker/worker_plan.hpp"
@@ -20,18 +21,29 @@ struct OrdersLost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A worker's side: writes each decision as a line; the line that answers it is the order to follow.
-class OrderedAgreement final : public Agreement {
+/// A worker's side: writes each decision, or text for the other ranks, as a line; the line that answers it is
+/// the order to follow.
+class OrderedAgreement final : public Agreement, public Ranks {
  public:
-  OrderedAgreement(LineReader& orders, std::function<void(const std::string& line)> write)
-      : orders_(orders), write_(std::move(write)) {}
+  /// The worker is `rank` of `count`, as its plan says.
+  OrderedAgreement(std::int64_t rank, std::int64_t count, LineReader& orders,
+                   std::function<void(const std::string& line)> write)
+      : rank_(static_cast<int>(rank)),
+        count_(static_cast<int>(count)),
+        orders_(orders),
+        write_(std::move(write)) {}
 
   RoundShape agree(const RoundShape& own) override;
   std::vector<std::int64_t> agree(Question question, const std::vector<std::int64_t>& own) override;
 
+  int rank() const override { return rank_; }
+  int count() const override { return count_; }
+  std::vector<std::string> exchange(const std::string& own) override;
+
  private:
   std::string ask(const std::string& line);
 
+  int rank_, count_;
   LineReader& orders_;
   std::function<void(const std::string& line)> write_;
 };

@@ -40,6 +40,8 @@ void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
   fields("device_seed", plan.device_seed);
   fields("parent", plan.parent);
   fields.where(plan.is_in_step, "is_in_step", plan.is_in_step);
+  fields.where(plan.is_in_step, "rank", plan.rank);
+  fields.where(plan.is_in_step, "ranks", plan.ranks);
   fields.require("groups");
   fields("groups", plan.plan.groups);
   fields("verify", plan.plan.verify);

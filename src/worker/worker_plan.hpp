@@ -17,6 +17,8 @@ struct WorkerPlan {
   std::uint64_t device_seed = 1;
   std::int64_t parent = 0;  ///< process that waits for the record; 0: unknown
   bool is_in_step = false;  ///< it follows orders that come after the plan (worker/in_step.hpp)
+  /// In step: the number of this process, from 0, of so many.
+  std::int64_t rank = 0, ranks = 1;
   Plan plan;
 };
 

@@ -61,8 +61,8 @@ void work(Invocation& invocation) {
       std::fprintf(stderr, "[%zu/%zu] %s\n", number, total, what.c_str());
     };
     if (plan.is_in_step) {
-      OrderedAgreement decisions(input, answer);
-      answer(one_line_of(write_record(carry_out(plan, {stage, is_interrupted, &decisions}))));
+      OrderedAgreement others(plan.rank, plan.ranks, input, answer);
+      answer(one_line_of(write_record(carry_out(plan, {stage, is_interrupted, &others, &others}))));
       return;
     }
     print_result(write_record(carry_out(plan, {stage, is_interrupted})));
