@@ -57,8 +57,9 @@ std::optional<std::int64_t> wrong_elements_of(const std::vector<RunRecord>& rank
   std::optional<std::int64_t> wrong;
   for (const RunRecord& rank : ranks) {
     for (const RunEntry& entry : rank.entries) {
-      if (to_string(entry.result.subject) == operation && entry.result.verification)
-        wrong = wrong.value_or(0) + entry.result.verification->unwritten;
+      if (to_string(entry.result.subject) == operation && entry.result.verification &&
+          entry.result.verification->wrong)
+        wrong = wrong.value_or(0) + entry.result.verification->wrong.value_or(0);
     }
   }
   return wrong;
