@@ -120,6 +120,13 @@ class Workload {
   virtual bool place_anew() { return false; }
 };
 
+/// A rank of a collective, and what it takes to know the inputs of all.
+struct RankData {
+  std::int64_t rank = 0;
+  DataKind kind = DataKind::normal;
+  std::uint64_t seed = 1;
+};
+
 /// Memory that an allocator took from its device for one launch, beginning with none.
 struct HeldMemory {
   Bytes asked;                        ///< peak of the memory in use
@@ -151,7 +158,10 @@ class PreparedOperation : public Workload {
   virtual bool lies_in_pages() const { return false; }
   /// Returns a value for operations that allocate in each launch.
   virtual std::optional<HeldMemory> held_memory() const { return std::nullopt; }
-  /// Fills the outputs with NaN bit patterns, so that unwritten elements are found.
+  /// Returns a value for collectives alone.
+  virtual std::optional<RankData> rank_data() const { return std::nullopt; }
+  /// Fills the outputs with NaN bit patterns, so that unwritten elements are found. A collective in place
+  /// gets its input anew, and the pattern elsewhere.
   virtual void poison_outputs() = 0;
   /// Returns operand `index` of operation().operands() in its dense order, as double. Waits for the device.
   virtual std::vector<double> read_operand(std::size_t index) = 0;
@@ -276,6 +286,7 @@ struct DeviceCapabilities {
   bool waits_can_sleep = true;        ///< Queue::wait_asleep differs from wait
   bool allocates_memory = true;       ///< Queue::allocate returns memory
   bool runs_queues_beside = true;     ///< Device::make_companion_queue returns a queue
+  bool has_collectives = true;        ///< Device::join works
   bool operator_outputs_stay = true;  ///< an operator of PyTorch writes to the same addresses at each launch
   Layout fast_layout = Layout::nhwc;  ///< faster layout for convolutions
   std::string pytorch_device = "cuda";  ///< PyTorch's name of a device that runs the same
@@ -363,6 +374,10 @@ class Device {
   /// Throws UsageError if the device lacks the data type or layout, or if the operands do not fit (checked
   /// before allocating); MissingError if a library is not available.
   virtual std::unique_ptr<PreparedOperation> prepare(const Operation&, const InputData&) = 0;
+  /// After it collectives can be prepared, with the operation's `ranks` filled in; all ranks prepare and
+  /// launch the same ones in the same order. `ranks` must outlive the device, and waits for the others.
+  /// Throws UsageError if the device has no collectives, or if two ranks have the same device.
+  virtual void join(Ranks& ranks);
   /// Returns all engines that can run an operation, in the order in which PyTorch would try them with
   /// benchmark on; a tag may appear twice. Empty if the device has no choice: it then ignores an operation's
   /// engine.

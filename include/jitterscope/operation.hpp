@@ -33,6 +33,9 @@ enum class HostMemory { pinned, pageable, registered, registered_anew, mapped };
 /// preallocated: nothing is allocated in the launch.
 enum class Allocator { malloc, pool, pool_kept, cache, expandable, preallocated };
 
+/// How a collective combines the elements of all ranks.
+enum class Reduction { sum, prod, max, min, avg };
+
 std::string_view to_string(DataType);
 std::string_view to_string(Layout);
 std::string_view to_string(HeadLayout);
@@ -41,6 +44,7 @@ std::string_view to_string(Pass);
 std::string_view to_string(CopyKind);
 std::string_view to_string(HostMemory);
 std::string_view to_string(Allocator);
+std::string_view to_string(Reduction);
 Bytes element_size(DataType);
 bool holds_indices(DataType);
 
@@ -252,6 +256,36 @@ struct Attention {
   bool operator==(const Attention&) const = default;
 };
 
+/// What the ranks of a collective exchange. x and y: a rank's input and output; each in `count` elements but
+/// where said. all_reduce: y = x of all ranks, reduced. reduce_scatter: y (count / ranks) = this rank's part
+/// of that. all_gather: y = x (count / ranks) of all ranks, in their order. broadcast: y = the root's x.
+/// reduce: the root's y = x of all ranks, reduced. all_to_all: part r of y = this rank's part of rank r's x.
+/// send_recv: y = x of the rank before, in a ring.
+enum class CollectiveKind {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  all_to_all,
+  send_recv,
+};
+/// The part of one rank in a collective. In place there is one operand, x, in `count` elements, which holds
+/// the results, too: y of all_gather holds x as its part of this rank, x of reduce_scatter holds y so. A
+/// launch then reads what the one before wrote, so sums grow beyond all bounds, as in nccl-tests.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::int64_t count = 1;  ///< elements of the larger of its buffers: what nccl-tests calls size, in elements
+  DataType dtype = DataType::f32;
+  Reduction op = Reduction::sum;  ///< of all_reduce, reduce_scatter and reduce; else sum
+  std::int64_t root = 0;          ///< of broadcast and reduce; else 0
+  bool in_place = false;          ///< never in all_to_all and send_recv
+  /// How many ranks take part; 0: as many as there are where it is prepared, and operands, FLOPs and bytes
+  /// are those of one rank alone.
+  std::int64_t ranks = 0;
+  bool operator==(const Collective&) const = default;
+};
+
 /// An argument of a PyTorch operator.
 struct AtenArgument {
   enum class Kind { none, boolean, integer, real, text, tensor, list };
@@ -362,7 +396,7 @@ class Operation {
  public:
   using Parameters = std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin, BatchNorm, Pool2d, Softmax,
                                   LayerNorm, BiasAdd, Embedding, OptimizerStep, Attention, Aten, CudaKernel,
-                                  Chain, Allocation, Convert>;
+                                  Chain, Allocation, Convert, Collective>;
 
   /// Checks the shape. Throws UsageError that says which parameter is impossible and why.
   Operation(Parameters parameters);  // NOLINT(google-explicit-constructor): a shape is an operation

@@ -13,6 +13,7 @@
 #include "device/cpu/operations/carried_loops.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/chain.hpp"
+#include "operation/kinds_collective.hpp"
 #include "operation/operation.hpp"
 #include "operation/words.hpp"
 
@@ -78,6 +79,7 @@ void check_can_run(const Operation& operation, const DeviceDescription& device) 
     if (!device.capabilities.chains_have_streams) refuse_streams(operation, device.id);
   }
   if (device.capabilities.is_host) refuse_kernel(operation, device.id);
+  refuse_collective(operation, device.id, device.capabilities, true);
   if (const auto* kernel = std::get_if<CudaKernel>(&operation.parameters())) kernel_source(kernel->file);
   require_data_type(operation, device.id, device.data_types, device.further_types);
   require_means(operation, device.id, device.capabilities);
@@ -109,6 +111,23 @@ void refuse_kernel(const Operation& operation, std::string_view device_id) {
   throw UsageError(
       fmt::format("{} is a kernel for a GPU, and {} has no loops for it; use --device cuda, or virtual",
                   printable(kernel->kernel, kLongestText), device_id));
+}
+
+void refuse_collective(const Operation& operation, std::string_view device_id, const DeviceCapabilities& can,
+                       bool has_joined) {
+  if (!has_collective(operation)) return;
+  const std::string text = printable(operation.text(), kLongestText);
+  if (!can.has_collectives) {
+    throw UsageError(
+        fmt::format("{}: {} has no collectives; take GPUs (--device cuda), or a simulated cluster (--device "
+                    "virtual:cluster-2xh200)",
+                    text, device_id));
+  }
+  if (has_joined) return;
+  throw UsageError(fmt::format(
+      "{}: a collective needs several ranks, and this process is alone; start them with --local N "
+      "for N processes of this host, or by mpirun -n N",
+      text));
 }
 
 void require_data_type(const Operation& operation, std::string_view device_id,

@@ -26,6 +26,11 @@ void refuse_unfusible(const Operation& operation, std::string_view device_id, co
 /// Throws UsageError if the operation is a GPU kernel, unless the program carries CPU loops for it.
 void refuse_kernel(const Operation& operation, std::string_view device_id);
 
+/// Throws UsageError for a collective if the device has none, or, where it has not joined its ranks, that
+/// says how to start some.
+void refuse_collective(const Operation& operation, std::string_view device_id, const DeviceCapabilities& can,
+                       bool has_joined);
+
 /// Throws UsageError if the data type is not in `data_types` nor, except for products, in `further_types`.
 void require_data_type(const Operation& operation, std::string_view device_id,
                        const std::vector<DataType>& data_types,

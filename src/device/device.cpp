@@ -59,6 +59,12 @@ std::optional<Bytes> moved_bytes(const CounterReading& reading) {
   return Bytes(static_cast<std::int64_t>(*read + *written));
 }
 
+void Device::join(Ranks&) {
+  throw UsageError(describe().id +
+                   " has no collectives; take GPUs (--device cuda), or a simulated cluster "
+                   "(--device virtual:cluster-2xh200)");
+}
+
 std::vector<Counter> Device::list_counters() {
   throw MissingError(
       describe().id +

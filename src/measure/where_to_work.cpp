@@ -59,6 +59,7 @@ struct NamesOfKind {
   KindNames operator()(const OptimizerStep&) const { return {"optimizer steps", std::string(word)}; }
   KindNames operator()(const Copy&) const { return {"copies", "copies"}; }
   KindNames operator()(const Convert&) const { return {"copies", "conversions"}; }
+  KindNames operator()(const Collective&) const { return {"collectives", std::string(word)}; }
   KindNames operator()(const Aten& of) const { return {"PyTorch's own operators", of.name}; }
   KindNames operator()(const CudaKernel& of) const { return {"kernels", of.kernel}; }
   KindNames operator()(const Chain&) const { return {"chains", "chains"}; }

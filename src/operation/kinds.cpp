@@ -37,7 +37,8 @@ std::string pair_text(const kinds::Sides& sides) {
 const std::vector<kinds::Kind>& kinds::all() {
   static const std::vector<Kind> list =
       kinds_of<Conv2d, Matmul, Linear, Attention, BatchNorm, LayerNorm, Pool2d, Softmax, BiasAdd, Convert,
-               Embedding, OptimizerStep, Copy, Elementwise, Spin, Allocation, CudaKernel, Aten, Chain>();
+               Embedding, OptimizerStep, Copy, Collective, Elementwise, Spin, Allocation, CudaKernel, Aten,
+               Chain>();
   return list;
 }
 

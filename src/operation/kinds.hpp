@@ -320,6 +320,7 @@ const KindOf<CudaKernel>& kind_of(const CudaKernel&);
 const KindOf<Chain>& kind_of(const Chain&);
 const KindOf<Allocation>& kind_of(const Allocation&);
 const KindOf<Convert>& kind_of(const Convert&);
+const KindOf<Collective>& kind_of(const Collective&);
 
 template <class Shape>
 std::string_view name(const Shape& shape) {

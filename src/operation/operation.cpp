@@ -10,6 +10,7 @@
 #include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
 #include "operation/kinds.hpp"
+#include "operation/kinds_collective.hpp"
 #include "operation/kinds_elementwise.hpp"
 #include "operation/pytorch.hpp"
 
@@ -111,6 +112,18 @@ Operation Operation::with_dtype(DataType type) const {
 
 namespace {
 
+// Of the one buffer in place. The root's of a broadcast reads only, the others' write only.
+Bytes traffic_in_place(const Collective& collective) {
+  const std::int64_t own = part_of(collective), all = collective.count;
+  const bool is_scattered = collective.kind == CollectiveKind::reduce_scatter;
+  const bool moves_once =
+      collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::all_gather;
+  return Bytes((is_scattered ? all + own
+                : moves_once ? all
+                             : 2 * all) *
+               element_size(collective.dtype).value());
+}
+
 // A filter whose stride exceeds its size does not read all positions: a 1x1 filter with stride 2 skips three
 // of four.
 Bytes read_of_x(const Conv2d& conv) {
@@ -141,6 +154,8 @@ std::vector<Bytes> operand_traffic(const Operation& operation) {
       if (both_ways) traffic[places[i]] = Bytes(2 * traffic[places[i]].value());
     }
   }
+  const auto* collective = std::get_if<Collective>(&operation.parameters());
+  if (collective != nullptr && collective->in_place) traffic.front() = traffic_in_place(*collective);
   const auto* conv = std::get_if<Conv2d>(&operation.parameters());
   if (conv != nullptr && conv->direction != Direction::dgrad) traffic[0] = read_of_x(*conv);
   if (const auto* embedding = std::get_if<Embedding>(&operation.parameters())) {

@@ -12,6 +12,7 @@ namespace jitterscope {
 /// Returns the least traffic of each operand with the device's memory, in the order of operands(): each is
 /// read or written once. Not counted: the host side of a copy, table rows that no index names, positions that
 /// a strided filter skips, and data passed within a fused chain's launch. A kernel's inout counts twice.
+/// Links between ranks are not counted.
 std::vector<Bytes> operand_traffic(const Operation&);
 
 /// Returns the size of all operands, including parts that do not move.

@@ -17,6 +17,7 @@ std::string_view to_string(Pass value) { return printed_word(value); }
 std::string_view to_string(CopyKind value) { return printed_word(value); }
 std::string_view to_string(HostMemory value) { return printed_word(value); }
 std::string_view to_string(Allocator value) { return printed_word(value); }
+std::string_view to_string(Reduction value) { return printed_word(value); }
 
 Bytes element_size(DataType type) {
   switch (type) {

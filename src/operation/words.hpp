@@ -69,6 +69,12 @@ inline constexpr Word<Allocator> kWords<Allocator>[] = {
     {"pool_kept", Allocator::pool_kept},   {"cache", Allocator::cache},
     {"expandable", Allocator::expandable}, {"preallocated", Allocator::preallocated}};
 template <>
+inline constexpr Word<Reduction> kWords<Reduction>[] = {{"sum", Reduction::sum},
+                                                        {"prod", Reduction::prod},
+                                                        {"max", Reduction::max},
+                                                        {"min", Reduction::min},
+                                                        {"avg", Reduction::avg}};
+template <>
 inline constexpr Word<bool> kWords<bool>[] = {{"0", false}, {"1", true}, {"false", false}, {"true", true}};
 
 template <class Value>

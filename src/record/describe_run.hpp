@@ -45,6 +45,7 @@ void describe(Fields& fields, Described<Fields, Verification>& verification) {
   fields("checked", verification.checked);
   fields("total", verification.total);
   fields("unwritten", verification.unwritten);
+  fields("wrong", verification.wrong);
   fields("passed", verification.passed);
   fields("same_formula", verification.same_formula);
 }

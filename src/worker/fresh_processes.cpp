@@ -13,6 +13,7 @@
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
+#include "operation/kinds_collective.hpp"
 #include "operation/operation.hpp"
 #include "record/run_file.hpp"
 
@@ -241,6 +242,27 @@ Result measure_in_fresh_process(const std::string& executable, const std::string
   return result;
 }
 
+namespace {
+
+bool has_collective(const Plan& plan) {
+  return std::ranges::any_of(plan.groups, [](const std::vector<Trial>& group) {
+    return std::ranges::any_of(group, [](const Trial& trial) {
+      return trial.operation() != nullptr && jitterscope::has_collective(*trial.operation());
+    });
+  });
+}
+
+// A record says how many took part.
+void name_ranks(Plan& plan, std::int64_t ranks) {
+  for (std::vector<Trial>& group : plan.groups) {
+    for (Trial& trial : group) {
+      if (trial.operation() != nullptr) trial.subject = among_ranks(*trial.operation(), ranks);
+    }
+  }
+}
+
+}  // namespace
+
 RunRecord carry_out(const WorkerPlan& asked, const WorkerListeners& listeners) {
   Plan plan = asked.plan;
   std::optional<AgreedDecisions> agreed;
@@ -256,6 +278,10 @@ RunRecord carry_out(const WorkerPlan& asked, const WorkerListeners& listeners) {
     }
   }
   const std::unique_ptr<Device> device = open_device(asked.device, asked.device_seed);
+  if (listeners.ranks != nullptr && has_collective(plan)) {
+    device->join(*listeners.ranks);
+    name_ranks(plan, listeners.ranks->count());
+  }
   RunRecord record;
   record.device = device->describe();
   Session session = agreed ? Session(*device, *agreed) : Session(*device);

@@ -1,6 +1,7 @@
 // Operations drawn at random, with every parameter away from its default now and then.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <iterator>
 
@@ -16,7 +17,7 @@ class RandomOperation {
   Operation next() { return Operation(parameters()); }
 
   Operation::Parameters parameters() {
-    switch (random_.below(16)) {
+    switch (random_.below(17)) {
       case 0: return conv2d(64);
       case 1: return matmul(5000);
       case 2: return Linear{number(5000), number(5000), number(5000), flag(), dtype()};
@@ -39,6 +40,7 @@ class RandomOperation {
                                 Allocator::expandable, Allocator::preallocated}),
                           flag()};
       case 14: return convert(64);
+      case 15: return collective();
       default:
         return Spin{pick({Spin::Unit::nanoseconds, Spin::Unit::cycles}), number(1'000'000), number(1000),
                     number(1024)};
@@ -62,6 +64,21 @@ class RandomOperation {
     conv.layout = layout();
     conv.direction = pick({Direction::fprop, Direction::dgrad, Direction::wgrad});
     return conv;
+  }
+
+  Collective collective() {
+    Collective drawn{
+        .kind = pick({CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+                      CollectiveKind::broadcast, CollectiveKind::reduce, CollectiveKind::all_to_all,
+                      CollectiveKind::send_recv}),
+        .dtype = dtype(),
+        .op = pick({Reduction::sum, Reduction::prod, Reduction::max, Reduction::min, Reduction::avg})};
+    if (flag()) drawn.ranks = number(64);
+    drawn.count = number(1 << 20) * std::max<std::int64_t>(1, drawn.ranks);
+    drawn.root = number(std::max<std::int64_t>(1, drawn.ranks)) - 1;
+    drawn.in_place =
+        drawn.kind != CollectiveKind::all_to_all && drawn.kind != CollectiveKind::send_recv && flag();
+    return drawn;
   }
 
   BatchNorm batch_norm(std::int64_t largest) {

@@ -33,6 +33,10 @@ Text failures_section(const RunPage& run) {
 }
 
 std::string verification_failure(const Verification& verification) {
+  if (verification.wrong) {
+    return fmt::format("{} of {} elements wrong, {} of them never written", *verification.wrong,
+                       verification.total, verification.unwritten);
+  }
   std::string text = fmt::format("relative error {:.2g}, more than the tolerance {:.2g}",
                                  verification.relative_error, verification.tolerance);
   if (verification.unwritten > 0) text += fmt::format("; {} elements never written", verification.unwritten);

@@ -60,6 +60,7 @@ class CpuDevice final : public Device {
                                 .waits_can_sleep = false,
                                 .allocates_memory = false,
                                 .runs_queues_beside = false,
+                                .has_collectives = false,
                                 .operator_outputs_stay = false,
                                 .fast_layout = Layout::nchw,
                                 .pytorch_device = "cpu",

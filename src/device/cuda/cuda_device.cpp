@@ -235,6 +235,7 @@ DeviceDescription CudaDevice::describe() {
   description.capabilities.pytorch_device = id();
   description.capabilities.memory_nodes = memory_nodes();
   description.capabilities.reason_not_fusible = reason_not_fusible_on_gpu;
+  description.capabilities.has_collectives = false;
   description.libraries = libraries();
   description.properties = properties();
   return description;
@@ -285,6 +286,7 @@ std::unique_ptr<PreparedOperation> prepare_steps(const Context& context, const O
 
 std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operation, const InputData& data) {
   context_.make_current();
+  refuse_collective(operation, id(), {.has_collectives = false}, false);
   require_data_type(operation, id(), data_types());
   if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
     for (const Operation& step : chain->steps) require_data_type(step, id(), data_types());

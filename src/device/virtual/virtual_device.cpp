@@ -125,6 +125,7 @@ class SimulatedDevice final : public VirtualDevice {
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
+    refuse_collective(operation, id_, capabilities(), false);
     require_means(operation, id_, capabilities());
     const auto prepare_one = [this](const Operation& one, const InputData& own, std::size_t, std::size_t) {
       return std::make_unique<VirtualOperation>(timeline_, one, own);

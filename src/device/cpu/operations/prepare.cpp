@@ -77,6 +77,9 @@ struct PrepareOf {
   }
   Prepare* operator()(const Spin&) const { return prepare_spin; }
   Prepare* operator()(const Allocation&) const { return prepare_allocation; }
+  Prepare* operator()(const Collective&) const {
+    throw std::logic_error("refuse_collective let a collective through");
+  }
   Prepare* operator()(const CudaKernel&) const { return prepare_carried_loops; }
   Prepare* operator()(const Chain& chain) const {
     if (!chain.fused) throw std::logic_error("a chain is prepared before its parameters are visited");
@@ -89,6 +92,7 @@ struct PrepareOf {
 
 std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputTable& inputs) {
   refuse_kernel(operation, "cpu");
+  refuse_collective(operation, "cpu", {.has_collectives = false}, false);
   require_data_type(operation, "cpu", product_types(), further_types());
   if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
     for (const Operation& step : chain->steps) {
