@@ -59,7 +59,7 @@ std::optional<std::int64_t> wrong_elements_of(const std::vector<RunRecord>& rank
     for (const RunEntry& entry : rank.entries) {
       if (to_string(entry.result.subject) == operation && entry.result.verification &&
           entry.result.verification->wrong)
-        wrong = wrong.value_or(0) + entry.result.verification->wrong.value_or(0);
+        wrong = wrong.value_or(0) + *entry.result.verification->wrong;
     }
   }
   return wrong;

@@ -58,14 +58,13 @@ struct Case {
 
 Collective collective_of(const std::string& word) {
   std::vector<std::string> known;
-  for (const OperationHelp& help : list_operations()) {
-    const Operation operation = Operation::parse(help.example);
-    if (const auto* collective = std::get_if<Collective>(&operation.parameters())) {
-      if (help.kind == word) return {.kind = collective->kind};
-      known.push_back(help.kind);
-    }
+  for (int kind = 0; kind <= static_cast<int>(CollectiveKind::send_recv); ++kind) {
+    const Collective collective{.kind = static_cast<CollectiveKind>(kind)};
+    known.emplace_back(Operation(collective).kind());
+    if (known.back() == word) return collective;
   }
-  throw UsageError(fmt::format("{}: no collective; there are {}", in_quotes(word), joined(known)));
+  throw UsageError(fmt::format("{} is no collective{}; there are {}", in_quotes(word),
+                               suggestion(word, known), joined(known)));
 }
 
 bool waits_for_all(CollectiveKind kind) {
@@ -100,7 +99,8 @@ class CollectivesCommand {
     make_cases();
     RecordFiles files(flags_.record);
     if (flags_.dry_run) return print_result(dry_run_text());
-    CollectivesRecord record{.environment = read_environment(invocation_.command_line)};
+    CollectivesRecord record;
+    record.environment = read_environment(invocation_.command_line);
     measure(record);
     if (is_interrupted()) record.interrupted = true;
     finish(record);
@@ -177,10 +177,10 @@ class CollectivesCommand {
   }
 
   Plan plan_of_group(std::int64_t group) const {
-    MeasureOptions options{.caches = {CacheState::warm},
-                           .loads = flags_.no_load || flags_.quick
-                                        ? std::vector{Load::burst}
-                                        : std::vector{Load::burst, Load::sustained}};
+    MeasureOptions options;
+    options.caches = {CacheState::warm};
+    options.loads = {Load::burst};
+    if (!flags_.no_load && !flags_.quick) options.loads.push_back(Load::sustained);
     options.seed = flags_.seed + static_cast<std::uint64_t>(group);
     options.time_limit = flags_.quick ? seconds(0.5) : seconds(1.5);
     options.sustained_time_limit = seconds(3);
@@ -189,7 +189,8 @@ class CollectivesCommand {
     Plan plan;
     plan.ceilings = false;
     plan.verify = group == 0;
-    ArrivalOptions arrivals{.seed = options.seed};
+    ArrivalOptions arrivals;
+    arrivals.seed = options.seed;
     arrivals.rounds = flags_.rounds;
     for (const Case& each : cases_) {
       for (const Operation& operation : each.operations) plan.groups.push_back({Trial{operation, options}});

@@ -132,6 +132,9 @@ std::string half_width(const TimeEstimate& time) {
   return std::isfinite(time.precision()) ? fmt::format("± {}", percent_text(time.precision())) : "one group";
 }
 
+// Waits vary too much for more than two digits.
+std::string wait_text(Nanoseconds time) { return time_text(time, 0.05); }
+
 // "rank 1 71 %"
 std::string last_text(const CollectiveWaiting& waiting) {
   const auto most = std::ranges::max_element(waiting.last_shares);
@@ -234,19 +237,19 @@ Text waiting_table(const RowsOfCollective& rows, std::size_t width) {
   for (const CollectiveRow* row : rows.rows) {
     const CollectiveResult& result = row->result;
     size.cells.push_back(bytes_text(row->bytes));
-    eager.cells.push_back(result.eager_adds ? time_text(result.eager_adds->median) : std::string(kAbsent));
+    eager.cells.push_back(result.eager_adds ? wait_text(result.eager_adds->median) : std::string(kAbsent));
     const CollectiveWaiting* waiting = result.waiting ? &*result.waiting : nullptr;
     const auto add = [&](TableColumn& column, const auto& text) {
       column.cells.push_back(waiting == nullptr ? std::string(kAbsent) : text(*waiting));
     };
-    add(wait, [](const CollectiveWaiting& each) { return time_text(each.median); });
-    add(p95, [](const CollectiveWaiting& each) { return time_text(each.p95); });
+    add(wait, [](const CollectiveWaiting& each) { return wait_text(each.median); });
+    add(p95, [](const CollectiveWaiting& each) { return wait_text(each.p95); });
     add(last, [](const CollectiveWaiting& each) {
       return lateness_is_proven(each) ? last_text(each) : std::string("not proven");
     });
-    add(late, [](const CollectiveWaiting& each) { return time_text(each.late_by); });
-    add(launches, [](const CollectiveWaiting& each) { return time_text(each.late_by_launches); });
-    add(work, [](const CollectiveWaiting& each) { return time_text(each.late_by_work); });
+    add(late, [](const CollectiveWaiting& each) { return wait_text(each.late_by); });
+    add(launches, [](const CollectiveWaiting& each) { return wait_text(each.late_by_launches); });
+    add(work, [](const CollectiveWaiting& each) { return wait_text(each.late_by_work); });
   }
   return fitted_table({size, eager, wait, p95, last, late, launches, work}, width);
 }
@@ -293,8 +296,8 @@ class Findings {
         sentences_.push_back(fmt::format(
             "**lateness_unproven**: rank {} came {} later on purpose, and the others of {} of {} waited {} longer in "
             "place of {}; nothing is said of who is late",
-            wrong->rank, time_text(wrong->delay), name_, bytes_text(row->bytes),
-            time_text(wrong->seen.median), time_text(wrong->expected)));
+            wrong->rank, wait_text(wrong->delay), name_, bytes_text(row->bytes),
+            wait_text(wrong->seen.median), wait_text(wrong->expected)));
       }
       return;
     }
@@ -315,8 +318,8 @@ class Findings {
         "the others: {} by its host's launches, {} by the work before, {} for other reasons",
         *waiting.late_rank, 100.0 * waiting.last_shares[static_cast<std::size_t>(*waiting.late_rank)], name_,
         bytes_text(worst->bytes), 100.0 / static_cast<double>(waiting.last_shares.size()),
-        100.0 * waiting.chance, time_text(waiting.late_by), time_text(waiting.late_by_launches),
-        time_text(waiting.late_by_work), time_text(rest)));
+        100.0 * waiting.chance, wait_text(waiting.late_by), wait_text(waiting.late_by_launches),
+        wait_text(waiting.late_by_work), wait_text(rest)));
   }
 
   void launch_bound() {
@@ -329,7 +332,7 @@ class Findings {
     sentences_.push_back(fmt::format(
         "**launch_bound**: up to {} the time of {} that is launched call by call is mostly its launches, {} for {} of "
         "transfer: record it in a graph",
-        bytes_text(largest->bytes), name_, time_text(largest->result.eager_adds->median),
+        bytes_text(largest->bytes), name_, wait_text(largest->result.eager_adds->median),
         time_text(largest->result.times.front().time.median)));
   }
 
