@@ -166,8 +166,11 @@ class RoundsOfGroup {
         seen.push_back(median_of_others(
             late, [&](std::size_t rank) { return ranks_[rank]->rounds[i].own_times[round].value(); }));
       }
+      // The spin and its own launch, as that rank's clock sees them.
+      const Nanoseconds delay =
+          median_of_times(ranks_[late]->rounds[i].works) - median_of_times(undelayed(late).works);
       for (std::size_t round = 0; round < this->rounds(); ++round) {
-        expected.push_back(expected_growth(late, rounds.delay.value(), round));
+        expected.push_back(expected_growth(late, delay.value(), round));
       }
       std::vector<double> usual;
       for (std::size_t round = 0; round < this->rounds(); ++round) {
