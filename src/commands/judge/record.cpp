@@ -27,6 +27,19 @@ constexpr auto enumerators(InvalidReason) {
   return std::array{none, link_broken, input_changed, judge_touched};
 }
 
+constexpr auto enumerators(Form) {
+  using enum Form;
+  return std::array{make, function, kernelbench, kernelbot};
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Work>& work) {
+  fields.where(work.flops > 0.0, "flops", work.flops);
+  fields("bytes", work.bytes);
+  fields("bytes_told", work.is_bytes_told);
+  fields("dtype", work.dtype);
+}
+
 template <class Fields>
 void describe_ratio(Fields& fields, auto& ratio) {
   if constexpr (!Fields::kWrites) {
@@ -52,11 +65,14 @@ void describe(Fields& fields, Described<Fields, PairTimes>& pair) {
 template <class Fields>
 void describe(Fields& fields, Described<Fields, CaseJudgement>& each) {
   fields("case", each.values);
+  fields("inputs", each.inputs);
+  fields("work", each.work);
   fields("verdict", each.verdict);
   fields("reason", each.reason);
   fields("evidence", each.evidence);
   fields("key", each.key);
   fields.where(each.call >= 0, "call", each.call);
+  fields.where(each.pair >= 0, "pair", each.pair);
   describe_ratio(fields, each.ratio);
   fields("p_value", each.p_value);
   fields("processes_to_decide", each.pairs_to_decide);
@@ -80,12 +96,15 @@ void describe(Fields& fields, Described<Fields, CandidateJudgement>& candidate) 
 template <class Fields>
 void describe_content(Fields& fields, Described<Fields, JudgeRecord>& record) {
   fields("reference", record.reference);
+  fields("form", record.form);
   fields("session_key", record.session_key);
   fields("processes", record.processes);
   fields("margin", record.margin);
+  fields("quick", record.is_quick);
   fields("isolation", record.isolation);
   fields("isolation_has", record.has);
   fields("isolation_lacks", record.lacks);
+  fields("ceilings", record.ceilings);
   fields("candidates", record.candidates);
 }
 
