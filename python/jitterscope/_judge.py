@@ -84,7 +84,7 @@ def judge(reference: Judged, *candidates: Judged, cases: Optional[Mapping[str, S
     >>> js.judge("reference.py:make", "candidate.py:make", cases={"n": [256, 1024]}).verdict
 
     make(**case) of the reference returns its function and the inputs, `return function, [(n, n), (n,)]`; that of a
-    candidate its function. Both are loaded in processes of their own, never in this one. `quick` takes three pairs of
+    candidate its function. Both are loaded in processes of their own, never in this one. `quick` takes four pairs of
     processes. Flags as of `jitterscope judge`.
     """
     refuse_in_worker("judge")

@@ -91,7 +91,8 @@ class Chosen(NamedTuple):
 
 
 def _found_in(path: pathlib.Path, names: Names) -> str:
-    has = [f"{word} {', '.join(found)}" for word, found in (("class", names.classes), ("function", names.functions)) if found]
+    kinds = (("class", "classes", names.classes), ("function", "functions", names.functions))
+    has = [f"{one if len(found) == 1 else several} {', '.join(found[:8])}" for one, several, found in kinds if found]
     return f"{path.name} has {' and '.join(has) if has else 'neither a function nor a class'}"
 
 

@@ -124,7 +124,7 @@ void add_judge_command(CLI::App& app, Invocation& invocation) {
                   "NAME=VALUE,VALUE: parameters of make(); several flags: all combinations")
       ->allow_extra_args(false);
   command.add_option("--processes", flags.processes, "pairs of fresh processes")->capture_default_str();
-  command.add_flag("--quick", flags.quick, "three pairs and shorter chains");
+  command.add_flag("--quick", flags.quick, "four pairs and shorter chains");
   command.add_option("--margin", flags.margin, "difference that counts as the same")->capture_default_str();
   command.add_option(
       "--precision", flags.precision,

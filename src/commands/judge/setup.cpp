@@ -153,10 +153,10 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
   for (const std::string& candidate : flags.candidates)
     candidates_.push_back({candidate, full_target(candidate)});
   if (record_.is_quick) {
-    constexpr std::int64_t kQuickPairs = 3;
+    constexpr std::int64_t kQuickPairs = 4;
     if (!flags.has_processes && !is_replay_) request_.pairs = kQuickPairs;
     request_.blocks = 5;
-    request_.chain_time = milliseconds(30);
+    request_.chain_time = milliseconds(50);
   }
   if (flags.time_limit > 0) {
     request_.time_limit = [limit = seconds(static_cast<double>(flags.time_limit))] {
