@@ -22,7 +22,7 @@ struct JudgeRequest {
   std::string reference;
   std::vector<std::string> candidates;
   std::vector<CaseValues> cases = {CaseValues{}};
-  std::int64_t pairs = 8;    ///< of fresh processes
+  std::int64_t pairs = 8;   ///< of fresh processes
   std::int64_t blocks = 9;  ///< in a pair; each has two chains of each side and two without calls
   Nanoseconds chain_time = milliseconds(100);
   double margin = 0.01;

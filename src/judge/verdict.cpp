@@ -77,9 +77,9 @@ Verdict verdict_of(statistics::EffectVerdict verdict) {
   return Verdict::undecided;
 }
 
+// A case that ended before its last pair says why.
 bool is_timed(const CaseJudgement& each) {
-  return each.verdict != Verdict::wrong && each.verdict != Verdict::invalid &&
-         each.verdict != Verdict::refused;
+  return each.verdict == Verdict::undecided && each.evidence.empty();
 }
 
 // A pair counts if more than half of its blocks gave a ratio: of a call that is lost in the chain's own cost

@@ -101,6 +101,7 @@ void describe_content(Fields& fields, Described<Fields, JudgeRecord>& record) {
   fields("processes", record.processes);
   fields("margin", record.margin);
   fields("quick", record.is_quick);
+  fields("replayed", record.is_replayed);
   fields("isolation", record.isolation);
   fields("isolation_has", record.has);
   fields("isolation_lacks", record.lacks);
@@ -258,6 +259,9 @@ Text record_text(const JudgeRecord& record, const ShownPage& shown) {
   facts +=
       ". Times are on the judge's clock, of inputs just written, less what the chain itself takes; each call's "
       "inputs follow from the last call's outputs.";
+  if (record.is_replayed) {
+    facts += " Its keys are those of an earlier record, so whoever knows that could know all inputs.";
+  }
   facts += ceiling_sentence(record);
   std::vector<Text> parts = {verdicts, table_of(record, shown.width), remarks(record, shown.width),
                              wrapped(facts, shown.width)};

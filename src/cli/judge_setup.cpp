@@ -1,4 +1,4 @@
-#include "commands/judge/setup.hpp"
+#include "cli/judge_setup.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -104,7 +104,7 @@ std::string full_target(const std::string& target) {
 }
 
 void JudgeSetup::take_record(const std::string& file, const JudgeFlags& flags) {
-  is_replay_ = true;
+  is_replay_ = record_.is_replayed = true;
   const AnyRecord any = read_record(read_text(file), file);
   const auto* record = std::get_if<JudgeRecord>(&any);
   if (record == nullptr) throw UsageError(fmt::format("--replay: {} is no record of judge", file));

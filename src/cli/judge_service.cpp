@@ -1,4 +1,4 @@
-#include "commands/judge/serve.hpp"
+#include "cli/judge_service.hpp"
 
 #include <algorithm>
 #include <cstdio>

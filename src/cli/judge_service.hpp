@@ -1,7 +1,7 @@
 // `jitterscope judge --serve`: verdicts by request, with processes that are ready before anybody asks.
 #pragma once
 
-#include "commands/judge/setup.hpp"
+#include "cli/judge_setup.hpp"
 
 namespace jitterscope::cli {
 
