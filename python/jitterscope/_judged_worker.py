@@ -237,6 +237,8 @@ class Chain:
 
     def keep(self, place: int, parts: list[memoryview]) -> int:
         for part in parts:
+            if place + len(part) > len(self.outputs):
+                raise ValueError(f"its outputs have more than {len(self.outputs) >> 20} MiB")
             self.outputs[place:place + len(part)] = part
             place += len(part)
         return place
@@ -302,7 +304,8 @@ def main() -> int:
     try:
         _serve(judge, Chain(mmap.mmap(_MEMORY, 0)))
     except Exception as error:  # pylint: disable=broad-except
-        sentence = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        said = " ".join(str(error).split())
+        sentence = f"{type(error).__name__}: {said}" if said else type(error).__name__
         try:
             judge.send(json.dumps({"error": sentence[:2000]}).encode())
         except OSError:
