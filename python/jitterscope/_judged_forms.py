@@ -379,7 +379,8 @@ def _renumbered(part: Any, samples: list[Any], memories: set[int]) -> Any:
 
 def _weights_of(model: Any) -> dict[str, Any]:
     """Names and shapes of the first parameters and buffers, and a digest of all of them with their values."""
-    digest, names = hashlib.blake2b(digest_size=16), []
+    digest = hashlib.blake2b(digest_size=16)
+    names: list[list[Any]] = []
     for name, value in model.state_dict().items():
         if not hasattr(value, "detach"):
             continue
@@ -448,7 +449,7 @@ def make_reference(module: Any, target: str, case: dict[str, str], seed: int) ->
     function = getattr(module, chosen.name)
     exact = function
     if chosen.form == "kernelbench":
-        given = getattr(module, "get_init_inputs", list)()
+        given: Any = getattr(module, "get_init_inputs", list)()
         of_init = _Arguments()
         call["init"] = of_init.taken_apart(given)
         if of_init.samples:
