@@ -105,7 +105,11 @@ struct Member {
 
 std::string asked_for(const Decision& proposal) {
   constexpr std::size_t kLongest = 100;
-  if (!proposal.texts.empty()) return "the other ranks at " + printable(proposal.texts.front(), kLongest);
+  if (!proposal.texts.empty()) {
+    // What it is about is the first line.
+    const std::string& text = proposal.texts.front();
+    return "the other ranks in " + printable(text.substr(0, text.find('\n')), kLongest);
+  }
   return proposal.question ? std::string(to_string(*proposal.question)) : "a shape";
 }
 

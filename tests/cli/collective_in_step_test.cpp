@@ -25,7 +25,7 @@ class ClusterInStep : public ::testing::Test {
 
   std::vector<RunRecord> run(const std::string& operation, const MeasureOptions& options,
                              const std::string& more = {}, std::size_t ranks = 2) {
-    std::ofstream(file_) << "base = \"quiet\"\n[cluster]\nranks = " << ranks << "\n"
+    std::ofstream(file_) << "base = \"" << base_ << "\"\n[cluster]\nranks = " << ranks << "\n"
                          << more << "[[link]]\nranks = 16\nlatency_us = 20\nbandwidth_gb_per_s = 100\n";
     std::vector<WorkerPlan> plans(ranks);
     for (WorkerPlan& plan : plans) {
@@ -38,6 +38,7 @@ class ClusterInStep : public ::testing::Test {
   }
 
   std::filesystem::path file_;
+  std::string base_ = "quiet";
 };
 
 // The stragglers' table ends [cluster], so its keys come first.
@@ -96,6 +97,51 @@ TEST_F(ClusterInStep, SustainedLoadsAndEvictedCachesStayInStep) {
   EXPECT_NEAR(first[0].time.median.value(), 60e3, 6e3);
 }
 
+// Clocks that sleep, hosts that stall, power caps, other processes: whatever a rank sees alone, all launch as
+// often. A rank that did not would leave the others waiting, which ends them.
+TEST_F(ClusterInStep, GpusThatVaryStayInStep) {
+  for (const auto& [base, queue] :
+       {std::pair("h200", QueueMode::saturated), std::pair("laptop", QueueMode::saturated),
+        std::pair("hostile", QueueMode::eager), std::pair("shared", QueueMode::graph)}) {
+    base_ = base;
+    MeasureOptions options = once(queue);
+    options.loads = {Load::burst, Load::sustained};
+    options.sustained_time_limit = seconds(0.3);
+    options.caches = {CacheState::warm, CacheState::dirty};
+    options.kernels = true;
+    const std::vector<RunRecord> records =
+        run("all_reduce:count=64", options, "clock_spread = 0.05\ncap_spread = 0.05\n", 3);
+    const std::vector<Measurement>& first = records[0].entries.at(0).result.measurements;
+    EXPECT_EQ(first.size(), 4u) << base;
+    for (const RunRecord& record : records) {
+      const Result& result = record.entries.at(0).result;
+      EXPECT_EQ(result.kernels.size(), 1u) << base;
+      ASSERT_EQ(result.measurements.size(), first.size()) << base;
+      for (std::size_t i = 0; i < first.size(); ++i) {
+        EXPECT_EQ(result.measurements[i].rounds.size(), first[i].rounds.size()) << base << " " << i;
+      }
+    }
+  }
+}
+
+// While the instruments are calibrated it falls behind by far more than the limit above which a launch is
+// long: the first launch is so for those who wait, and for the slow rank it is not.
+TEST_F(ClusterInStep, ASlowHostLengthensEagerLaunchesAlone) {
+  for (const auto& [queue, longer] :
+       {std::pair(QueueMode::eager, 100e3), std::pair(QueueMode::saturated, 0.0)}) {
+    const std::string at_once = "[one_time]\nmodule_load_ms = 0\n";
+    const std::vector<RunRecord> plain = run(kReduce, once(queue), at_once);
+    const std::vector<RunRecord> slow = run(kReduce, once(queue), at_once + straggler("host", 100));
+    ASSERT_GT(slow[0].entries.at(0).result.first_call, milliseconds(5));
+    ASSERT_LT(slow[1].entries.at(0).result.first_call, milliseconds(5));
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      // The host calls while the collective before runs: of the 60 us it takes, these are hidden.
+      const double grown = (time_of(slow[rank]) - time_of(plain[rank])).value();
+      EXPECT_NEAR(grown, std::max(0.0, longer - 60e3), 5e3) << rank << " " << to_string(queue);
+    }
+  }
+}
+
 // The others wait for it; slopes of recordings pay for it once in each length.
 TEST_F(ClusterInStep, AStragglerLengthensTheOthersTimesAndNoSlope) {
   MeasureOptions slopes = once(QueueMode::saturated);
@@ -139,6 +185,23 @@ TEST_F(ClusterInStep, RanksThatAskForUnlikeWorkAreTold) {
   EXPECT_THAT([&] { run_in_step(plans, {.executable = JITTERSCOPE_EXECUTABLE}); },
               ThrowsMessage<FailedError>(AllOf(HasSubstr("rank 0 launches all_reduce:count=8"),
                                                HasSubstr("rank 1 broadcast:count=8"))));
+}
+
+// As if one launched once more: it waits in a collective while the other has gone on.
+TEST_F(ClusterInStep, ARankThatWaitsForOneThatIsElsewhereIsTold) {
+  std::ofstream(file_) << "base = \"quiet\"\n[cluster]\nranks = 2\n[[link]]\nranks = 2\nlatency_us = 20\n"
+                          "bandwidth_gb_per_s = 100\n";
+  std::vector<WorkerPlan> plans(2);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    plans[rank].device = "virtual:" + file_.string();
+    MeasureOptions options;
+    if (rank == 1) options.iterations = {5};
+    plans[rank].plan.groups = {{{Operation::parse("all_reduce:count=8"), options}}};
+    plans[rank].plan.ceilings = false;
+  }
+  EXPECT_THAT([&] { run_in_step(plans, {.executable = JITTERSCOPE_EXECUTABLE}); },
+              ThrowsMessage<FailedError>(AnyOf(HasSubstr("for the other ranks in all_reduce:count=8"),
+                                               HasSubstr("rank 0 launches"))));
 }
 
 TEST_F(ClusterInStep, ARankThatDiesEndsTheOthersWithItsName) {

@@ -11,31 +11,24 @@
 namespace jitterscope::virtual_gpu {
 namespace {
 
-// What a rank tells the others: when it reaches the first, and a line `COUNT GAP EARLIEST ORDER` for each
-// stretch of equal turns. An order that is that of the line before is left out.
-class Told {
- public:
-  Told(Nanoseconds first, const std::vector<CollectiveTurn>& turns) {
-    text_ = fmt::format("{:a}", first.value());
-    std::size_t begin = 0;
-    for (std::size_t i = 1; i <= turns.size(); ++i) {
-      if (i < turns.size() && are_alike(turns[begin], turns[i])) continue;
-      const CollectiveTurn& turn = turns[begin];
-      text_ += fmt::format("\n{} {:a} {:a} ", i - begin, turn.gap.value(), turn.earliest.value());
-      // Most follow one of the same kind.
-      if (begin == 0 || turns[begin - 1].work->order != turn.work->order) text_ += turn.work->order;
-      begin = i;
-    }
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  static bool are_alike(const CollectiveTurn& one, const CollectiveTurn& other) {
+// What a rank tells the others: what it launches first, when it reaches that, and a line `COUNT GAP EARLIEST
+// ORDER` for each stretch of equal turns. An order that is that of the line before is left out.
+std::string told(Nanoseconds first, const std::vector<CollectiveTurn>& turns) {
+  const auto are_alike = [](const CollectiveTurn& one, const CollectiveTurn& other) {
     return one.work->order == other.work->order && one.gap == other.gap && one.earliest == other.earliest;
+  };
+  std::string text = fmt::format("{}\n{:a}", turns.front().work->order, first.value());
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= turns.size(); ++i) {
+    if (i < turns.size() && are_alike(turns[begin], turns[i])) continue;
+    const CollectiveTurn& turn = turns[begin];
+    const std::string& before = turns[begin == 0 ? 0 : begin - 1].work->order;
+    text += fmt::format("\n{} {:a} {:a} {}", i - begin, turn.gap.value(), turn.earliest.value(),
+                        turn.work->order == before ? "" : turn.work->order);
+    begin = i;
   }
-
-  std::string text_;
-};
+  return text;
+}
 
 /// Another rank's turns.
 struct Stretch {
@@ -72,6 +65,7 @@ std::string_view next_word(std::string_view& text, char end) {
 }
 
 Heard heard_from(std::string_view text, std::size_t rank) {
+  std::string order(next_word(text, '\n'));
   Heard heard{time_in(next_word(text, '\n'), rank), {}};
   while (!text.empty()) {
     std::string_view line = next_word(text, '\n');
@@ -81,8 +75,8 @@ Heard heard_from(std::string_view text, std::size_t rank) {
     if (error != std::errc() || end != count.data() + count.size()) fail_unreadable(rank, count);
     stretch.gap = time_in(next_word(line, ' '), rank);
     stretch.earliest = time_in(next_word(line, ' '), rank);
-    stretch.order =
-        line.empty() && !heard.stretches.empty() ? heard.stretches.back().order : std::string(line);
+    if (!line.empty()) order = line;
+    stretch.order = order;
     heard.stretches.push_back(std::move(stretch));
   }
   return heard;
@@ -144,7 +138,7 @@ std::vector<CollectiveTimes> ClusterLink::run(Nanoseconds first, const std::vect
   if (is_abandoned_) throw FailedError("the other ranks of the simulated cluster have ended");
   std::vector<Heard> heard;
   try {
-    for (const std::string& text : ranks_.exchange(Told(first, turns).text())) {
+    for (const std::string& text : ranks_.exchange(told(first, turns))) {
       heard.push_back(heard_from(text, heard.size()));
     }
   } catch (...) {
