@@ -217,16 +217,13 @@ class RoundsOfGroup {
     }
   }
 
-  // How much later the last arrival is if `late` comes `delay` later. Arrivals count from the collective
-  // before.
+  // How much later the last arrival is if `late` comes `delay` later: who waits came so much before the last.
   double expected_growth(std::size_t late, double delay, std::size_t round) const {
-    const auto arrival = [&](std::size_t rank) {
-      return (undelayed(rank).gaps[round] + undelayed(rank).works[round]).value();
-    };
     double others = -std::numeric_limits<double>::infinity();
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
-      if (rank != late) others = std::max(others, arrival(rank));
-    return std::max(arrival(late) + delay, others) - std::max(arrival(late), others);
+      if (rank != late) others = std::max(others, -wait(rank, round));
+    const double own = -wait(late, round);
+    return std::max(own + delay, others) - std::max(own, others);
   }
 
   std::vector<const CollectiveArrivals*> ranks_;
@@ -263,6 +260,9 @@ std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
   return proofs;
 }
 
+// GPUs that are alike differ by some 10 ns in every round; nobody would act on less than this.
+constexpr Nanoseconds kLeastLateness = microseconds(0.5);
+
 void find_late_rank(const std::vector<std::vector<double>>& shares_of_groups, CollectiveWaiting& waiting) {
   const std::size_t groups = shares_of_groups.size(), ranks = waiting.last_shares.size();
   if (groups < 2) return;
@@ -279,7 +279,7 @@ void find_late_rank(const std::vector<std::vector<double>>& shares_of_groups, Co
   }
   const std::vector<bool> rejected = statistics::holm_rejects(p_values);
   const auto most = std::ranges::max_element(waiting.last_shares) - waiting.last_shares.begin();
-  if (rejected[static_cast<std::size_t>(most)]) waiting.late_rank = most;
+  if (rejected[static_cast<std::size_t>(most)] && waiting.late_by >= kLeastLateness) waiting.late_rank = most;
 }
 
 CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
@@ -303,8 +303,6 @@ CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
   waiting.median = Nanoseconds(quantiles[0]);
   waiting.p95 = Nanoseconds(quantiles[1]);
   waiting.rounds = std::ssize(waits);
-  find_late_rank(shares_of_groups, waiting);
-
   const auto most =
       static_cast<std::size_t>(std::ranges::max_element(waiting.last_shares) - waiting.last_shares.begin());
   std::vector<double> by, by_launches, by_work;
@@ -318,6 +316,7 @@ CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
   waiting.late_by = Nanoseconds(statistics::median(by));
   waiting.late_by_launches = Nanoseconds(statistics::median(by_launches));
   waiting.late_by_work = Nanoseconds(statistics::median(by_work));
+  find_late_rank(shares_of_groups, waiting);
   waiting.proofs = proofs_of(groups);
   return waiting;
 }

@@ -40,7 +40,7 @@ struct CollectiveWaiting {
   std::vector<double> last_shares;  ///< of rounds in which each rank came last; their sum is 1
   double chance = 0.0;              ///< half of the 95 % interval of one rank's share, over groups
   std::int64_t rounds = 0;
-  /// A rank that comes last more often than by chance (Holm over ranks), or nullopt.
+  /// A rank that comes last more often than by chance (Holm over ranks), by 0.5 us or more; or nullopt.
   std::optional<std::int64_t> late_rank = {};
   /// Of the rank that comes last most often: by how much it comes behind the others, median over rounds; by
   /// the host's launches, and by the work before the collective.

@@ -51,7 +51,7 @@ struct PlanListeners {
   std::function<void(const RunRecord& record)> saved = {};
   /// Called for each trial that failed. It may throw, which ends the plan.
   std::function<void(const Error& error)> failed = {};
-  const Ranks* ranks = nullptr;  ///< the other processes of the plan's collectives; null: there are none
+  Ranks* ranks = nullptr;  ///< the other processes of the plan's collectives; null: there are none
 };
 
 /// Fills record.ceilings, entries and findings; device and calibration must be set. Results of an earlier run

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
 
 #include "base/random.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
@@ -11,6 +15,8 @@ namespace {
 // Rounds are launched in blocks: between two waits the host runs ahead, as in a program. The first round of a
 // block waits for the hosts and is left out.
 constexpr std::int64_t kRoundsInBlock = 25;
+// A rank that waits longer is not late but stands still.
+constexpr Nanoseconds kLongestDelay = milliseconds(5);
 constexpr std::int64_t kEagerBlocks = 30, kEagerCalls = 20;
 
 std::unique_ptr<PreparedOperation> prepare_spin(Device& device, Nanoseconds duration) {
@@ -19,13 +25,11 @@ std::unique_ptr<PreparedOperation> prepare_spin(Device& device, Nanoseconds dura
 
 class Arrivals {
  public:
-  Arrivals(Session& session, const Ranks& ranks, const ArrivalOptions& options)
+  Arrivals(Session& session, Ranks& ranks, const ArrivalOptions& options)
       : session_(session),
         ranks_(ranks),
         options_(options),
-        work_(prepare_spin(session.device(), options.work)) {
-    for (const Nanoseconds delay : options.delays) spins_.push_back(prepare_spin(session.device(), delay));
-  }
+        work_(prepare_spin(session.device(), options.work)) {}
 
   CollectiveArrivals measure(const Operation& operation) {
     const std::unique_ptr<PreparedOperation> collective =
@@ -35,10 +39,13 @@ class Arrivals {
     arrivals.eager = eager_times(*collective);
     ArrivalRounds undelayed;
     add_rounds(*collective, nullptr, options_.rounds, &undelayed);
+    const std::vector<Nanoseconds> delays = delays_for(undelayed);
     arrivals.rounds.push_back(std::move(undelayed));
+    std::vector<std::unique_ptr<PreparedOperation>> spins;
+    for (const Nanoseconds delay : delays) spins.push_back(prepare_spin(session_.device(), delay));
     for (const auto& [rank, delay] : delays_in_random_order()) {
-      ArrivalRounds delayed{.delayed_rank = rank, .delay = options_.delays[delay]};
-      add_rounds(*collective, rank == ranks_.rank() ? spins_[delay].get() : nullptr, options_.delayed_rounds,
+      ArrivalRounds delayed{.delayed_rank = rank, .delay = delays[delay]};
+      add_rounds(*collective, rank == ranks_.rank() ? spins[delay].get() : nullptr, options_.delayed_rounds,
                  &delayed);
       arrivals.rounds.push_back(std::move(delayed));
     }
@@ -58,6 +65,21 @@ class Arrivals {
     Random random(options_.seed);
     shuffle(all, random);
     return all;
+  }
+
+  // All ranks tell how much their own times vary, and take the same.
+  std::vector<Nanoseconds> delays_for(const ArrivalRounds& undelayed) {
+    std::vector<double> own;
+    for (const Nanoseconds time : undelayed.own_times) own.push_back(time.value());
+    const std::vector<double> ends = statistics::quantiles(own, std::vector{0.02, 0.98});
+    double longest = 0.0;
+    for (const std::string& text : ranks_.exchange(fmt::format("{:.0f}", ends[1] - ends[0])))
+      longest = std::max(longest, std::strtod(text.c_str(), nullptr));
+    std::vector<Nanoseconds> delays = options_.delays;
+    const auto last = std::ranges::max_element(delays);
+    if (last != delays.end())
+      *last = std::max(*last, Nanoseconds(2.0 * std::min(longest, kLongestDelay.value())));
+    return delays;
   }
 
   void add_rounds(Workload& collective, Workload* spin, std::int64_t count, ArrivalRounds* rounds) {
@@ -100,15 +122,14 @@ class Arrivals {
   }
 
   Session& session_;
-  const Ranks& ranks_;
+  Ranks& ranks_;
   const ArrivalOptions& options_;
   std::unique_ptr<PreparedOperation> work_;
-  std::vector<std::unique_ptr<PreparedOperation>> spins_;  // one for each delay
 };
 
 }  // namespace
 
-std::vector<CollectiveArrivals> measure_arrivals(Session& session, const Ranks& ranks,
+std::vector<CollectiveArrivals> measure_arrivals(Session& session, Ranks& ranks,
                                                  const ArrivalOptions& options) {
   Arrivals arrivals(session, ranks, options);
   std::vector<CollectiveArrivals> all;

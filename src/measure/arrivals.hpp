@@ -29,7 +29,7 @@ struct ArrivalOptions {
 /// Measures the arrivals of each operation; all ranks must call it at the same place. Nothing is decided by
 /// times, so that every rank makes the same launches. `interrupted` is not asked for the same reason: it
 /// takes some seconds.
-std::vector<CollectiveArrivals> measure_arrivals(Session& session, const Ranks& ranks,
+std::vector<CollectiveArrivals> measure_arrivals(Session& session, Ranks& ranks,
                                                  const ArrivalOptions& options);
 
 }  // namespace jitterscope

@@ -185,6 +185,7 @@ class CollectivesCommand {
     options.time_limit = flags_.quick ? seconds(0.5) : seconds(1.5);
     options.sustained_time_limit = seconds(3);
     options.data = DataKind::ones;
+    options.instrument = Instrument::graph;  // in slopes being late cancels, however long a transfer takes
     if (flags_.precision_percent > 0.0) options.precision = flags_.precision_percent / 100.0;
     Plan plan;
     plan.ceilings = false;

@@ -380,6 +380,17 @@ std::string conditions_text(const CollectivesRecord& record) {
       counted(record.groups, "group"));
 }
 
+// True if every row tells who comes last, and none is late.
+bool none_is_late(const CollectivesRecord& record) {
+  bool any = false;
+  for (const CollectiveRow& row : record.rows) {
+    if (!row.result.waiting) continue;
+    if (row.result.waiting->late_rank || !lateness_is_proven(*row.result.waiting)) return false;
+    any = true;
+  }
+  return any && record.groups > 1;
+}
+
 bool has_waits(const RowsOfCollective& rows) {
   return std::ranges::any_of(
       rows.rows, [](const CollectiveRow* row) { return row->result.waiting || row->result.eager_adds; });
@@ -394,13 +405,16 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
   for (const Property& setting : record.settings)
     settings.push_back(one_line(setting.key + "=" + setting.value));
   if (!settings.empty()) head += fmt::format(" ({})", joined(settings));
-  Text text = wrapped(head + ".", shown.width) + wrapped(conditions_text(record), shown.width) + "\n";
+  Text text = wrapped(head + ".", shown.width) + wrapped(conditions_text(record), shown.width);
   const std::vector<RowsOfCollective> collectives = collectives_of(record);
-  std::size_t number = 0;
+  std::vector<std::string> findings;
   for (const RowsOfCollective& rows : collectives) {
-    for (const std::string& finding : Findings(rows).all())
-      text += numbered_item(++number, finding, shown.width, 3);
+    for (std::string& finding : Findings(rows).all()) findings.push_back(std::move(finding));
   }
+  if (!findings.empty()) text += "\n";
+  for (std::size_t i = 0; i < findings.size(); ++i) text += numbered_item(i + 1, findings[i], shown.width, 3);
+  if (none_is_late(record))
+    text += "\n" + wrapped("No rank comes last more often than by chance, by 0.5 µs or more.", shown.width);
   bool any_waits = false;
   for (const RowsOfCollective& rows : collectives) {
     text += "\n" + wrapped(fmt::format("**{}**: transfers, GB/s", name_of(rows)), shown.width) + "\n";
