@@ -226,19 +226,28 @@ std::string AnsweringProcess::hear(Nanoseconds time_limit, const std::function<b
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(to_seconds(time_limit));
   while (true) {
-    if (const std::size_t length = output_.find('\n'); length != std::string::npos) {
-      std::string answer = output_.substr(0, length);
-      output_.erase(0, length + 1);
-      return answer;
-    }
+    if (std::optional<std::string> line = next(kAnswerPollMilliseconds)) return *std::move(line);
     if (interrupted && interrupted()) throw InterruptedError();
     if (Clock::now() > end) {
       throw FailedError(fmt::format("another process has not answered for {}", duration_text(time_limit)));
     }
-    if (child_.read(output_, errors_, kAnswerPollMilliseconds)) continue;
-    const std::string words = last_line(errors_);
-    throw FailedError("another process has ended" + (words.empty() ? "" : ": " + words));
   }
+}
+
+std::optional<std::string> AnsweringProcess::next(int milliseconds) {
+  const auto line = [&]() -> std::optional<std::string> {
+    const std::size_t length = output_.find('\n');
+    if (length == std::string::npos) return std::nullopt;
+    std::string found = output_.substr(0, length);
+    output_.erase(0, length + 1);
+    return found;
+  };
+  if (auto found = line()) return found;
+  const bool goes_on = child_.read(output_, errors_, milliseconds);
+  if (auto found = line()) return found;
+  if (goes_on) return std::nullopt;
+  const std::string words = last_line(errors_);
+  throw FailedError("another process has ended" + (words.empty() ? "" : ": " + words));
 }
 
 }  // namespace jitterscope

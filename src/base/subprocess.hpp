@@ -108,6 +108,11 @@ class AnsweringProcess {
   /// The two halves of that, for several processes that work at the same time.
   void tell(std::string_view line);
   std::string hear(Nanoseconds time_limit, const std::function<bool()>& interrupted);
+  /// Returns the next line, or nullopt if none comes within this time. Throws FailedError with its last words
+  /// if the program has ended.
+  std::optional<std::string> next(int milliseconds);
+  /// All that it has written to its standard error so far.
+  const std::string& errors() const { return errors_; }
 
  private:
   AnsweringProcess(const std::vector<std::string>& arguments, std::array<Descriptor, 2> ends);

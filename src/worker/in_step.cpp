@@ -1,14 +1,12 @@
 #include "worker/in_step.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/operation.hpp"
 #include "record/describe_measurement.hpp"
@@ -91,12 +89,6 @@ bool is_decision(const Json& document) {
   return document.is_object() &&
          (document.contains("shape") || document.contains("question") || document.contains("texts"));
 }
-
-// A worker and its latest line.
-struct Member {
-  std::unique_ptr<AnsweringProcess> process;
-  std::string said;
-};
 
 std::string_view asked_for(const Decision& proposal) {
   return !proposal.texts.empty() ? "an exchange"
@@ -185,42 +177,44 @@ std::string one_line_of(std::string_view record) { return Json::parse(record).du
 std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersInStep& workers) {
   refuse_chosen_engines(plans);
   const Nanoseconds time_limit = workers.time_limit.value_or(time_limit_of(plans.front().plan));
-  std::vector<Member> members(plans.size());
-  for (Member& member : members) {
-    member.process =
-        std::make_unique<AnsweringProcess>(std::vector<std::string>{workers.executable, "worker"});
+  std::vector<std::unique_ptr<Partner>> partners;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    partners.push_back(
+        workers.start ? workers.start(i)
+                      : std::make_unique<LocalPartner>(workers.executable, fmt::format("process {}", i + 1)));
   }
+  std::vector<std::string> said;
   const auto tell_all = [&](const auto& line_of) {
     // Write to all before reading from the first: each waits for the others.
-    for (std::size_t i = 0; i < members.size(); ++i) members[i].process->tell(line_of(i));
-    for (Member& member : members) member.said = member.process->hear(time_limit, {});
+    for (std::size_t i = 0; i < partners.size(); ++i) partners[i]->tell(line_of(i));
+    said = hear_all(partners, time_limit);
   };
   tell_all([&](std::size_t i) {
-    plans[i].parent = ::getpid();
+    plans[i].parent = partners[i]->parent();
     plans[i].is_in_step = true;
     plans[i].rank = static_cast<std::int64_t>(i);
-    plans[i].ranks = static_cast<std::int64_t>(members.size());
+    plans[i].ranks = static_cast<std::int64_t>(partners.size());
     return write_plan(plans[i]);
   });
   while (true) {
     std::vector<Decision> proposals;
-    for (const Member& member : members) {
-      const Json document = Json::parse(member.said, nullptr, false);
+    for (const std::string& line : said) {
+      const Json document = Json::parse(line, nullptr, false);
       if (is_decision(document)) {
         proposals.push_back(read_value<Decision>(document, "decision"));
       } else {
-        rethrow_written_error(member.said);
+        rethrow_written_error(line);
       }
     }
     if (proposals.empty()) break;
-    if (proposals.size() != members.size()) {
+    if (proposals.size() != partners.size()) {
       throw FailedError("a process in step has ended before the others");
     }
     std::string order = written(order_for(proposals, workers.interrupted && workers.interrupted()));
     tell_all([&](std::size_t) -> const std::string& { return order; });
   }
   std::vector<RunRecord> records;
-  for (const Member& member : members) records.push_back(read_run_record(member.said, "its output"));
+  for (const std::string& line : said) records.push_back(read_run_record(line, "its output"));
   return records;
 }
 
