@@ -13,6 +13,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,6 +186,9 @@ std::array<Descriptor, 2> connected() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw FailedError(std::string("no way to another process could be made: ") + std::strerror(errno));
   }
+  // A program that is stopped reads nothing: whoever writes to it must not stop with it.
+  constexpr timeval kWriteLimit = {.tv_sec = 30, .tv_usec = 0};
+  ::setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &kWriteLimit, sizeof kWriteLimit);
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -209,7 +213,7 @@ void AnsweringProcess::write(std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::send(input_.number(), text.data(), text.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;  // it has ended; reading will show its last words
+    if (count < 0) return;  // it has ended or is stopped; reading will show which
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }
