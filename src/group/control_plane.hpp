@@ -14,14 +14,14 @@ namespace jitterscope::group {
 
 /// The first line of an agent: who it is. Rank 0 refuses what it does not fit.
 struct Hello {
-  std::string token;
+  std::string token = {};
   std::int64_t rank = 0;
   std::int64_t local_rank = 0;
-  std::string host;
-  std::int64_t process = 0;     ///< the agent's, which is the parent of its workers
-  std::string version;          ///< of this program
-  std::string command;          ///< as typed, without the program's name
-  std::string visible_devices;  ///< its CUDA_VISIBLE_DEVICES
+  std::string host = {};
+  std::int64_t process = 0;          ///< the agent's, which is the parent of its workers
+  std::string version = {};          ///< of this program
+  std::string command = {};          ///< as typed, without the program's name
+  std::string visible_devices = {};  ///< its CUDA_VISIBLE_DEVICES
 };
 
 enum class MessageKind : std::uint8_t {

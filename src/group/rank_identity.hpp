@@ -15,8 +15,8 @@ struct RankIdentity {
   std::int64_t rank = 0;  ///< from 0
   std::int64_t size = 1;  ///< ranks of the job
   /// The number among the ranks of its host, from 0; nullopt if the launcher does not say.
-  std::optional<std::int64_t> local_rank;
-  std::string launcher;  ///< "Open MPI"; empty if no launcher started it
+  std::optional<std::int64_t> local_rank = {};
+  std::string launcher = {};  ///< "Open MPI"; empty if no launcher started it
 };
 
 // Those that `--local` sets for the ranks that it starts.

@@ -14,10 +14,10 @@ namespace jitterscope::group {
 
 /// Where rank 0 listens.
 struct MeetingPoint {
-  std::string host;                    ///< its name
-  std::vector<std::string> addresses;  ///< of its interfaces but the loopback
+  std::string host = {};                    ///< its name
+  std::vector<std::string> addresses = {};  ///< of its interfaces but the loopback
   int port = 0;
-  std::string token;  ///< 128 bits in hexadecimal digits
+  std::string token = {};  ///< 128 bits in hexadecimal digits
 };
 
 std::string write_meeting_point(const MeetingPoint& point);

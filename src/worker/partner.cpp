@@ -16,7 +16,7 @@ constexpr int kLookMilliseconds = 20;
 
 std::string with_phase(const Partner& partner) {
   const std::string phase = partner.phase();
-  return partner.name() + (phase.empty() ? "" : fmt::format(" (its last words: {})", phase));
+  return partner.name() + (phase.empty() ? "" : fmt::format(" (last at {})", phase));
 }
 
 }  // namespace
