@@ -115,7 +115,9 @@ TEST_F(Ranks, MeasureAsProcessesOfThisHostDo) {
 }
 
 TEST_F(Ranks, AWorkerThatIsKilledEndsAllAndItsRankIsNamed) {
-  EXPECT_THAT(problem_after(SIGKILL, false), HasSubstr("rank 1 ("));
+  const std::string problem = problem_after(SIGKILL, false);
+  EXPECT_THAT(problem, HasSubstr("rank 1 ("));
+  EXPECT_THAT(problem, HasSubstr("has ended")) << "told at once, not after the time limit";
 }
 
 TEST_F(Ranks, AWorkerThatStallsEndsAllAndItsRankIsNamed) {
