@@ -13,6 +13,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,6 +186,9 @@ std::array<Descriptor, 2> connected() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw FailedError(std::string("no way to another process could be made: ") + std::strerror(errno));
   }
+  // A program that is stopped reads nothing: whoever writes to it must not stop with it.
+  constexpr timeval kWriteLimit = {.tv_sec = 30, .tv_usec = 0};
+  ::setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &kWriteLimit, sizeof kWriteLimit);
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -209,7 +213,7 @@ void AnsweringProcess::write(std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::send(input_.number(), text.data(), text.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;  // it has ended; reading will show its last words
+    if (count < 0) return;  // it has ended or is stopped; reading will show which
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }
@@ -226,19 +230,28 @@ std::string AnsweringProcess::hear(Nanoseconds time_limit, const std::function<b
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(to_seconds(time_limit));
   while (true) {
-    if (const std::size_t length = output_.find('\n'); length != std::string::npos) {
-      std::string answer = output_.substr(0, length);
-      output_.erase(0, length + 1);
-      return answer;
-    }
+    if (std::optional<std::string> line = next(kAnswerPollMilliseconds)) return *std::move(line);
     if (interrupted && interrupted()) throw InterruptedError();
     if (Clock::now() > end) {
       throw FailedError(fmt::format("another process has not answered for {}", duration_text(time_limit)));
     }
-    if (child_.read(output_, errors_, kAnswerPollMilliseconds)) continue;
-    const std::string words = last_line(errors_);
-    throw FailedError("another process has ended" + (words.empty() ? "" : ": " + words));
   }
+}
+
+std::optional<std::string> AnsweringProcess::next(int milliseconds) {
+  const auto line = [&]() -> std::optional<std::string> {
+    const std::size_t length = output_.find('\n');
+    if (length == std::string::npos) return std::nullopt;
+    std::string found = output_.substr(0, length);
+    output_.erase(0, length + 1);
+    return found;
+  };
+  if (auto found = line()) return found;
+  const bool goes_on = child_.read(output_, errors_, milliseconds);
+  if (auto found = line()) return found;
+  if (goes_on) return std::nullopt;
+  const std::string words = last_line(errors_);
+  throw FailedError("another process has ended" + (words.empty() ? "" : ": " + words));
 }
 
 }  // namespace jitterscope

@@ -78,6 +78,8 @@ class ChildProcess {
   bool read(std::string& output, std::string& errors, int milliseconds);
   /// Waits until it has ended and returns waitpid's status.
   int wait();
+  /// Descriptors to wait for before read(); below zero: closed.
+  std::array<int, 2> outputs() const { return {output_.read.number(), errors_.read.number()}; }
 
  private:
   // Closed on exec, except for the child's end.
@@ -108,6 +110,12 @@ class AnsweringProcess {
   /// The two halves of that, for several processes that work at the same time.
   void tell(std::string_view line);
   std::string hear(Nanoseconds time_limit, const std::function<bool()>& interrupted);
+  /// Returns the next line, or nullopt if none comes within this time. Throws FailedError with its last words
+  /// if the program has ended.
+  std::optional<std::string> next(int milliseconds);
+  /// All that it has written to its standard error so far.
+  const std::string& errors() const { return errors_; }
+  std::array<int, 2> outputs() const { return child_.outputs(); }
 
  private:
   AnsweringProcess(const std::vector<std::string>& arguments, std::array<Descriptor, 2> ends);

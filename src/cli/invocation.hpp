@@ -10,14 +10,21 @@
 
 #include "jitterscope/error.hpp"
 
+namespace jitterscope::group {
+class Group;
+}
+
 namespace jitterscope::cli {
 
 /// Data that main and a subcommand exchange.
 struct Invocation {
-  std::string command_line;          ///< as typed, for the record
-  std::vector<std::string> program;  ///< of `capture`: the words behind --
-  std::string executable;            ///< path of this program, for the processes that it starts
-  std::string settings;              ///< sentence on values from the settings file; empty if there are none
+  std::string command_line;            ///< as typed, for the record
+  std::vector<std::string> program;    ///< of `capture`: the words behind --
+  std::vector<std::string> arguments;  ///< as typed, without the program's name and what is behind --
+  /// The ranks of this job, if there are several; this process is rank 0.
+  std::shared_ptr<group::Group> ranks;
+  std::string executable;  ///< path of this program, for the processes that it starts
+  std::string settings;    ///< sentence on values from the settings file; empty if there are none
   std::vector<const CLI::Option*> options_of_settings;  ///< options whose values come from the settings file
   ExitCode exit_code = ExitCode::done;
 };

@@ -14,6 +14,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/completion.hpp"
+#include "cli/ranks.hpp"
 #include "cli/settings.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "jitterscope/version.hpp"
@@ -74,6 +75,8 @@ int run(int argc, char** argv) {
   listen_for_interruption();
   std::vector<std::string> arguments = {argv + 1, argv + argc};
   invocation.program = take_program(arguments);
+  invocation.arguments = arguments;
+  if (const auto status = take_part(arguments, invocation)) return *status;
   try {
     std::vector<std::string> words = with_counter_names(arguments);
     std::ranges::reverse(words);  // CLI11 expects the reverse order

@@ -28,6 +28,7 @@ struct RunFlags {
   bool same_data = false, fresh_data = false, in_sequence = false;
   std::optional<std::int64_t> placement;
   std::optional<std::int64_t> processes;
+  std::optional<std::int64_t> local;
 };
 
 /// Returns --processes; for a baseline by default as many as a gate uses, so that its verdict is sharp.

@@ -8,6 +8,8 @@
 
 #include "base/host.hpp"
 #include "base/names.hpp"
+#include "device/open_device.hpp"
+#include "group/group.hpp"
 #include "output/progress.hpp"
 #include "worker/fresh_processes.hpp"
 #include "worker/in_step.hpp"
@@ -36,9 +38,12 @@ class OnDevices {
         devices_(std::move(devices)),
         record_(record),
         executable_(invocation.executable),
+        ranks_(invocation.ranks.get()),
         alone_(devices_.size()),
         at_once_(devices_.size()),
-        line_(stderr, host_time_now) {}
+        line_(stderr, host_time_now) {
+    for (std::size_t i = 0; i < devices_.size(); ++i) places_.push_back(i);
+  }
 
   void run() {
     for (process_ = 0; process_ < record_.processes && !is_stopped(); ++process_) {
@@ -77,8 +82,8 @@ class OnDevices {
       for (const RunRecord& record : alone_[device]) {
         for (const RunEntry& entry : record.entries) {
           if (entry.result.failure.empty()) continue;
-          add_once(record_.lost, fmt::format("{} on {}: {}", to_string(entry.result.subject),
-                                             devices_[device], entry.result.failure));
+          add_once(record_.lost, fmt::format("{} on {}: {}", to_string(entry.result.subject), name_of(device),
+                                             entry.result.failure));
           failed_ = true;
         }
       }
@@ -92,6 +97,27 @@ class OnDevices {
     return static_cast<std::size_t>(process_) * alone_.size() + device;
   }
 
+  std::string name_of(std::size_t device) const {
+    if (ranks_ == nullptr) return devices_[device];
+    return fmt::format("{} of {}", devices_[device], ranks_->name_of(places_[device]));
+  }
+
+  // In step with nobody, or as a child of this process that needs no word of it.
+  RunRecord run_alone(std::size_t device) {
+    const Plan plan = plan_with_seed(request_, number_of(device));
+    if (ranks_ == nullptr) {
+      ProcessRecords found = run_in_fresh_processes(
+          devices_[device], plan, {.executable = executable_, .count = 1, .interrupted = is_interrupted});
+      if (found.interrupted || found.records.empty()) throw InterruptedError();
+      return std::move(found.records.front());
+    }
+    const auto start = [&](std::size_t) { return ranks_->start_worker(places_[device]); };
+    return std::move(
+        run_in_step({{.device = devices_[device], .device_seed = number_of(device), .plan = plan}},
+                    {.executable = executable_, .start = start, .interrupted = is_interrupted})
+            .front());
+  }
+
   bool is_stopped() const { return is_interrupted() || devices_.size() < 2; }
 
   void show(const std::string& what) {
@@ -100,16 +126,14 @@ class OnDevices {
   }
 
   void time_alone(std::size_t device) {
-    show(devices_[device] + " alone");
+    show(name_of(device) + " alone");
     try {
-      ProcessRecords found =
-          run_in_fresh_processes(devices_[device], plan_with_seed(request_, number_of(device)),
-                                 {.executable = executable_, .count = 1, .interrupted = is_interrupted});
-      if (found.interrupted || found.records.empty() || found.records.front().interrupted) return;
-      alone_[device].push_back(std::move(found.records.front()));
+      RunRecord found = run_alone(device);
+      if (!found.interrupted) alone_[device].push_back(std::move(found));
+    } catch (const InterruptedError&) {
     } catch (const FailedError& problem) {
       lost_.push_back(device);
-      record_.lost.push_back(fmt::format("{} is left out: {}", devices_[device], problem.what()));
+      record_.lost.push_back(fmt::format("{} is left out: {}", name_of(device), problem.what()));
       failed_ = true;
     }
   }
@@ -124,8 +148,11 @@ class OnDevices {
                        .plan = plan_with_seed(request_, number_of(0))});
     }
     try {
-      std::vector<RunRecord> found =
-          run_in_step(std::move(plans), {.executable = executable_, .interrupted = is_interrupted});
+      StartPartner start;
+      if (ranks_ != nullptr) start = [&](std::size_t i) { return ranks_->start_worker(places_[i]); };
+      std::vector<RunRecord> found = run_in_step(
+          std::move(plans), {.executable = executable_, .start = start, .interrupted = is_interrupted});
+      check_uuids(found);
       if (is_interrupted()) return;
       for (std::size_t device = 0; device < found.size(); ++device)
         at_once_[device].push_back(std::move(found[device]));
@@ -140,10 +167,22 @@ class OnDevices {
     for (auto device = lost_.rbegin(); device != lost_.rend(); ++device) {
       const auto at = static_cast<std::ptrdiff_t>(*device);
       devices_.erase(devices_.begin() + at);
+      places_.erase(places_.begin() + at);
       alone_.erase(alone_.begin() + at);
       at_once_.erase(at_once_.begin() + at);
     }
     lost_.clear();
+  }
+
+  void check_uuids(const std::vector<RunRecord>& records) const {
+    for (std::size_t i = 0; ranks_ != nullptr && i < records.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (records[i].device.uuid.empty() || records[i].device.uuid != records[j].device.uuid) continue;
+        throw UsageError(fmt::format(
+            "{} and {} are one GPU ({}); give each rank its own, as by srun --gpus-per-task=1, or start fewer",
+            name_of(j), name_of(i), records[i].device.uuid));
+      }
+    }
   }
 
   void check_kinds() const {
@@ -162,6 +201,8 @@ class OnDevices {
   std::vector<std::string> devices_;
   DevicesRecord& record_;
   std::string executable_;
+  group::Group* ranks_;                                  ///< null: all GPUs are this process's
+  std::vector<std::size_t> places_ = {};                 ///< the rank of each device
   std::vector<std::vector<RunRecord>> alone_, at_once_;  // by device, then process
   std::vector<std::size_t> lost_;
   std::int64_t process_ = 0;
@@ -170,6 +211,24 @@ class OnDevices {
 };
 
 }  // namespace
+
+std::vector<std::string> devices_of_ranks(const RunFlags& flags, const group::Group& ranks) {
+  const std::string& asked = flags.measure.device;
+  if (asked.ends_with(":all") || devices_named(asked).size() > 1) {
+    throw UsageError(fmt::format(
+        "--device {}: each of {} ranks has one device; name one, as --device cuda, which is each rank's own",
+        asked, ranks.size()));
+  }
+  if (names_host(asked)) {
+    throw UsageError(
+        fmt::format("--device {}: ranks would share this host's CPU, and disturb each other; name a "
+                    "GPU, or start one process",
+                    asked));
+  }
+  std::vector<std::string> devices;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) devices.push_back(ranks.device_of(rank, asked));
+  return devices;
+}
 
 void run_on_devices(const RunRequest& request, const std::vector<std::string>& devices, DevicesRecord record,
                     RecordFiles& files, Invocation& invocation) {

@@ -6,6 +6,7 @@
 
 #include "cli/invocation.hpp"
 #include "cli/output_flags.hpp"
+#include "cli/run_flags.hpp"
 #include "cli/run_request.hpp"
 #include "commands/devices/record.hpp"
 
@@ -14,8 +15,13 @@ namespace jitterscope::cli {
 /// Fresh processes for each GPU, alone and at once each.
 inline constexpr std::int64_t kDeviceProcesses = 4;
 
+/// The device of each rank, in the order of ranks. Throws UsageError for a device that several ranks cannot
+/// use beside each other: this host's CPU, or more than one name.
+std::vector<std::string> devices_of_ranks(const RunFlags& flags, const group::Group& ranks);
+
 /// Fills the record and writes it. Each process has a GPU of its own; this one holds none. A GPU whose
-/// process gives nothing is left out, with its reason. Throws UsageError if the GPUs are of several kinds.
+/// process gives nothing is left out, with its reason. If the job has ranks, `devices` are theirs, and their
+/// agents start the processes. Throws UsageError if the GPUs are of several kinds, or one is two ranks'.
 void run_on_devices(const RunRequest& request, const std::vector<std::string>& devices, DevicesRecord record,
                     RecordFiles& files, Invocation& invocation);
 

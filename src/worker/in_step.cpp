@@ -1,14 +1,12 @@
 #include "worker/in_step.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/operation.hpp"
 #include "operation/words.hpp"
@@ -97,12 +95,6 @@ bool is_decision(const Json& document) {
          (document.contains("shape") || document.contains("question") || document.contains("texts"));
 }
 
-// A worker and its latest line.
-struct Member {
-  std::unique_ptr<AnsweringProcess> process;
-  std::string said;
-};
-
 std::string asked_for(const Decision& proposal) {
   constexpr std::size_t kLongest = 100;
   if (!proposal.texts.empty()) {
@@ -117,9 +109,7 @@ bool are_of_one_kind(const Decision& one, const Decision& other) {
   return one.texts.empty() == other.texts.empty() && one.question == other.question;
 }
 
-std::string name_of(std::size_t rank, const WorkerPlan& plan) {
-  return fmt::format("rank {} ({})", rank, plan.device);
-}
+using Partners = std::vector<std::unique_ptr<Partner>>;
 
 void rethrow_error_of(std::string_view said, const std::string& name) {
   try {
@@ -130,12 +120,12 @@ void rethrow_error_of(std::string_view said, const std::string& name) {
 }
 
 // A process that launches once more than the others waits for ranks that are elsewhere.
-void require_one_kind(const std::vector<Decision>& proposals, const std::vector<WorkerPlan>& plans) {
+void require_one_kind(const std::vector<Decision>& proposals, const Partners& partners) {
   for (std::size_t rank = 1; rank < proposals.size(); ++rank) {
     if (are_of_one_kind(proposals.front(), proposals[rank])) continue;
     throw FailedError(fmt::format("processes in step are at unlike places: {} waits for {}, and {} for {}",
-                                  name_of(0, plans[0]), asked_for(proposals.front()),
-                                  name_of(rank, plans[rank]), asked_for(proposals[rank])));
+                                  partners[0]->name(), asked_for(proposals.front()), partners[rank]->name(),
+                                  asked_for(proposals[rank])));
   }
 }
 
@@ -216,54 +206,50 @@ std::string one_line_of(std::string_view record) { return Json::parse(record).du
 std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersInStep& workers) {
   refuse_chosen_engines(plans);
   const Nanoseconds time_limit = workers.time_limit.value_or(time_limit_of(plans.front().plan));
-  std::vector<Member> members(plans.size());
-  for (Member& member : members) {
-    member.process =
-        std::make_unique<AnsweringProcess>(std::vector<std::string>{workers.executable, "worker"});
+  Partners partners;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    partners.push_back(workers.start
+                           ? workers.start(i)
+                           : std::make_unique<LocalPartner>(workers.executable,
+                                                            fmt::format("rank {} ({})", i, plans[i].device)));
   }
+  std::vector<std::string> said;
   const auto tell_all = [&](const auto& line_of) {
     // Write to all before reading from the first: each waits for the others.
-    for (std::size_t i = 0; i < members.size(); ++i) members[i].process->tell(line_of(i));
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      try {
-        members[i].said = members[i].process->hear(time_limit, {});
-      } catch (const FailedError& error) {
-        throw FailedError(fmt::format("{}: {}", name_of(i, plans[i]), error.what()));
-      }
-    }
+    for (std::size_t i = 0; i < partners.size(); ++i) partners[i]->tell(line_of(i));
+    said = hear_all(partners, time_limit);
   };
   tell_all([&](std::size_t i) {
-    plans[i].parent = ::getpid();
+    plans[i].parent = partners[i]->parent();
     plans[i].is_in_step = true;
     plans[i].rank = static_cast<std::int64_t>(i);
-    plans[i].ranks = static_cast<std::int64_t>(members.size());
+    plans[i].ranks = static_cast<std::int64_t>(partners.size());
     return write_plan(plans[i]);
   });
   while (true) {
     std::vector<Decision> proposals;
     std::vector<std::size_t> asking, ended;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const Json document = Json::parse(members[i].said, nullptr, false);
+    for (std::size_t i = 0; i < partners.size(); ++i) {
+      const Json document = Json::parse(said[i], nullptr, false);
       (is_decision(document) ? asking : ended).push_back(i);
       if (is_decision(document)) {
         proposals.push_back(read_value<Decision>(document, "decision"));
       } else {
-        rethrow_error_of(members[i].said, name_of(i, plans[i]));
+        rethrow_error_of(said[i], partners[i]->name());
       }
     }
     if (asking.empty()) break;
     if (!ended.empty()) {
-      throw FailedError(
-          fmt::format("processes in step end at unlike places: {} has ended, and {} waits for {}",
-                      name_of(ended.front(), plans[ended.front()]),
-                      name_of(asking.front(), plans[asking.front()]), asked_for(proposals.front())));
+      throw FailedError(fmt::format(
+          "processes in step end at unlike places: {} has ended, and {} waits for {}",
+          partners[ended.front()]->name(), partners[asking.front()]->name(), asked_for(proposals.front())));
     }
-    require_one_kind(proposals, plans);
+    require_one_kind(proposals, partners);
     std::string order = written(order_for(proposals, workers.interrupted && workers.interrupted()));
     tell_all([&](std::size_t) -> const std::string& { return order; });
   }
   std::vector<RunRecord> records;
-  for (const Member& member : members) records.push_back(read_run_record(member.said, "its output"));
+  for (const std::string& line : said) records.push_back(read_run_record(line, "its output"));
   return records;
 }
 

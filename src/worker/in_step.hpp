@@ -12,6 +12,7 @@
 #include "jitterscope/device.hpp"
 #include "measure/decisions.hpp"
 #include "measure/run_record.hpp"
+#include "worker/partner.hpp"
 #include "worker/worker_plan.hpp"
 
 namespace jitterscope {
@@ -54,7 +55,8 @@ bool is_in_step(std::string_view plan_line);
 std::string one_line_of(std::string_view record);
 
 struct WorkersInStep {
-  std::string executable;  ///< path of this program: `EXECUTABLE worker` is started for each plan
+  std::string executable;   ///< path of this program: `EXECUTABLE worker` is started for each plan
+  StartPartner start = {};  ///< starts the worker of each plan elsewhere; empty: on this host
   /// Limit for a worker's next answer; nullopt: as long as the whole plan may take.
   std::optional<Nanoseconds> time_limit = {};
   std::function<bool()> interrupted =

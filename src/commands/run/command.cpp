@@ -13,6 +13,7 @@
 #include "cli/output_flags.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/python.hpp"
+#include "cli/ranks.hpp"
 #include "cli/run_flags.hpp"
 #include "cli/run_on_devices.hpp"
 #include "cli/run_request.hpp"
@@ -64,6 +65,8 @@ constexpr const char* kRunExamples = R"(Examples:
   jitterscope run resnet18 --save main
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
   jitterscope run matmul:m=8192,n=8192,k=8192,dtype=bf16 --device cuda:all
+  mpirun -n 4 jitterscope run matmul:m=8192,n=8192,k=8192,dtype=bf16
+  jitterscope run matmul:m=4096,n=4096,k=4096 --device virtual:h200 --local 2
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
 (if only the tracer of --kernels or the counters are missing, times are still printed), 4 --precision was given
@@ -91,6 +94,11 @@ class RunCommand {
     check_combinations(flags_);
     if (flags_.save.empty() && !flags_.history.folder.empty())
       throw UsageError("--history is the folder for --save NAME; without --save nothing is saved");
+    if (flags_.local) start_local_ranks(*flags_.local, invocation_);
+    if (invocation_.ranks && are_python(flags_.targets)) {
+      throw UsageError(
+          "Python functions are not timed on several ranks yet: start one process, or name an operation");
+    }
     if (are_python(flags_.targets)) return run_python_command(flags_, invocation_);
     request_.work = read_targets(flags_.targets, flags_.only);
     if (!flags_.execution_trace.empty()) join_execution_trace(request_.work, flags_.execution_trace);
@@ -100,7 +108,8 @@ class RunCommand {
     request_.precision_was_asked = flags_.measure.asks_for_precision();
     request_.ceilings = !flags_.no_ceilings;
     if (!flags_.unfinished.empty()) before_ = read_unfinished(file_to_continue(flags_.unfinished));
-    const std::vector<std::string> names = devices_named(flags_.measure.device);
+    std::vector<std::string> names = devices_named(flags_.measure.device);
+    if (invocation_.ranks) names = devices_of_ranks(flags_, *invocation_.ranks);
     std::optional<RecordFiles> files_of_devices;
     if (names.size() > 1 || flags_.measure.device.ends_with(":all")) {
       check_several_devices(flags_, names);
@@ -343,6 +352,13 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "measure in this many fresh processes; each interval is then over processes (default: 1, with "
           "--save 8, on a CPU 16)")
       ->check(CLI::Range(1, 1000));
+  command
+      .add_option(
+          "--local", flags.local,
+          "start this many ranks on this host, as mpirun -n N would, each with a GPU of its own: their GPUs "
+          "are timed alone and all at once")
+      ->type_name("N")
+      ->check(CLI::Range(2, 1024));
   command
       .add_option("--save", flags.save,
                   "save the record as the newest of NAME, for `jitterscope gate NAME` to compare with")

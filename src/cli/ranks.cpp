@@ -1,0 +1,86 @@
+#include "cli/ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/names.hpp"
+#include "group/group.hpp"
+#include "group/rendezvous.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+// Commands that measure on all ranks.
+constexpr std::array<std::string_view, 1> kOnRanks = {"run"};
+// Those that are a part of a rank's own work: a worker of an agent, and a program of the launcher's that is
+// captured.
+constexpr std::array<std::string_view, 2> kOnEachRank = {"worker", "capture"};
+
+std::string command_of(const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--settings") {
+      ++i;
+    } else if (!arguments[i].starts_with('-')) {
+      return arguments[i];
+    }
+  }
+  return {};
+}
+
+bool asks_for_help(const std::vector<std::string>& arguments) {
+  return std::ranges::any_of(arguments,
+                             [](const std::string& word) { return word == "--help" || word == "-h"; });
+}
+
+group::Membership membership_of(const group::RankIdentity& identity, const Invocation& invocation) {
+  return {.identity = identity,
+          .executable = invocation.executable,
+          .command = joined(invocation.arguments, " ")};
+}
+
+}  // namespace
+
+std::optional<int> take_part(const std::vector<std::string>& arguments, Invocation& invocation) {
+  const std::string command = command_of(arguments);
+  if (std::ranges::find(kOnEachRank, command) != kOnEachRank.end()) return std::nullopt;
+  const group::RankIdentity identity = group::rank_identity(std::getenv);
+  if (identity.size == 1) return std::nullopt;
+  if (std::ranges::find(kOnRanks, command) == kOnRanks.end() || asks_for_help(arguments)) {
+    if (identity.rank > 0) return 0;
+    if (!asks_for_help(arguments) && !command.empty()) {
+      std::fputs(fmt::format("jitterscope: `{}` uses no other ranks: rank 0 alone carries it out\n", command)
+                     .c_str(),
+                 stderr);
+    }
+    return std::nullopt;
+  }
+  const char* asked = std::getenv(group::kRendezvousVariable);
+  const auto rendezvous = group::open_rendezvous(asked == nullptr ? "" : asked, identity, std::getenv);
+  const group::Membership membership = membership_of(identity, invocation);
+  if (identity.rank == 0) {
+    invocation.ranks = std::make_shared<group::Group>(membership, *rendezvous, is_interrupted);
+    return std::nullopt;
+  }
+  // Launchers end all ranks when one ends with an error, so an agent never does; rank 0 tells what is wrong.
+  if (const std::optional<std::string> problem = group::be_agent(membership, *rendezvous)) {
+    std::fputs(fmt::format("jitterscope: {}\n", *problem).c_str(), stderr);
+  }
+  return 0;
+}
+
+void start_local_ranks(std::int64_t count, Invocation& invocation) {
+  if (invocation.ranks) {
+    throw UsageError(fmt::format("--local {}: a launcher has started {} ranks already; leave --local out",
+                                 count, invocation.ranks->size()));
+  }
+  const group::RankIdentity identity{.rank = 0, .size = count, .local_rank = 0, .launcher = "--local"};
+  invocation.ranks = std::make_shared<group::Group>(membership_of(identity, invocation), invocation.arguments,
+                                                    is_interrupted);
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,203 @@
+#include "group/rendezvous.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files.hpp"
+#include "group/group.hpp"
+#include "jitterscope/error.hpp"
+#include "jitterscope/version.hpp"
+
+namespace jitterscope::group {
+namespace {
+
+using testing::HasSubstr;
+
+std::unique_ptr<Rendezvous> rendezvous_at(const std::string& asked,
+                                          const std::map<std::string, std::string>& environment = {}) {
+  return open_rendezvous(asked, {.rank = 0, .size = 2, .local_rank = {}, .launcher = "torchrun"},
+                         [&](const char* name) -> const char* {
+                           const auto found = environment.find(name);
+                           return found == environment.end() ? nullptr : found->second.c_str();
+                         });
+}
+
+Membership membership(std::int64_t rank, std::int64_t size) {
+  return {.identity = {.rank = rank, .size = size, .local_rank = rank, .launcher = "torchrun"},
+          .executable = "/bin/false",
+          .command = "run",
+          .patience = seconds(10)};
+}
+
+TEST(Rendezvous, AFolderHasAFileThatNobodyElseMayRead) {
+  const TemporaryFolder folder;
+  const std::string asked = "file:" + folder.path().string();
+  const auto rank0 = rendezvous_at(asked), rank1 = rendezvous_at(asked);
+  rank0->publish({.host = "node", .addresses = {"10.0.0.1"}, .port = 99, .token = "secret"});
+  struct stat status {};
+  ASSERT_EQ(::stat((folder.path() / "rendezvous").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0600u);
+  const MeetingPoint found = rank1->look_up(seconds(10));
+  EXPECT_EQ(found.host, "node");
+  EXPECT_EQ(found.addresses, std::vector<std::string>{"10.0.0.1"});
+  EXPECT_EQ(found.port, 99);
+  EXPECT_EQ(found.token, "secret");
+  ::chmod((folder.path() / "rendezvous").c_str(), 0644);
+  EXPECT_THROW(rank1->look_up(seconds(10)), FailedError) << "anybody could have read the token";
+}
+
+TEST(Rendezvous, NothingPublishedIsAnErrorAfterTheTime) {
+  const TemporaryFolder folder;
+  EXPECT_THROW(rendezvous_at("file:" + folder.path().string())->look_up(milliseconds(1)), FailedError);
+}
+
+TEST(Rendezvous, AnAddressNeedsATokenOfTheJob) {
+  EXPECT_THROW(rendezvous_at("tcp://node:99"), UsageError);
+  EXPECT_THROW(rendezvous_at("tcp://node:99", {{kTokenVariable, "short"}}), UsageError);
+  EXPECT_THROW(rendezvous_at("tcp://node", {{kTokenVariable, std::string(32, '7')}}), UsageError);
+  EXPECT_THROW(rendezvous_at("carrier pigeon"), UsageError);
+  const MeetingPoint found =
+      rendezvous_at("tcp://node:99", {{kTokenVariable, std::string(32, '7')}})->look_up(seconds(1));
+  EXPECT_EQ(found.host, "node");
+  EXPECT_EQ(found.port, 99);
+  EXPECT_EQ(found.token, std::string(32, '7'));
+}
+
+TEST(Rendezvous, ALauncherWithoutAnyIsNamedWithTheRemedy) {
+  try {
+    rendezvous_at("");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("torchrun started 2 ranks"));
+    EXPECT_THAT(error.what(), HasSubstr(kRendezvousVariable));
+  }
+}
+
+TEST(Rendezvous, TokensAreNeverTheSame) {
+  EXPECT_EQ(new_meeting_point(1).token.size(), 32u);
+  EXPECT_NE(new_meeting_point(1).token, new_meeting_point(1).token);
+}
+
+// The group, formed while `others` connects to it.
+class Forming {
+ public:
+  explicit Forming(std::int64_t size, Nanoseconds patience = seconds(10)) {
+    Membership own = membership(0, size);
+    own.patience = patience;
+    thread_ = std::thread([this, own] {
+      try {
+        const auto rendezvous = rendezvous_at(asked_);
+        const Group group(own, *rendezvous, {});
+        names_ = group.name_of(group.size() - 1);
+      } catch (const Error& error) {
+        problem_ = error.what();
+      }
+    });
+  }
+  ~Forming() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  MeetingPoint point() { return rendezvous_at(asked_)->look_up(seconds(10)); }
+  Connection connect() { return Connection(*connect_to("127.0.0.1", point().port, seconds(10))); }
+  void be_rank(std::int64_t rank, std::int64_t size) {
+    const auto rendezvous = rendezvous_at(asked_);
+    agent_problem_ = be_agent(membership(rank, size), *rendezvous);
+  }
+  std::string problem() {
+    thread_.join();
+    return problem_;
+  }
+  std::string names_;
+  std::optional<std::string> agent_problem_;
+
+ private:
+  TemporaryFolder folder_;
+  std::string asked_ = "file:" + folder_.path().string();
+  std::string problem_;
+  std::thread thread_;
+};
+
+bool is_closed_by_other(Connection& connection) {
+  while (connection.is_open()) {
+    wait_for_input({connection.descriptor()}, 10'000);
+    connection.read();
+  }
+  return true;
+}
+
+TEST(Group, IsFormedOfRankZeroAndAgents) {
+  Forming forming(2);
+  forming.be_rank(1, 2);
+  EXPECT_EQ(forming.problem(), "");
+  EXPECT_EQ(forming.agent_problem_, std::nullopt);
+  EXPECT_THAT(forming.names_, HasSubstr("rank 1 ("));
+}
+
+TEST(Group, StrangersAreTurnedAwayAndDisturbNobody) {
+  Forming forming(2);
+  const MeetingPoint point = forming.point();
+  for (const std::string& said :
+       {std::string("GET / HTTP/1.1"), std::string(100'000, 'x'),
+        write_hello(
+            {.token = std::string(32, '0'), .rank = 1, .version = std::string(version()), .command = "run"}),
+        write_hello({.token = "", .rank = 1, .version = std::string(version()), .command = "run"})}) {
+    Connection stranger = forming.connect();
+    stranger.write(said);
+    EXPECT_TRUE(is_closed_by_other(stranger));
+    EXPECT_EQ(stranger.next_line(), std::nullopt) << "not a word to who does not know the token";
+  }
+  forming.be_rank(1, 2);
+  EXPECT_EQ(forming.problem(), "");
+}
+
+TEST(Group, RanksThatNeverComeAreNamed) {
+  Forming forming(4, seconds(2));
+  Connection one = forming.connect();
+  one.write(write_hello(own_hello(membership(2, 4), forming.point().token)));
+  one.close();  // so that nobody waits for it at the end
+  EXPECT_THAT(forming.problem(), HasSubstr("of 4 ranks, 2 have not come within 2 s: 1, 3;"));
+}
+
+TEST(Group, ARankOfAnotherVersionOrCommandIsRefusedWithBothNamed) {
+  Hello hello = own_hello(membership(1, 2), "");
+  hello.version = "0.0.7";
+  {
+    Forming forming(2);
+    hello.token = forming.point().token;
+    forming.connect().write(write_hello(hello));
+    EXPECT_THAT(forming.problem(), HasSubstr("runs jitterscope 0.0.7, rank 0 " + std::string(version())));
+  }
+  hello.version = version();
+  hello.command = "run another";
+  Forming forming(2);
+  hello.token = forming.point().token;
+  Connection rank = forming.connect();
+  rank.write(write_hello(hello));
+  EXPECT_THAT(forming.problem(), HasSubstr("rank 1 was started as 'run another', rank 0 as 'run'"));
+  is_closed_by_other(rank);
+  const auto answer = rank.next_line();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(read_message(*answer).kind, MessageKind::refuse);
+}
+
+TEST(Group, TwoProcessesOfOneRankAreRefused) {
+  Forming forming(3);
+  const std::string hello = write_hello(own_hello(membership(1, 3), forming.point().token));
+  Connection one = forming.connect(), other = forming.connect();
+  one.write(hello);
+  other.write(hello);
+  one.close();
+  other.close();
+  EXPECT_THAT(forming.problem(), HasSubstr("two processes are rank 1"));
+}
+
+}  // namespace
+}  // namespace jitterscope::group
