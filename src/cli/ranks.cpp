@@ -16,7 +16,7 @@ namespace jitterscope::cli {
 namespace {
 
 // Commands that measure on all ranks.
-constexpr std::array<std::string_view, 1> kOnRanks = {"run"};
+constexpr std::array<std::string_view, 2> kOnRanks = {"run", "collectives"};
 // Those that are a part of a rank's own work: a worker of an agent, and a program of the launcher's that is
 // captured.
 constexpr std::array<std::string_view, 2> kOnEachRank = {"worker", "capture"};

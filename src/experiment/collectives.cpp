@@ -166,11 +166,9 @@ class RoundsOfGroup {
         seen.push_back(median_of_others(
             late, [&](std::size_t rank) { return ranks_[rank]->rounds[i].own_times[round].value(); }));
       }
-      // The spin and its own launch, as that rank's clock sees them.
-      const Nanoseconds delay =
-          median_of_times(ranks_[late]->rounds[i].works) - median_of_times(undelayed(late).works);
       for (std::size_t round = 0; round < this->rounds(); ++round) {
-        expected.push_back(expected_growth(late, delay.value(), round));
+        // It would have waited itself: for others, or for its own host.
+        expected.push_back(std::max(0.0, rounds.delay.value() - wait(late, round)));
       }
       std::vector<double> usual;
       for (std::size_t round = 0; round < this->rounds(); ++round) {
@@ -215,15 +213,6 @@ class RoundsOfGroup {
       own_times_of_the_last_.push_back(longest != nullptr ? median_of_times(longest->own_times)
                                                           : std::ranges::min(undelayed(rank).own_times));
     }
-  }
-
-  // How much later the last arrival is if `late` comes `delay` later: who waits came so much before the last.
-  double expected_growth(std::size_t late, double delay, std::size_t round) const {
-    double others = -std::numeric_limits<double>::infinity();
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
-      if (rank != late) others = std::max(others, -wait(rank, round));
-    const double own = -wait(late, round);
-    return std::max(own + delay, others) - std::max(own, others);
   }
 
   std::vector<const CollectiveArrivals*> ranks_;

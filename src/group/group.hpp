@@ -47,6 +47,7 @@ class Group {
   std::size_t size() const { return ranks_.size(); }
   /// "rank 1 (node7)".
   std::string name_of(std::size_t rank) const;
+  const std::string& host_of(std::size_t rank) const { return ranks_[rank].hello.host; }
   /// The device that this rank uses where all were asked to use `asked` ("cuda", "virtual:h200"): on CUDA the
   /// GPU of its local rank, unless CUDA_VISIBLE_DEVICES leaves it one.
   std::string device_of(std::size_t rank, const std::string& asked) const;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/random.hpp"
-#include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 // block waits for the hosts and is left out.
 constexpr std::int64_t kRoundsInBlock = 25;
 // A rank that waits longer is not late but stands still.
-constexpr Nanoseconds kLongestDelay = milliseconds(5);
+constexpr Nanoseconds kLongestDelay = milliseconds(20);
 constexpr std::int64_t kEagerBlocks = 30, kEagerCalls = 20;
 
 std::unique_ptr<PreparedOperation> prepare_spin(Device& device, Nanoseconds duration) {
@@ -35,17 +34,18 @@ class Arrivals {
     const std::unique_ptr<PreparedOperation> collective =
         session_.device().prepare(operation, InputData{.kind = DataKind::ones});
     CollectiveArrivals arrivals{.operation = operation.text(), .eager = {}, .rounds = {}};
-    add_rounds(*collective, nullptr, kRoundsInBlock, nullptr);  // libraries set up in their first calls
+    add_rounds(*collective, *work_, kRoundsInBlock, nullptr);  // libraries set up in their first calls
     arrivals.eager = eager_times(*collective);
     ArrivalRounds undelayed;
-    add_rounds(*collective, nullptr, options_.rounds, &undelayed);
+    add_rounds(*collective, *work_, options_.rounds, &undelayed);
     const std::vector<Nanoseconds> delays = delays_for(undelayed);
     arrivals.rounds.push_back(std::move(undelayed));
-    std::vector<std::unique_ptr<PreparedOperation>> spins;
-    for (const Nanoseconds delay : delays) spins.push_back(prepare_spin(session_.device(), delay));
+    std::vector<std::unique_ptr<PreparedOperation>> longer_works;
+    for (const Nanoseconds delay : delays)
+      longer_works.push_back(prepare_spin(session_.device(), options_.work + delay));
     for (const auto& [rank, delay] : delays_in_random_order()) {
       ArrivalRounds delayed{.delayed_rank = rank, .delay = delays[delay]};
-      add_rounds(*collective, rank == ranks_.rank() ? spins[delay].get() : nullptr, options_.delayed_rounds,
+      add_rounds(*collective, rank == ranks_.rank() ? *longer_works[delay] : *work_, options_.delayed_rounds,
                  &delayed);
       arrivals.rounds.push_back(std::move(delayed));
     }
@@ -67,30 +67,26 @@ class Arrivals {
     return all;
   }
 
-  // All ranks tell how much their own times vary, and take the same.
+  // No rank waits longer than it is in the collective. All tell how long that is, and take the same.
   std::vector<Nanoseconds> delays_for(const ArrivalRounds& undelayed) {
-    std::vector<double> own;
-    for (const Nanoseconds time : undelayed.own_times) own.push_back(time.value());
-    const std::vector<double> ends = statistics::quantiles(own, std::vector{0.02, 0.98});
     double longest = 0.0;
-    for (const std::string& text : ranks_.exchange(fmt::format("{:.0f}", ends[1] - ends[0])))
+    const double own = std::ranges::max(undelayed.own_times).value();
+    for (const std::string& text : ranks_.exchange(fmt::format("{:.0f}", own)))
       longest = std::max(longest, std::strtod(text.c_str(), nullptr));
     std::vector<Nanoseconds> delays = options_.delays;
     const auto last = std::ranges::max_element(delays);
-    if (last != delays.end())
-      *last = std::max(*last, Nanoseconds(2.0 * std::min(longest, kLongestDelay.value())));
+    if (last != delays.end()) *last = std::max(*last, std::min(Nanoseconds(longest), kLongestDelay));
     return delays;
   }
 
-  void add_rounds(Workload& collective, Workload* spin, std::int64_t count, ArrivalRounds* rounds) {
+  void add_rounds(Workload& collective, Workload& work, std::int64_t count, ArrivalRounds* rounds) {
     Queue& queue = session_.queue();
     for (std::int64_t done = 0; done < count;) {
       const std::int64_t in_block = std::min(kRoundsInBlock, count - done);
       std::vector<RoundMarks> marks;
       for (std::int64_t round = 0; round <= in_block; ++round) {
         RoundMarks of_round{.begin = queue.mark(), .arrival = {}, .end = {}};
-        queue.launch(*work_);
-        if (spin != nullptr) queue.launch(*spin);
+        queue.launch(work);
         of_round.arrival = queue.mark();
         queue.launch(collective);
         of_round.end = queue.mark();

@@ -123,9 +123,8 @@ struct RunEntry {
 /// Rounds on one rank, one after the other: work, then the collective, launched without a hold and without a
 /// wait between them. One element for each round.
 struct ArrivalRounds {
-  std::optional<std::int64_t> delayed_rank =
-      {};                                   ///< the rank that spun before each collective; nullopt: none
-  Nanoseconds delay = {};                   ///< for how long
+  std::optional<std::int64_t> delayed_rank = {};  ///< the rank whose work took longer; nullopt: none
+  Nanoseconds delay = {};                         ///< for how long
   std::vector<Nanoseconds> own_times = {};  ///< from this rank's arrival to the end of the collective here
   std::vector<Nanoseconds> gaps =
       {};  ///< from the collective before to the begin of the work: the host's launches

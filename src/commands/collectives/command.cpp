@@ -15,6 +15,7 @@
 #include "cli/output_flags.hpp"
 #include "commands/collectives/record.hpp"
 #include "device/open_device.hpp"
+#include "group/group.hpp"
 #include "measure/machine.hpp"
 #include "operation/kinds_collective.hpp"
 #include "operation/parse.hpp"
@@ -27,11 +28,14 @@
 namespace jitterscope::cli {
 namespace {
 
+constexpr const char* kAllGpus = "cuda:all";
+
 constexpr const char* kExamples = R"(Examples:
   jitterscope collectives                                     all_reduce, 1 KiB to 1 GiB, all GPUs of this host
   jitterscope collectives all_reduce,all_gather --bytes 1Ki..1Gi*1024 --dtype bf16
   jitterscope collectives send_recv --bytes 64Mi --local 2 --device 'virtual:cluster-2xh200'
   jitterscope collectives all_reduce --bytes 256Ki --communicators 16 --html allreduce.html
+  mpirun -n 2 jitterscope collectives all_reduce --bytes 1Ki..1Gi*16
 
 A transfer is timed without waiting: recordings of 3k and k collectives, one less the other. Waiting is timed as a
 program launches: work of 100 µs, then the collective, each rank by its own clock. One rank after the other is delayed on
@@ -43,7 +47,7 @@ Exit codes: 0 done, 1 wrong elements, 2 usage, 3 device or NCCL missing, 4 --pre
 struct CollectivesFlags {
   RecordFlags record;
   std::string collectives = "all_reduce", bytes = "1Ki..1Gi*4", dtype = "f32", reduction = "sum",
-              device = "cuda:all", in_place = "both";
+              device = kAllGpus, in_place = "both";
   std::int64_t root = 0, local = 0, communicators = 8, rounds = 200;
   double precision_percent = 0.0;
   std::uint64_t seed = 1;
@@ -110,6 +114,16 @@ class CollectivesCommand {
  private:
   // The ranks' devices, in their order.
   std::vector<std::string> devices() const {
+    if (invocation_.ranks) {
+      if (flags_.local > 0)
+        throw UsageError(fmt::format("--local {}: a launcher has started {} ranks; leave --local out",
+                                     flags_.local, invocation_.ranks->size()));
+      const std::string asked = flags_.device == kAllGpus ? "cuda" : flags_.device;
+      std::vector<std::string> names;
+      for (std::size_t rank = 0; rank < invocation_.ranks->size(); ++rank)
+        names.push_back(invocation_.ranks->device_of(rank, asked));
+      return names;
+    }
     std::vector<std::string> names = devices_named(flags_.device);
     if (names.size() == 1 && names_virtual_device(names.front())) {
       const std::int64_t ranks = flags_.local > 0 ? flags_.local : 2;
@@ -216,8 +230,12 @@ class CollectivesCommand {
                          .plan = plan_of_group(group)});
       }
       try {
+        StartPartner start;
+        if (invocation_.ranks)
+          start = [this](std::size_t rank) { return invocation_.ranks->start_worker(rank); };
         std::vector<RunRecord> ranks = run_in_step(
-            std::move(plans), {.executable = invocation_.executable, .interrupted = is_interrupted});
+            std::move(plans),
+            {.executable = invocation_.executable, .start = std::move(start), .interrupted = is_interrupted});
         if (is_interrupted()) break;
         groups_measured_.push_back(std::move(ranks));
       } catch (const FailedError& problem) {
@@ -244,9 +262,13 @@ class CollectivesCommand {
       if (invocation_.exit_code == ExitCode::done) invocation_.exit_code = ExitCode::interrupted;
       return;
     }
-    char host[256] = {};
-    ::gethostname(host, sizeof host - 1);
-    for (const RunRecord& rank : groups_measured_.front()) record.ranks.push_back({host, rank.device});
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    for (const RunRecord& rank : groups_measured_.front()) {
+      const std::string host =
+          invocation_.ranks ? invocation_.ranks->host_of(record.ranks.size()) : std::string(name);
+      record.ranks.push_back({host, rank.device});
+    }
     record.device = record.ranks.front().device;
     for (const LibraryInfo& library : record.device.libraries)
       if (library.name == "nccl" && library.problem.empty()) record.library = "NCCL " + library.version;
