@@ -13,6 +13,7 @@
 #include "cli/invocation.hpp"
 #include "commands/run/table.hpp"
 #include "experiment/processes.hpp"
+#include "group/group.hpp"
 #include "measure/operand_sets.hpp"
 #include "measure/schedule.hpp"
 #include "measure/steadiness.hpp"
@@ -20,6 +21,7 @@
 #include "output/progress.hpp"
 #include "output/text.hpp"
 #include "worker/fresh_processes.hpp"
+#include "worker/in_step.hpp"
 
 namespace jitterscope::cli {
 
@@ -224,6 +226,51 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
     record.notes.emplace_back("Only one process gave a record, so the times are from it alone.");
   note_processes(done, found.lost, record);
   record.interrupted = record.interrupted || found.interrupted;
+}
+
+void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
+                      const Invocation& invocation, RunRecord& record) {
+  ProgressLine line(stderr, host_time_now);
+  std::vector<RunRecord> found;
+  std::vector<std::string> lost;
+  for (std::int64_t process = 0; process < processes && !is_interrupted(); ++process) {
+    line.show(fmt::format("{}, group {} of {}", counted(std::ssize(devices), "rank"), process + 1, processes),
+              {static_cast<std::size_t>(process) + 1, static_cast<std::size_t>(processes)});
+    std::vector<WorkerPlan> plans;
+    for (const std::string& device : devices) {
+      plans.push_back(
+          {.device = device, .device_seed = static_cast<std::uint64_t>(process) + 1, .plan = plan});
+      WorkerPlan& own = plans.back();
+      own.plan.entries.clear();
+      own.plan.ceilings = false;
+      own.plan.verify = plan.verify && process == 0;
+      for (std::vector<Trial>& group : own.plan.groups) {
+        for (Trial& trial : group) {
+          trial.options.seed += static_cast<std::uint64_t>(process);
+          trial.options.load_probe = false;
+        }
+      }
+    }
+    StartPartner start;
+    if (invocation.ranks) start = [&](std::size_t rank) { return invocation.ranks->start_worker(rank); };
+    try {
+      std::vector<RunRecord> ranks = run_in_step(
+          std::move(plans),
+          {.executable = invocation.executable, .start = std::move(start), .interrupted = is_interrupted});
+      if (!is_interrupted()) found.push_back(std::move(ranks.front()));
+    } catch (const FailedError& problem) {
+      lost.emplace_back(problem.what());
+      if (found.empty() && lost.size() > 1) throw;
+    }
+  }
+  line.clear();
+  const std::size_t done = found.size();
+  if (done == 0 && !is_interrupted()) throw FailedError(lost.empty() ? "no rank gave a time" : lost.front());
+  if (done > 0) take(plan, std::move(found), record);
+  note_processes(done, lost, record);
+  record.notes.push_back(
+      fmt::format("Between {}; the times are those of rank 0.", counted(std::ssize(devices), "rank")));
+  record.interrupted = record.interrupted || is_interrupted();
 }
 
 }  // namespace jitterscope::cli

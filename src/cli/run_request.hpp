@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/targets.hpp"
 #include "experiment/run_plan.hpp"
@@ -47,6 +48,11 @@ struct Invocation;
 /// interrupted before a process was done.
 void measure_in_processes(const Plan& plan, std::int64_t processes, const Invocation& invocation,
                           RunRecord& record);
+
+/// The same for collectives: each time in a fresh process for each rank's device, in step. The record is that
+/// of rank 0, since all ranks time the same transfers.
+void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
+                      const Invocation& invocation, RunRecord& record);
 
 /// Adds notes on how many processes the times are from, and which were lost.
 void note_processes(std::size_t count, const std::vector<std::string>& lost, RunRecord& record);

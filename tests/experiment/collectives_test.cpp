@@ -27,7 +27,7 @@ struct Truth {
   std::vector<double> gaps = {}, works = {};  // of each rank beyond 1 and 100
   double noise = 0.3;                         // of each rank's work, standard deviation
   double between_groups = 0.002;              // of the transfer, relative
-  double waits_seen = 1.0;         // own times have so much of a wait
+  double waits_seen = 1.0;                    // own times have so much of a wait
 };
 
 RunRecord record_of_rank(double time) {

@@ -24,6 +24,7 @@
 #include "experiment/run_plan.hpp"
 #include "measure/machine.hpp"
 #include "measure/run_record.hpp"
+#include "operation/kinds_collective.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 #include "record/run_file.hpp"
@@ -160,7 +161,16 @@ class RunCommand {
       }
       return;
     }
-    if (files_of_devices) {
+    const bool are_collectives = std::ranges::any_of(
+        request_.work.model.layers, [](const Layer& layer) { return has_collective(layer.operation); });
+    if (files_of_devices && are_collectives) {
+      device.reset();
+      const Plan plan = plan_of(request_);
+      measure_on_ranks(plan, names, flags_.processes.value_or(kDeviceProcesses), invocation_, record_);
+      record_.asked = asked();
+      invocation_.exit_code = exit_code_of(plan, record_);
+      files_of_devices->write(record_, flags_.page);
+    } else if (files_of_devices) {
       device.reset();
       run_on_devices(request_, names,
                      {.environment = record_.environment,
