@@ -265,7 +265,7 @@ struct Property {
 
 /// A shared library and whether it was found.
 struct LibraryInfo {
-  std::string name;     ///< cudnn, cublaslt, cupti, nvml, onednn
+  std::string name;     ///< cudnn, cublaslt, cupti, nccl, nvml, onednn
   std::string version;  ///< empty if it was not found
   std::string path;
   std::string problem;  ///< why it was not found or is unusable; empty if it is usable

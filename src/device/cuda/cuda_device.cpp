@@ -22,6 +22,7 @@
 #include "device/cuda/cupti/counters.hpp"
 #include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/cuda/nccl.hpp"
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/torch/plugin.hpp"
@@ -182,6 +183,7 @@ std::vector<LibraryInfo> CudaDevice::libraries() const {
           cublas_library(),
           cublaslt_library(),
           cupti_library(),
+          nccl_library(),
           nvrtc_library(),
           torch::torch_library()};
 }
@@ -192,8 +194,9 @@ std::vector<Property> CudaDevice::properties() const {
       {"compute_capability", fmt::format("{}.{}", major_, minor_)},
       {"pci_bus_id", pci_bus_id_of(context_.device())},
       {"memory_bus_bits", std::to_string(context_.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH))}};
-  if (!nvml_) return list;
   const auto add = [&](const char* key, std::string value) { list.push_back({key, std::move(value)}); };
+  if (std::string settings = nccl_environment(); !settings.empty()) add("nccl_environment", std::move(settings));
+  if (!nvml_) return list;
   const auto add_mhz = [&](const char* key, std::optional<Hertz> clock) {
     if (clock) add(key, fmt::format("{:.0f}", clock->value() * 1e-6));
   };
