@@ -24,6 +24,7 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/nccl.hpp"
 #include "device/cuda/nvml.hpp"
+#include "device/cuda/nvml_links.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/torch/plugin.hpp"
 #include "jitterscope/device.hpp"
@@ -83,13 +84,8 @@ class CudaDevice : public Device {
         nvml_(NvmlDevice::find(uuid_, &nvml_problem_)),
         major_(context_.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)),
         minor_(context_.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)) {
-    if (nvml_) return;
-    const std::string part = uuid_of(context_.device(), "MIG");
-    std::string ignored;
-    nvml_ = NvmlDevice::find(part, &ignored);
-    if (!nvml_) return;
-    uuid_ = part;
-    nvml_problem_.clear();
+    if (!nvml_) look_for_part();
+    if (nvml_) links_ = link_properties(*nvml_);
   }
 
   DeviceDescription describe() override;
@@ -146,6 +142,15 @@ class CudaDevice : public Device {
   void idle_awake(Nanoseconds time) override { stay_awake(time); }
 
  private:
+  // A part of a split GPU has a UUID of its own.
+  void look_for_part() {
+    const std::string part = uuid_of(context_.device(), "MIG");
+    std::string ignored;
+    nvml_ = NvmlDevice::find(part, &ignored);
+    if (!nvml_) return;
+    uuid_ = part;
+    nvml_problem_.clear();
+  }
   std::string id() const { return fmt::format("cuda:{}", context_.ordinal()); }
   CountedGpu counted() const {
     context_.make_current();
@@ -159,6 +164,7 @@ class CudaDevice : public Device {
   std::string uuid_;
   std::string nvml_problem_;
   std::optional<NvmlDevice> nvml_;
+  std::vector<Property> links_;  ///< read once, as it takes a call for each of many links
   int major_, minor_;
 };
 
@@ -195,7 +201,8 @@ std::vector<Property> CudaDevice::properties() const {
       {"pci_bus_id", pci_bus_id_of(context_.device())},
       {"memory_bus_bits", std::to_string(context_.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH))}};
   const auto add = [&](const char* key, std::string value) { list.push_back({key, std::move(value)}); };
-  if (std::string settings = nccl_environment(); !settings.empty()) add("nccl_environment", std::move(settings));
+  if (std::string settings = nccl_environment(); !settings.empty())
+    add("nccl_environment", std::move(settings));
   if (!nvml_) return list;
   const auto add_mhz = [&](const char* key, std::optional<Hertz> clock) {
     if (clock) add(key, fmt::format("{:.0f}", clock->value() * 1e-6));
@@ -214,6 +221,7 @@ std::vector<Property> CudaDevice::properties() const {
   add_watts("power_limit_watts", nvml_->power_limit());
   add_watts("power_limit_default_watts", nvml_->default_power_limit());
   if (const auto mode = nvml_->virtualisation()) add("virtualisation", *mode);
+  list.insert(list.end(), links_.begin(), links_.end());
   return list;
 }
 
