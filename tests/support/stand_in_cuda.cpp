@@ -1,6 +1,7 @@
-// A CUDA driver without a GPU, libcuda.so.1: it names functions and kernels, and all else succeeds without
-// effect. STAND_IN_CUDA_INIT is what cuInit answers, STAND_IN_CUDA_DEVICES how many devices there are. Like
-// NVIDIA's, its first cuInit loads the library of CUDA_INJECTION64_PATH.
+// A CUDA driver without a GPU, libcuda.so.1: it names functions and kernels, its memory is the host's, and
+// all else succeeds without effect: kernels do not run. STAND_IN_CUDA_INIT is what cuInit answers,
+// STAND_IN_CUDA_DEVICES how many devices there are. Like NVIDIA's, its first cuInit loads the library of
+// CUDA_INJECTION64_PATH. Events have passed, unless the stand-in for NCCL is loaded and has work left.
 #include "support/stand_in_cuda.hpp"
 
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "device/cuda/driver.hpp"
+#include "support/stand_in_nccl.hpp"
 
 using namespace jitterscope;
 
@@ -32,8 +34,51 @@ void load_injection() {
   if (begin != nullptr) begin();
 }
 
-// The functions that are asked for anything have two pointers, or one.
-CUresult answer(std::string_view function, void* first, void* second) {
+std::size_t as_size(const void* argument) { return reinterpret_cast<std::uintptr_t>(argument); }
+int as_number(const void* argument) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(argument)); }
+
+int attribute(int which) {
+  switch (which) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return 9;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 2;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return 1024;
+    default: return 0;
+  }
+}
+
+bool has_collectives_left() {
+  static auto* const pending =
+      reinterpret_cast<stand_in::NcclPending*>(dlsym(RTLD_DEFAULT, stand_in::kNcclPendingName));
+  return pending != nullptr && pending() > 0;
+}
+
+// Returns true if the function is one about memory, which is then done.
+bool use_memory(std::string_view function, void* first, void* second, void* third) {
+  constexpr std::size_t kAll = std::size_t{1} << 36, kAligned = 256;
+  if (function == "cuMemAlloc_v2" || function == "cuMemHostAlloc") {
+    const std::size_t size = (as_size(second) + kAligned - 1) / kAligned * kAligned;
+    *static_cast<void**>(first) = std::aligned_alloc(kAligned, size);
+  } else if (function == "cuMemFree_v2" || function == "cuMemFreeHost") {
+    std::free(first);
+  } else if (function == "cuMemHostGetDevicePointer_v2") {
+    *static_cast<void**>(first) = second;
+  } else if (function == "cuMemGetInfo_v2") {
+    *static_cast<std::size_t*>(first) = *static_cast<std::size_t*>(second) = kAll;
+  } else if (function == "cuMemcpyHtoDAsync_v2" || function == "cuMemcpyDtoHAsync_v2" ||
+             function == "cuMemcpyDtoDAsync_v2") {
+    std::memcpy(first, second, as_size(third));
+  } else if (function == "cuMemsetD8Async") {
+    std::memset(first, as_number(second), as_size(third));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// The functions that are asked for anything have three arguments of a register each, or fewer.
+CUresult answer(std::string_view function, void* first, void* second, void* third) {
+  if (use_memory(function, first, second, third)) return CUDA_SUCCESS;
   const auto handle = reinterpret_cast<std::uintptr_t>(second);
   if (handle >= stand_in::kNamed) {
     const auto* name = reinterpret_cast<const char*>(handle);
@@ -55,6 +100,11 @@ CUresult answer(std::string_view function, void* first, void* second) {
     const char* devices = std::getenv("STAND_IN_CUDA_DEVICES");
     *static_cast<int*>(first) = devices == nullptr ? 0 : std::atoi(devices);
   }
+  if (function == "cuDeviceGet") *static_cast<CUdevice*>(first) = as_number(second);
+  if (function == "cuDeviceGetAttribute") *static_cast<int*>(first) = attribute(as_number(second));
+  if (function == "cuDeviceGetUuid_v2")
+    static_cast<CUuuid*>(first)->bytes[0] = static_cast<char>(as_number(second));
+  if (function == "cuEventQuery" && has_collectives_left()) return CUDA_ERROR_NOT_READY;
   if (function == "cuDeviceGetName") std::strcpy(static_cast<char*>(first), "stand-in");
   return CUDA_SUCCESS;
 }
@@ -62,8 +112,10 @@ CUresult answer(std::string_view function, void* first, void* second) {
 }  // namespace
 
 // By a label of the assembler, as cuda.h declares the names with parameters of their own.
-#define JITTERSCOPE_DEFINE(name)                                                 \
-  extern "C" CUresult stand_in_##name(void* first, void* second) __asm__(#name); \
-  CUresult stand_in_##name(void* first, void* second) { return answer(#name, first, second); }
+#define JITTERSCOPE_DEFINE(name)                                                              \
+  extern "C" CUresult stand_in_##name(void* first, void* second, void* third) __asm__(#name); \
+  CUresult stand_in_##name(void* first, void* second, void* third) {                          \
+    return answer(#name, first, second, third);                                               \
+  }
 #define JITTERSCOPE_EXPAND(name) JITTERSCOPE_DEFINE(name)  // cuMemAlloc to cuMemAlloc_v2
 JITTERSCOPE_CUDA_FUNCTIONS(JITTERSCOPE_EXPAND)
