@@ -90,6 +90,7 @@ class CudaDevice : public Device {
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override;
+  void join(Ranks& ranks) override;
   std::vector<EngineListing> list_engines(const Operation& operation) override {
     const Operation::Parameters& parameters = operation.parameters();
     if (std::holds_alternative<Conv2d>(parameters)) return list_convolution_engines(context_, operation);
@@ -246,10 +247,19 @@ DeviceDescription CudaDevice::describe() {
   description.capabilities.pytorch_device = id();
   description.capabilities.memory_nodes = memory_nodes();
   description.capabilities.reason_not_fusible = reason_not_fusible_on_gpu;
-  description.capabilities.has_collectives = false;
   description.libraries = libraries();
   description.properties = properties();
   return description;
+}
+
+void CudaDevice::join(Ranks& ranks) {
+  if (uuid_.starts_with("MIG")) {
+    throw UsageError(fmt::format(
+        "{} is a part of a split GPU (MIG), and NCCL takes only whole ones; take a GPU that is not split",
+        id()));
+  }
+  context_.make_current();
+  context_.join(std::make_unique<Communicator>(ranks, uuid_));
 }
 
 Prepare* fused_way(GpuFusion way) {
@@ -271,6 +281,7 @@ struct PrepareOf {
   Prepare* operator()(const Copy&) const { return prepare_copy; }
   Prepare* operator()(const Allocation&) const { return prepare_allocation; }
   Prepare* operator()(const Spin&) const { return prepare_spin; }
+  Prepare* operator()(const Collective&) const { return prepare_collective; }
   Prepare* operator()(const BatchNorm&) const { return prepare_batch_norm; }
   Prepare* operator()(const Attention&) const { return prepare_attention; }
   Prepare* operator()(const CudaKernel&) const { return prepare_cuda_kernel; }
@@ -297,7 +308,7 @@ std::unique_ptr<PreparedOperation> prepare_steps(const Context& context, const O
 
 std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operation, const InputData& data) {
   context_.make_current();
-  refuse_collective(operation, id(), {.has_collectives = false}, false);
+  refuse_collective(operation, id(), {}, context_.communicator() != nullptr);
   require_data_type(operation, id(), data_types());
   if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
     for (const Operation& step : chain->steps) require_data_type(step, id(), data_types());

@@ -1,0 +1,263 @@
+// Collectives on a device, in a process for each rank, against libraries that stand in for the driver and for
+// NCCL: a GPU's memory is the host's.
+#include <cuda.h>
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "device/cpu/number_formats.hpp"
+#include "device/rank_values.hpp"
+#include "jitterscope/device.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/kinds_collective.hpp"
+#include "operation/operation.hpp"
+#include "support/forked_ranks.hpp"
+#include "support/stand_in_nccl.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+void load_stand_ins() {
+  for (const char* library : {STAND_IN_CUDA_LIBRARY, STAND_IN_NCCL_LIBRARY}) {
+    if (dlopen(library, RTLD_NOW | RTLD_GLOBAL) == nullptr) throw FailedError(dlerror());
+  }
+}
+
+std::unique_ptr<Device> gpu_of(const Ranks& ranks) {
+  load_stand_ins();
+  return open_device(fmt::format("cuda:{}", ranks.rank()));
+}
+
+std::vector<double> numbers_at(const MemoryRegion& region, DataType dtype) {
+  const auto count = static_cast<std::size_t>(region.size.value() / element_size(dtype).value());
+  std::vector<double> numbers(count);
+  const auto* bytes = static_cast<const char*>(region.address);
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* from = bytes + i * static_cast<std::size_t>(element_size(dtype).value());
+    std::uint16_t word = 0;
+    float single = 0;
+    if (dtype == DataType::f64) {
+      std::memcpy(&numbers[i], from, sizeof(double));
+    } else if (dtype == DataType::f32) {
+      std::memcpy(&single, from, sizeof(single));
+      numbers[i] = static_cast<double>(single);
+    } else {
+      std::memcpy(&word, from, sizeof(word));
+      numbers[i] = dtype == DataType::f16 ? cpu::Half::read(word) : cpu::BFloat16::read(word);
+    }
+  }
+  return numbers;
+}
+
+// What a rank must get, element by element; NaN where nothing is written.
+class Expected {
+ public:
+  Expected(const Collective& collective, std::int64_t rank, std::uint64_t seed)
+      : collective_(collective), rank_(rank) {
+    for (std::int64_t giver = 0; giver < collective.ranks; ++giver)
+      periods_.push_back(rank_period(collective, {.rank = giver, .kind = DataKind::normal, .seed = seed}));
+  }
+
+  double input(std::int64_t rank, std::int64_t index) const {
+    return periods_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(index % kRankPeriod)];
+  }
+  double reduced(std::int64_t index) const {
+    double value = input(0, index);
+    for (std::int64_t rank = 1; rank < collective_.ranks; ++rank) {
+      const double other = input(rank, index);
+      switch (collective_.op) {
+        case Reduction::prod: value *= other; break;
+        case Reduction::max: value = std::max(value, other); break;
+        case Reduction::min: value = std::min(value, other); break;
+        default: value += other;
+      }
+    }
+    return collective_.op == Reduction::avg ? value / static_cast<double>(collective_.ranks) : value;
+  }
+  double output(std::int64_t index) const {
+    const std::int64_t part = part_of(collective_);
+    switch (collective_.kind) {
+      case CollectiveKind::all_reduce: return reduced(index);
+      case CollectiveKind::reduce_scatter: return reduced(rank_ * part + index);
+      case CollectiveKind::all_gather: return input(index / part, index % part);
+      case CollectiveKind::broadcast: return input(collective_.root, index);
+      case CollectiveKind::reduce: return rank_ == collective_.root ? reduced(index) : NAN;
+      case CollectiveKind::all_to_all: return input(index / part, rank_ * part + index % part);
+      case CollectiveKind::send_recv:
+        return input((rank_ + collective_.ranks - 1) % collective_.ranks, index);
+    }
+    return NAN;
+  }
+  // Where the result begins in the one buffer in place.
+  std::int64_t first_in_place() const {
+    return collective_.kind == CollectiveKind::reduce_scatter ? rank_ * part_of(collective_) : 0;
+  }
+
+ private:
+  Collective collective_;
+  std::int64_t rank_;
+  std::vector<std::vector<double>> periods_;
+};
+
+std::string difference(const std::string& text, std::size_t index, double got, double expected) {
+  return fmt::format("{}: element {} is {}, not {}", text, index, got, expected);
+}
+
+// Runs it once on this rank; says which element is wrong.
+std::string checked(Device& device, Queue& queue, const Ranks& ranks, const std::string& text) {
+  constexpr std::uint64_t kSeed = 7;
+  const auto prepared = device.prepare(Operation::parse(text), {.seed = kSeed});
+  const auto collective = std::get<Collective>(prepared->operation().parameters());
+  prepared->poison_outputs();
+  queue.launch(*prepared);
+  queue.wait();
+  const Expected expected(collective, ranks.rank(), kSeed);
+  const std::vector<double> got = numbers_at(prepared->memory().back(), collective.dtype);
+  const std::int64_t first = collective.in_place ? expected.first_in_place() : 0;
+  const bool is_part = collective.kind == CollectiveKind::reduce_scatter;
+  const std::int64_t count = is_part ? part_of(collective) : collective.count;
+  for (std::int64_t i = 0; i < count; ++i) {
+    double wanted = expected.output(i);
+    if (std::isnan(wanted) && collective.in_place) wanted = expected.input(ranks.rank(), i);
+    const double is = got[static_cast<std::size_t>(first + i)];
+    if (is != wanted && !(std::isnan(is) && std::isnan(wanted)))
+      return difference(prepared->operation().text(), static_cast<std::size_t>(i), is, wanted);
+  }
+  return {};
+}
+
+class CollectiveOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("STAND_IN_CUDA_DEVICES", "3", 1);
+    setenv("JITTERSCOPE_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
+  }
+  void TearDown() override {
+    for (const char* name : {stand_in::kNcclFault, stand_in::kNcclFaultyRank, stand_in::kNcclState,
+                             "STAND_IN_CUDA_DEVICES", "JITTERSCOPE_NVML"})
+      unsetenv(name);
+  }
+  static void let_rank_1(const char* fault) {
+    setenv(stand_in::kNcclFault, fault, 1);
+    setenv(stand_in::kNcclFaultyRank, "1", 1);
+  }
+  static std::vector<std::string> run(int count, const std::vector<std::string>& texts) {
+    return run_ranks(count, [&](Ranks& ranks) {
+      const auto device = gpu_of(ranks);
+      device->join(ranks);
+      const auto queue = device->make_queue();
+      std::string wrong;
+      for (const std::string& text : texts) wrong += checked(*device, *queue, ranks, text);
+      return wrong;
+    });
+  }
+};
+
+// Longer than a period, and no multiple of it.
+TEST_F(CollectiveOnGpu, EachKindGivesEachRankItsElements) {
+  std::vector<std::string> texts;
+  for (const char* kind :
+       {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "send_recv"}) {
+    texts.push_back(fmt::format("{}:count=300000", kind));
+    texts.push_back(fmt::format("{}:count=6,dtype=bf16", kind));
+    const Operation operation = Operation::parse(texts.back());
+    if (can_be_in_place(std::get<Collective>(operation.parameters()).kind))
+      texts.push_back(fmt::format("{}:count=300000,dtype=f16,in_place=1", kind));
+  }
+  texts.insert(texts.end(),
+               {"broadcast:count=9,root=2", "reduce:count=9,root=1", "reduce:count=9,root=2,in_place=1"});
+  EXPECT_THAT(run(3, texts), Each(IsEmpty()));
+}
+
+TEST_F(CollectiveOnGpu, EachReductionIsExact) {
+  std::vector<std::string> texts;
+  for (const char* type : {"f64", "f32", "f16", "bf16"}) {
+    for (const char* reduction : {"sum", "prod", "max", "min", "avg"})
+      texts.push_back(fmt::format("all_reduce:count=70000,dtype={},op={}", type, reduction));
+  }
+  EXPECT_THAT(run(2, texts), Each(IsEmpty()));
+}
+
+TEST_F(CollectiveOnGpu, AWrongSumIsSeenOnTheRankThatHasIt) {
+  let_rank_1(stand_in::kNcclLies);
+  EXPECT_THAT(run(2, {"all_reduce:count=12"}), ElementsAre("", HasSubstr("element 0 is ")));
+}
+
+TEST_F(CollectiveOnGpu, ARankThatDiesEndsTheWaitOfTheOthers) {
+  let_rank_1(stand_in::kNcclDies);
+  EXPECT_THAT(run(3, {"all_reduce:count=12"}),
+              ElementsAre(HasSubstr("rank 0 of 3 waited for the others"), "ended",
+                          HasSubstr("rank 2 of 3 waited for the others")));
+}
+
+TEST_F(CollectiveOnGpu, TheCommunicatorEndsWithItsDevice) {
+  const std::string state = fmt::format("{}nccl-device-state-{}", testing::TempDir(), getpid());
+  setenv(stand_in::kNcclState, state.c_str(), 1);
+  EXPECT_THAT(run(2, {"all_reduce:count=12"}), Each(IsEmpty()));
+  std::vector<std::string> ends;
+  std::ifstream file(state);
+  for (std::string line; std::getline(file, line);) ends.push_back(line);
+  EXPECT_THAT(ends, UnorderedElementsAre("0 destroyed", "1 destroyed"));
+  std::filesystem::remove(state);
+}
+
+TEST_F(CollectiveOnGpu, APreparedOneSaysWhoRunsItWhereAndStaysThere) {
+  const auto results = run_ranks(2, [](Ranks& ranks) {
+    const auto device = gpu_of(ranks);
+    device->join(ranks);
+    const auto prepared = device->prepare(Operation::parse("all_to_all:count=12"), {.placement = 3});
+    const auto rank = prepared->rank_data();
+    return fmt::format("{} by {} on rank {} of {}{}{}", prepared->algorithm(), prepared->provider(),
+                       rank ? rank->rank : -1, std::get<Collective>(prepared->operation().parameters()).ranks,
+                       prepared->place_anew() ? ", moved" : "",
+                       prepared->lies_in_pages() ? ", in pages" : "");
+  });
+  EXPECT_THAT(results, ElementsAre("ncclSend and ncclRecv by nccl on rank 0 of 2",
+                                   "ncclSend and ncclRecv by nccl on rank 1 of 2"));
+}
+
+TEST_F(CollectiveOnGpu, WithoutRanksItSaysHowToStartThem) {
+  const auto results = run_ranks(1, [](Ranks& ranks) {
+    gpu_of(ranks)->prepare(Operation::parse("all_reduce:count=12"), {});
+    return std::string();
+  });
+  EXPECT_THAT(results, ElementsAre(AllOf(HasSubstr("this process is alone"), HasSubstr("--local N"))));
+}
+
+TEST_F(CollectiveOnGpu, NcclsVersionAndSettingsAreInTheDescription) {
+  const auto results = run_ranks(1, [](Ranks& ranks) {
+    setenv("NCCL_NVLS_ENABLE", "0", 1);
+    const DeviceDescription description = gpu_of(ranks)->describe();
+    std::string said;
+    for (const LibraryInfo& library : description.libraries) {
+      if (library.name == "nccl") said += library.version + library.problem;
+    }
+    for (const Property& property : description.properties) {
+      if (property.key == "nccl_environment") said += " with " + property.value;
+    }
+    return said;
+  });
+  EXPECT_THAT(results, ElementsAre("2.28.9 with NCCL_NVLS_ENABLE=0"));
+}
+
+}  // namespace
+}  // namespace jitterscope
