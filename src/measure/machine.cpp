@@ -100,23 +100,27 @@ namespace {
 constexpr int kBursts = 5;
 constexpr Nanoseconds kIdle = milliseconds(20);
 
+Nanoseconds fastest_burst(Session& session, Workload& workload) {
+  session.queue().launch(workload);
+  session.queue().wait();
+  RoundShape shape;
+  shape.values = 2;
+  shape.conditioning_launches = 1;
+  const TimedWork work{session.device(), session.queue(), workload, CacheState::warm};
+  RoundRunner runner(work, shape, MeasureOptions(), session.calibration());
+  Nanoseconds best = runner.run_held_round(kIdle, Nanoseconds(0)).time();
+  for (int i = 1; i < kBursts; ++i)
+    best = std::min(best, runner.run_held_round(kIdle, Nanoseconds(0)).time());
+  return best;
+}
+
 Nanoseconds fastest_burst(Session& session, const Operation& operation) {
   // A CPU takes longer to draw 64 million normal numbers than to copy them.
   const bool any_data = std::holds_alternative<Copy>(operation.parameters()) &&
                         !session.device().describe().capabilities.copies_depend_on_data;
   const auto prepared =
       session.device().prepare(operation, InputData{.kind = any_data ? DataKind::ones : DataKind::normal});
-  session.queue().launch(*prepared);
-  session.queue().wait();
-  RoundShape shape;
-  shape.values = 2;
-  shape.conditioning_launches = 1;
-  const TimedWork work{session.device(), session.queue(), *prepared, CacheState::warm};
-  RoundRunner runner(work, shape, MeasureOptions(), session.calibration());
-  Nanoseconds best = runner.run_held_round(kIdle, Nanoseconds(0)).time();
-  for (int i = 1; i < kBursts; ++i)
-    best = std::min(best, runner.run_held_round(kIdle, Nanoseconds(0)).time());
-  return best;
+  return fastest_burst(session, *prepared);
 }
 
 Operation largest_copy(const DeviceDescription& device) {
@@ -150,6 +154,37 @@ Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
     }
   }
   return ceilings;
+}
+
+std::vector<LinkRates> measure_links(Session& session, Ranks& ranks) {
+  constexpr std::int64_t kMultiple = 32;  // of what a device opens to others
+  const std::int64_t bytes =
+      std::get<Copy>(largest_copy(session.device().describe()).parameters()).bytes / kMultiple * kMultiple;
+  std::vector<LinkRates> rates;
+  const auto memory = session.device().open_to_peers(ranks, Bytes(bytes));
+  for (int turn = 0; turn < ranks.count(); ++turn) {
+    for (int peer = 0; turn == ranks.rank() && peer < ranks.count(); ++peer) {
+      if (peer == turn) continue;
+      const auto rate = [&](PeerCopyBy by, bool both_ways) {
+        const auto copy = memory->copy_from(peer, by, both_ways);
+        return static_cast<double>(bytes) / to_seconds(fastest_burst(session, *copy));
+      };
+      rates.push_back({.peer = peer,
+                       .by_copy_engine = rate(PeerCopyBy::copy_engine, false),
+                       .by_copy_engine_both_ways = rate(PeerCopyBy::copy_engine, true),
+                       .by_kernel = rate(PeerCopyBy::kernel, false),
+                       .by_kernel_both_ways = rate(PeerCopyBy::kernel, true)});
+    }
+    ranks.exchange("links measured");  // the next rank's turn; after the last, nobody copies any more
+  }
+  return rates;
+}
+
+std::string links_text(const LinkRates& rates) {
+  const auto gigabytes = [](double rate) { return fmt::format("{:.0f}", rate * 1e-9); };
+  return fmt::format("copy engine {} GB/s one way, {} both; by kernel {} one way, {} both",
+                     gigabytes(rates.by_copy_engine), gigabytes(rates.by_copy_engine_both_ways),
+                     gigabytes(rates.by_kernel), gigabytes(rates.by_kernel_both_ways));
 }
 
 namespace {

@@ -1,13 +1,20 @@
 // A CUDA driver without a GPU, libcuda.so.1: it names functions and kernels, its memory is the host's, and
 // all else succeeds without effect: kernels do not run. STAND_IN_CUDA_INIT is what cuInit answers,
-// STAND_IN_CUDA_DEVICES how many devices there are. Like NVIDIA's, its first cuInit loads the library of
-// CUDA_INJECTION64_PATH. Events have passed, unless the stand-in for NCCL is loaded and has work left.
+// STAND_IN_CUDA_DEVICES how many devices there are; with
+// STAND_IN_CUDA_NO_PEERS no process gets another's memory. Like NVIDIA's, its first cuInit loads the library
+// of CUDA_INJECTION64_PATH. Events have passed, unless the stand-in for NCCL is loaded and has work left.
 #include "support/stand_in_cuda.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "device/cuda/driver.hpp"
@@ -53,14 +60,42 @@ bool has_collectives_left() {
   return pending != nullptr && pending() > 0;
 }
 
+// Memory of the GPU, of which other processes can have a part, too.
+struct Block {
+  int file = -1;
+  std::size_t size = 0;
+};
+std::map<void*, Block>& blocks() {
+  static auto* const all = new std::map<void*, Block>();  // used until the process has ended
+  return *all;
+}
+
+void* map_file(int file, std::size_t size) {
+  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (address != MAP_FAILED) blocks()[address] = {file, size};
+  return address == MAP_FAILED ? nullptr : address;
+}
+
+void* allocate(std::size_t size) {
+  const int file = ::memfd_create("stand-in-gpu", MFD_CLOEXEC);
+  return ::ftruncate(file, static_cast<off_t>(size)) == 0 ? map_file(file, size) : nullptr;
+}
+
+void unmap(void* address) {
+  const auto block = blocks().find(address);
+  if (block == blocks().end()) return;
+  ::munmap(address, block->second.size);
+  ::close(block->second.file);
+  blocks().erase(block);
+}
+
 // Returns true if the function is one about memory, which is then done.
 bool use_memory(std::string_view function, void* first, void* second, void* third) {
-  constexpr std::size_t kAll = std::size_t{1} << 36, kAligned = 256;
+  constexpr std::size_t kAll = std::size_t{1} << 36;
   if (function == "cuMemAlloc_v2" || function == "cuMemHostAlloc") {
-    const std::size_t size = (as_size(second) + kAligned - 1) / kAligned * kAligned;
-    *static_cast<void**>(first) = std::aligned_alloc(kAligned, size);
+    *static_cast<void**>(first) = allocate(as_size(second));
   } else if (function == "cuMemFree_v2" || function == "cuMemFreeHost") {
-    std::free(first);
+    unmap(first);
   } else if (function == "cuMemHostGetDevicePointer_v2") {
     *static_cast<void**>(first) = second;
   } else if (function == "cuMemGetInfo_v2") {
@@ -119,3 +154,32 @@ CUresult answer(std::string_view function, void* first, void* second, void* thir
   }
 #define JITTERSCOPE_EXPAND(name) JITTERSCOPE_DEFINE(name)  // cuMemAlloc to cuMemAlloc_v2
 JITTERSCOPE_CUDA_FUNCTIONS(JITTERSCOPE_EXPAND)
+
+// A handle of memory names a process and its file.
+
+extern "C" {
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
+  const auto block = blocks().find(reinterpret_cast<void*>(address));  // NOLINT: as the driver takes it
+  if (block == blocks().end()) return CUDA_ERROR_INVALID_VALUE;
+  const std::array<std::size_t, 3> named = {static_cast<std::size_t>(::getpid()),
+                                            static_cast<std::size_t>(block->second.file), block->second.size};
+  std::memcpy(handle->reserved, named.data(), sizeof(named));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned) {
+  std::array<std::size_t, 3> named{};
+  std::memcpy(named.data(), handle.reserved, sizeof(named));
+  if (std::getenv("STAND_IN_CUDA_NO_PEERS") != nullptr) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  const std::string path = "/proc/" + std::to_string(named[0]) + "/fd/" + std::to_string(named[1]);
+  *address = reinterpret_cast<CUdeviceptr>(map_file(::open(path.c_str(), O_RDWR | O_CLOEXEC), named[2]));
+  return *address == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
+  unmap(reinterpret_cast<void*>(address));  // NOLINT: as the driver takes it
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"

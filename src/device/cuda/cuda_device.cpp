@@ -26,6 +26,7 @@
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/nvml_links.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/cuda/peer_memory.hpp"
 #include "device/torch/plugin.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
@@ -91,6 +92,9 @@ class CudaDevice : public Device {
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override;
   void join(Ranks& ranks) override;
+  std::unique_ptr<PeerMemory> open_to_peers(Ranks& ranks, Bytes size) override {
+    return open_gpu_to_peers(context_, ranks, size);
+  }
   std::vector<EngineListing> list_engines(const Operation& operation) override {
     const Operation::Parameters& parameters = operation.parameters();
     if (std::holds_alternative<Conv2d>(parameters)) return list_convolution_engines(context_, operation);

@@ -235,6 +235,42 @@ TEST_F(CollectiveOnGpu, APreparedOneSaysWhoRunsItWhereAndStaysThere) {
                                    "ncclSend and ncclRecv by nccl on rank 1 of 2"));
 }
 
+// By the copy engine; kernels do not run on the stand-in.
+TEST_F(CollectiveOnGpu, CopiesReachAnotherRanksMemory) {
+  const auto results = run_ranks(2, [](Ranks& ranks) {
+    constexpr std::size_t kSize = 64;
+    const auto device = gpu_of(ranks);
+    const auto queue = device->make_queue();
+    const auto memory = device->open_to_peers(ranks, Bytes(kSize));
+    const auto both_ways = memory->copy_from(1 - ranks.rank(), PeerCopyBy::copy_engine, true);
+    auto* const own = static_cast<char*>(both_ways->memory().front().address);
+    std::memset(own, ranks.rank() == 0 ? 'a' : 'b', kSize);
+    ranks.exchange("filled");
+    if (ranks.rank() == 0) queue->launch(*both_ways);
+    queue->wait();
+    ranks.exchange("copied");
+    std::string got(own, kSize);
+    if (ranks.rank() == 1) std::memset(own, 'c', kSize);
+    const auto one_way = memory->copy_from(1 - ranks.rank(), PeerCopyBy::copy_engine, false);
+    if (ranks.rank() == 1) queue->launch(*one_way);
+    queue->wait();
+    got += std::string(own, kSize);
+    ranks.exchange("done");
+    return got;
+  });
+  const std::string a(32, 'a'), b(32, 'b');
+  EXPECT_THAT(results, ElementsAre(b + a + b + a, b + a + b + a));
+}
+
+TEST_F(CollectiveOnGpu, MemoryThatCannotBeReachedIsRefusedOnEveryRank) {
+  const auto results = run_ranks(2, [](Ranks& ranks) {
+    if (ranks.rank() == 1) setenv("STAND_IN_CUDA_NO_PEERS", "1", 1);
+    gpu_of(ranks)->open_to_peers(ranks, Bytes(64));
+    return std::string();
+  });
+  EXPECT_THAT(results, Each(HasSubstr("rank 1: opening another rank's memory: ")));
+}
+
 TEST_F(CollectiveOnGpu, WithoutRanksItSaysHowToStartThem) {
   const auto results = run_ranks(1, [](Ranks& ranks) {
     gpu_of(ranks)->prepare(Operation::parse("all_reduce:count=12"), {});

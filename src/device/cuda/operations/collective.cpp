@@ -11,6 +11,7 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/nccl.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/operands.hpp"
 #include "device/rank_values.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/kinds_collective.hpp"
@@ -96,13 +97,16 @@ class NcclOperation final : public CudaOperation {
       : CudaOperation(shared, operation, at_fixed_place(data)),
         communicator_(*shared.communicator()),
         collective_(std::get<Collective>(this->operation().parameters())),
-        data_{.rank = communicator_.rank(), .kind = data.kind, .seed = data.seed} {
+        data_{.rank = communicator_.rank(), .kind = data.kind, .seed = data.seed},
+        has_own_input_(find_shared(data, 0, this->operation().operands().front().bytes()) == nullptr) {
     fill_input();
   }
 
   std::string provider() const override { return "nccl"; }
   std::string algorithm() const override { return std::string(function_of(collective_.kind)); }
-  std::optional<RankData> rank_data() const override { return data_; }
+  std::optional<RankData> rank_data() const override {
+    return has_own_input_ ? std::optional(data_) : std::nullopt;
+  }
   bool place_anew() override { return false; }
   bool lies_in_pages() const override { return false; }
   void poison_outputs() override {
@@ -136,10 +140,12 @@ class NcclOperation final : public CudaOperation {
   Communicator& communicator_;
   Collective collective_;
   RankData data_;
+  bool has_own_input_;  ///< else another operation writes it
 };
 
 // One period comes from the host; the rest is copied from what is there already, twice as much each time.
 void NcclOperation::fill_input() {
+  if (!has_own_input_) return;
   const bool is_gathered = collective_.kind == CollectiveKind::all_gather;
   const std::size_t size = (is_gathered ? part() : all()) * element();
   const std::vector<std::byte> period = stored_as(collective_.dtype, rank_period(collective_, data_));
