@@ -109,10 +109,11 @@ JITTERSCOPE_API int jitterscope_show(const char* record, const char* page, char*
 JITTERSCOPE_API int jitterscope_plots(const char* record, char** json);
 
 /* Fills an input of a judged call: the values of `family` that follow from 32 bytes and the input's index, the
- * same in the judge and in what it judges. Integers are in [0, below). Fails if `bytes` is not the input's size. */
+ * same in the judge and in what it judges. Integers are in [0, below), all others are times `scale`. Fails if `bytes` is not the input's size. */
 JITTERSCOPE_API int jitterscope_judge_fill(const char* dtype, const char* family, const int64_t* shape,
-                                           size_t dimensions, int64_t below, const unsigned char* seed,
-                                           uint32_t index, void* memory, size_t bytes);
+                                           size_t dimensions, int64_t below, double scale,
+                                           const unsigned char* seed, uint32_t index, void* memory,
+                                           size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ from ._command import Comparison, compare, gate, run, study
 from ._device import Stream, stream
 from ._errors import Error, FailedError, MissingError, UsageError
 from ._explain import explain
-from ._judge import Judgement, judge
+from ._judge import Judge, Judgement, judge
 from ._kernel import Kernel
 from ._library import version
 from ._loss_scaling import LossScaling, loss_scaling
@@ -31,8 +31,8 @@ from ._network import Total
 from ._result import Finding, KernelTime, Plot, Record, Time
 from ._times import Times
 
-__all__ = ["Benchmark", "Capture", "Comparison", "Error", "FailedError", "Finding", "Judgement", "Kernel", "KernelTime", "LossScaling",
-           "Measurement", "MissingError", "Plot", "Record", "Stream", "Time", "Times", "Total", "UsageError", "advise",
+__all__ = ["Benchmark", "Capture", "Comparison", "Error", "FailedError", "Finding", "Judge", "Judgement",
+           "Kernel", "KernelTime", "LossScaling", "Measurement", "MissingError", "Plot", "Record", "Stream", "Time", "Times", "Total", "UsageError", "advise",
            "allocation_pattern", "benchmark", "capture", "compare", "describe", "devices", "explain", "gate",
            "judge", "loss_scaling", "measure", "run", "stream", "study", "version"]
 

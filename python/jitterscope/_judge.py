@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from types import TracebackType
+from typing import Any, Callable, Mapping, NoReturn, Optional, Sequence, Type, Union
 
+from ._command import _flags as command_flags
 from ._command import call, refuse_in_worker
-from ._errors import UsageError
+from ._errors import FailedError, UsageError, raise_for
+from ._program import environment, program
 from ._result import Record
 
 Judged = Union[str, "os.PathLike[str]", Callable[..., Any]]
@@ -75,7 +84,7 @@ def judge(reference: Judged, *candidates: Judged, cases: Optional[Mapping[str, S
     >>> js.judge("reference.py:make", "candidate.py:make", cases={"n": [256, 1024]}).verdict
 
     make(**case) of the reference returns its function and the inputs, `return function, [(n, n), (n,)]`; that of a
-    candidate its function. Both are loaded in processes of their own, never in this one. `quick` takes three pairs of
+    candidate its function. Both are loaded in processes of their own, never in this one. `quick` takes four pairs of
     processes. Flags as of `jitterscope judge`.
     """
     refuse_in_worker("judge")
@@ -86,3 +95,131 @@ def judge(reference: Judged, *candidates: Judged, cases: Optional[Mapping[str, S
     targets = [_target(each) for each in (reference, *candidates)] + _flags(cases or {})
     text = margin if isinstance(margin, str) else f"{100 * margin:g}%"
     return Judgement(call("judge", targets, {**asked, "margin": text, **options}))
+
+
+class Judge:
+    """A judge that stays: its processes are started, and have loaded the reference, before anybody asks.
+
+    >>> with js.Judge("reference.py", quick=True) as judge:
+    ...     for source in candidates:
+    ...         reward = judge(source).verdict == "faster"
+
+    Or `js.Judge(socket="judge.socket")` for one that `jitterscope judge reference.py --serve judge.socket` serves.
+    """
+
+    def __init__(self, reference: Optional[Judged] = None, *, cases: Optional[Mapping[str, Sequence[Any]]] = None,
+                 socket: Optional[Union[str, "os.PathLike[str]"]] = None, quick: bool = False,  # pylint: disable=redefined-outer-name
+                 processes: Optional[int] = None, margin: Union[float, str] = 0.01, start_seconds: float = 120.0, **options: Any) -> None:
+        if (reference is None) == (socket is None):
+            raise UsageError("Judge takes a reference, for which it starts a judge, or the socket of one that is there")
+        refuse_in_worker("Judge")
+        self._server: Optional["subprocess.Popen[bytes]"] = None
+        self._folder: Optional["tempfile.TemporaryDirectory[str]"] = None
+        self._number = 0
+        self._received = b""
+        if reference is None:
+            assert socket is not None
+            self._connection = _connected(os.fspath(socket))
+            return
+        self._folder = tempfile.TemporaryDirectory(prefix="jitterscope-")
+        path = os.path.join(self._folder.name, "judge")
+        text = margin if isinstance(margin, str) else f"{100 * margin:g}%"
+        asked = {"quick": quick, "processes": processes, "margin": text, "serve": path, **options}
+        self._complaints = open(os.path.join(self._folder.name, "stderr"), "w+b")  # pylint: disable=consider-using-with
+        self._server = subprocess.Popen(  # pylint: disable=consider-using-with
+            [program(), "judge", _target(reference), *_flags(cases or {}), *command_flags(asked)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=self._complaints, env=environment())
+        try:
+            self._connection = self._wait_for(path, time.monotonic() + start_seconds)
+        except BaseException:
+            self.close()
+            raise
+
+    def __call__(self, *candidates: Union[Judged, Mapping[str, str]]) -> Judgement:
+        """Judges candidates: files, functions at the top of one, sources as text of several lines, or {"name": …, "source":
+        …}. Several are ranked. Raises what the judge refuses; a candidate that fails has a verdict, and raises nothing."""
+        if not candidates:
+            raise UsageError("a judge takes at least one candidate")
+        self._number += 1
+        request = {"id": self._number, "candidates": [_asked(each) for each in candidates]}
+        try:
+            self._connection.sendall(json.dumps(request).encode() + b"\n")
+            reply = json.loads(self._line())
+        except ConnectionError:
+            self._raise_ended()
+        if "record" not in reply:
+            raise_for(int(reply.get("exit_code", 5)), str(reply.get("error", "the judge refused")))
+        return Judgement(reply["record"])
+
+    def close(self) -> None:
+        """Ends a judge that this object has started, and what it runs."""
+        if hasattr(self, "_connection"):
+            self._connection.close()
+        if self._server is not None:
+            self._server.send_signal(signal.SIGINT)
+            try:
+                self._server.wait(10)
+            except subprocess.TimeoutExpired:
+                self._server.kill()
+                self._server.wait()
+            self._server = None
+            self._complaints.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def __enter__(self) -> "Judge":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def _line(self) -> bytes:
+        while b"\n" not in self._received:
+            part = self._connection.recv(1 << 16)
+            if not part:
+                self._raise_ended()
+            self._received += part
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+    def _raise_ended(self) -> NoReturn:
+        if self._server is None:
+            raise FailedError("the judge has ended before it answered")
+        status = self._server.wait()
+        self._complaints.seek(0)
+        said = self._complaints.read().decode(errors="replace").strip().splitlines()
+        sentence = said[-1] if said else f"the judge ended with exit code {status}"
+        raise_for(status, sentence[len("jitterscope: "):] if sentence.startswith("jitterscope: ") else sentence)
+        raise AssertionError  # raise_for has raised
+
+    def _wait_for(self, path: str, end: float) -> socket.socket:
+        assert self._server is not None
+        while time.monotonic() < end:
+            if self._server.poll() is not None:
+                self._raise_ended()
+            if os.path.exists(path):
+                return _connected(path)
+            time.sleep(0.02)
+        raise FailedError("the judge is not ready yet; give it longer by start_seconds")
+
+
+def _connected(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+    except OSError as error:
+        connection.close()
+        raise UsageError(f"no judge serves {path}: {error.strerror or error}") from error
+    return connection
+
+
+def _asked(candidate: Union[Judged, Mapping[str, str]]) -> Union[str, dict[str, str]]:
+    if isinstance(candidate, Mapping):
+        return dict(candidate)
+    if isinstance(candidate, str) and "\n" in candidate:
+        return {"source": candidate}
+    target = _target(candidate)
+    place, colon, name = target.rpartition(":")
+    # The judge has a folder of its own.
+    return f"{os.path.abspath(place)}:{name}" if colon and not target.endswith(".py") else os.path.abspath(target)

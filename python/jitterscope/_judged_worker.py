@@ -12,11 +12,11 @@ import importlib
 import importlib.util
 import json
 import mmap
-import pathlib
 import socket
 import sys
 from typing import Any, Callable, NamedTuple, Optional
 
+from . import _judged_forms
 from ._library import check, library
 
 _FORMATS = {"f64": "d", "f32": "f", "f16": "e", "i64": "q", "i32": "i"}  # of memoryviews
@@ -142,40 +142,13 @@ def _arrays_of_reference() -> Arrays:
     return NumpyArrays() if importlib.util.find_spec("numpy") is not None else Arrays()
 
 
-def _load(target: str) -> Callable[..., Any]:
-    place, colon, name = target.rpartition(":")
-    if not colon or not place:
-        place, name = target, "make"
-    path = pathlib.Path(place)
-    sys.path.insert(0, str(path.parent))
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    if specification is None or specification.loader is None:
-        raise ValueError(f"{place} is no Python file")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[path.stem] = module
-    specification.loader.exec_module(module)
-    found = getattr(module, name, None)
-    if not callable(found):
-        raise ValueError(f"{place} has no function {name}, which makes what is judged")
-    made: Callable[..., Any] = found
-    return made
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
-
-
 class Input(NamedTuple):
     dtype: str
     shape: list[int]
     family: str
     persistent: bool
     below: int
+    scale: float
     memory: bytearray
     array: Any
 
@@ -183,21 +156,21 @@ class Input(NamedTuple):
         shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
         memory = (ctypes.c_char * len(self.memory)).from_buffer(self.memory)
         check(library().jitterscope_judge_fill(self.dtype.encode(), family.encode(), shape, len(self.shape), self.below,
-                                               seed, index, memory, len(self.memory)))
+                                               self.scale, seed, index, memory, len(self.memory)))
 
 
 def _described(inputs: Any) -> list[dict[str, Any]]:
     """What a reference's make() gives beside its function: of each input a shape, or {"shape": …, "dtype": "f32",
-    "family": "normal", "persistent": False, "below": 256}."""
+    "family": "normal", "persistent": False, "below": 256, "scale": 1.0}."""
     described = []
     for each in inputs:
         given = dict(each) if isinstance(each, dict) else {"shape": each}
-        unknown = set(given) - {"shape", "dtype", "family", "persistent", "below"}
+        unknown = set(given) - {"shape", "dtype", "family", "persistent", "below", "scale"}
         if unknown:
-            raise ValueError(f"an input has no {min(unknown)}; it has shape, dtype, family, persistent, below")
+            raise ValueError(f"an input has no {min(unknown)}; it has shape, dtype, family, persistent, below, scale")
         shape = given["shape"]
         given["shape"] = [int(extent) for extent in (shape if isinstance(shape, (list, tuple)) else [shape])]
-        described.append({"dtype": "f32", "family": "normal", "persistent": False, "below": 256, **given})
+        described.append({"dtype": "f32", "family": "normal", "persistent": False, "below": 256, "scale": 1.0, **given})
     return described
 
 
@@ -207,27 +180,34 @@ class Chain:
     def __init__(self, outputs: mmap.mmap) -> None:
         self.outputs = memoryview(outputs)
         self.arrays = Arrays()
-        self.function: Callable[..., Any] = tuple
+        self.module: Any = None
+        self.made = _judged_forms.Made(tuple, tuple)
         self.inputs: list[Input] = []
         self.persistent = b""
         self.last: Any = ()
 
+    def prepare(self, target: str, container: str) -> None:
+        """Does before anybody waits what every case needs: of a reference to load its file, of a candidate the arrays."""
+        if container:
+            _arrays_named(container)
+        else:
+            _judged_forms.form_of_reference(target)
+            self.module = _judged_forms.load(target)
+
     def make(self, target: str, case: dict[str, str], shape: Optional[dict[str, Any]], persistent: bytes) -> dict[str, Any]:
-        make = _load(target)
-        if shape:  # as the reference has it, before a candidate's make may look for it
-            self.arrays = _arrays_named(shape["container"])
-        made = make(**{name: _value(text) for name, text in case.items()})
+        seed = int.from_bytes(hashlib.blake2b(b"weights", key=persistent, digest_size=8).digest(), "little")
         if shape is None:
-            if not isinstance(made, tuple) or len(made) != 2:
-                raise ValueError("a reference's make() returns its function and its inputs: return function, [shape, …]")
-            made, inputs = made
+            if self.module is None:
+                self.prepare(target, "")
+            self.made = _judged_forms.make_reference(self.module, target, case, seed)
             self.arrays = _arrays_of_reference()
-            shape = {"inputs": _described(inputs), "container": self.arrays.name}
-        elif isinstance(made, tuple) and made:
-            made = made[0]  # a reference judged as a candidate
-        if not callable(made):
-            raise ValueError("make() returns no function")
-        self.function = made
+            assert self.made.call is not None
+            shape = {"inputs": _described(self.made.inputs), "container": self.arrays.name, "form": self.made.call["form"],
+                     "call": json.dumps(self.made.call), **({"work": self.made.work} if self.made.work else {})}
+        else:
+            # Arrays as the reference has them, before a candidate's file may look for them.
+            self.arrays = _arrays_named(shape["container"])
+            self.made = _judged_forms.make_candidate(target, case, json.loads(shape["call"]), seed)
         self.persistent = hashlib.blake2b(b"persistent", key=persistent, digest_size=32).digest()
         for each in shape["inputs"]:
             count = 1
@@ -238,15 +218,15 @@ class Chain:
         for index, given in enumerate(self.inputs):
             if given.persistent:
                 given.fill(given.family, self.persistent, index)
-        return shape
+        return {**shape, "weights_differ": self.made.weights_differ[:200]}
 
     def fill(self, seed: bytes) -> None:
         for index, given in enumerate(self.inputs):
             if not given.persistent:
                 given.fill(given.family, seed, index)
 
-    def results(self, arrays: list[Any]) -> tuple[Any, ...]:
-        result = self.function(*arrays)
+    def results(self, arrays: list[Any], is_float64: bool = False) -> tuple[Any, ...]:
+        result = (self.made.exact if is_float64 else self.made.function)(*arrays)
         return tuple(result) if isinstance(result, (list, tuple)) else (result,)
 
     def digest(self, key: bytes, before: bytes, parts: list[memoryview]) -> bytes:
@@ -257,6 +237,8 @@ class Chain:
 
     def keep(self, place: int, parts: list[memoryview]) -> int:
         for part in parts:
+            if place + len(part) > len(self.outputs):
+                raise ValueError(f"its outputs have more than {len(self.outputs) >> 20} MiB")
             self.outputs[place:place + len(part)] = part
             place += len(part)
         return place
@@ -283,7 +265,7 @@ class Chain:
                 array = self.arrays.view(own.memory, given.dtype, given.shape)
                 array = self.arrays.strided(array) if is_strided else array
             arrays.append(self.arrays.as_float64(array) if is_float64 else array)
-        results = self.results(arrays)
+        results = self.results(arrays, is_float64)
         if not is_float64:
             self.last = results
         self.keep(0, [self.arrays.storage(result) for result in results])
@@ -299,7 +281,14 @@ def _serve(judge: socket.socket, chain: Chain) -> None:
         if not text:
             return
         asked = json.loads(text)
-        if asked["do"] == "make":
+        if asked["do"] == "describe":
+            form = _judged_forms.form_of_reference(asked["target"]).form
+            cases = _judged_forms.cases_of_task(asked["target"]) if form == "kernelbot" else []
+            tell({"form": form, "cases": cases})
+        elif asked["do"] == "prepare":
+            chain.prepare(asked["target"], asked["container"])
+            tell({})
+        elif asked["do"] == "make":
             tell(chain.make(asked["target"], asked["case"], asked.get("shape"), bytes.fromhex(asked["persistent"])))
         elif asked["do"] == "chain":
             key = bytes.fromhex(asked["key"])
@@ -315,7 +304,8 @@ def main() -> int:
     try:
         _serve(judge, Chain(mmap.mmap(_MEMORY, 0)))
     except Exception as error:  # pylint: disable=broad-except
-        sentence = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        said = " ".join(str(error).split())
+        sentence = f"{type(error).__name__}: {said}" if said else type(error).__name__
         try:
             judge.send(json.dumps({"error": sentence[:2000]}).encode())
         except OSError:

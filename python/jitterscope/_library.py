@@ -59,7 +59,8 @@ def library() -> ctypes.CDLL:
         "plots": (ctypes.c_int, [ctypes.c_char_p, text]),
         "advise": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
         "judge_fill": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t,
-                                      ctypes.c_int64, ctypes.c_char_p, ctypes.c_uint32, pointer, ctypes.c_size_t]),
+                                      ctypes.c_int64, ctypes.c_double, ctypes.c_char_p, ctypes.c_uint32, pointer,
+                                      ctypes.c_size_t]),
     }
     for name, (result, arguments) in signatures.items():
         try:

@@ -262,14 +262,15 @@ int jitterscope_advise(const char* measured, const char* request, char** record)
 }
 
 int jitterscope_judge_fill(const char* dtype, const char* family, const int64_t* shape, size_t dimensions,
-                           int64_t below, const unsigned char* seed, uint32_t index, void* memory,
-                           size_t bytes) {
+                           int64_t below, double scale, const unsigned char* seed, uint32_t index,
+                           void* memory, size_t bytes) {
   return c_api::guarded([&] {
     namespace judging = jitterscope::judging;
     c_api::require(dtype, "dtype");
     c_api::require(family, "family");
     c_api::require(seed, "seed");
-    judging::InputDescription input{.dtype = judging::dtype_of(dtype), .shape = {}, .below = below};
+    judging::InputDescription input{
+        .dtype = judging::dtype_of(dtype), .shape = {}, .below = below, .scale = scale};
     if (dimensions > 0) input.shape.assign(shape, shape + dimensions);
     judging::Seed given;
     std::copy_n(seed, given.bytes.size(), given.bytes.begin());

@@ -38,6 +38,7 @@ constexpr RecordType kTypes[] = {
     {"devices", read_as<DevicesRecord>},
     {"judge", read_as<JudgeRecord>},
     {"replay", read_as<ReplayRecord>},
+    {"collectives", read_as<CollectivesRecord>},
 };
 
 }  // namespace

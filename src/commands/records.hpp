@@ -8,6 +8,7 @@
 
 #include "commands/advise/record.hpp"
 #include "commands/capture/record.hpp"
+#include "commands/collectives/record.hpp"
 #include "commands/compare/record.hpp"
 #include "commands/devices/record.hpp"
 #include "commands/doctor/record.hpp"
@@ -27,7 +28,7 @@ namespace jitterscope {
 using AnyRecord =
     std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
                  study::AdviceRecord, study::LossScalingRecord, PytorchRecord, selftest::SelftestRecord,
-                 DoctorReport, CaptureRecord, DevicesRecord, JudgeRecord, ReplayRecord>;
+                 DoctorReport, CaptureRecord, DevicesRecord, JudgeRecord, ReplayRecord, CollectivesRecord>;
 
 /// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
 /// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with

@@ -105,6 +105,10 @@ class PlanRunner {
           look_for_others();
           if (listeners_.saved) listeners_.saved(record_);
         });
+    if (plan_.arrivals && listeners_.ranks != nullptr && !is_interrupted()) {
+      stage("who arrives last", total_);
+      record_.arrivals = measure_arrivals(session_, *listeners_.ranks, *plan_.arrivals);
+    }
     if (plan_.in_sequence && !record_.sequence && !is_interrupted()) measure_in_sequence();
     if (plan_.trace_kernels) trace_kernels();
     look_for_others();

@@ -9,6 +9,7 @@
 #include "finding/finding.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/arrivals.hpp"
 #include "measure/session.hpp"
 #include "measure/trials.hpp"
 #include "operation/model.hpp"
@@ -25,6 +26,8 @@ struct Plan {
   bool verify = false;
   bool ceilings = true;        ///< measure the device's best rates first
   bool trace_kernels = false;  ///< trace a launch of each trial after all times, which a tracer slows
+  /// Of a rank: collectives whose arrivals are measured after all times.
+  std::optional<ArrivalOptions> arrivals = {};
   std::optional<Model> in_sequence = {};  ///< network whose calls are timed in order, after all else
   std::string recorded_cudnn = {};        ///< version in the replayed record; empty if there is none
   bool is_incomplete = false;             ///< a part of the input could not be read
@@ -48,6 +51,7 @@ struct PlanListeners {
   std::function<void(const RunRecord& record)> saved = {};
   /// Called for each trial that failed. It may throw, which ends the plan.
   std::function<void(const Error& error)> failed = {};
+  Ranks* ranks = nullptr;  ///< the other processes of the plan's collectives; null: there are none
 };
 
 /// Fills record.ceilings, entries and findings; device and calibration must be set. Results of an earlier run

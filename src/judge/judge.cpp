@@ -102,38 +102,81 @@ class Trial {
         start_(start),
         candidate_name_(candidate),
         session_(key_of(request.session, number)),
-        random_(0) {
+        order_(0),
+        choice_(0) {
     judgement_.values = values;
-    std::uint64_t seed = 0;
-    std::memcpy(&seed, next_key().bytes.data(), sizeof(seed));
-    random_ = Random(seed);
+    if (request.time_limit) is_late_ = request.time_limit();
   }
 
-  CaseJudgement run() {
+  CaseJudgement run(const RepeatedLink* repeated) {
     try {
+      if (repeated != nullptr) {
+        begin_pair(repeated->pair);
+        repeat(*repeated);
+      }
       for (std::int64_t pair = 0; pair < request_.pairs; ++pair) {
+        begin_pair(pair);
         tell(fmt::format("pair {} of {}", pair + 1, request_.pairs));
         run_pair(pair == 0);
       }
     } catch (const Found& found) {
       judgement_.verdict = found.verdict;
       judgement_.evidence = found.evidence;
+      if (found.verdict == Verdict::wrong && !weights_differ_.empty()) {
+        judgement_.evidence += "; its weights are not the reference's: " + weights_differ_;
+      }
       judgement_.reason = found.reason;
       judgement_.key = found.key;
       judgement_.call = found.call;
+      judgement_.pair = pair_;
     }
+    if (!weights_differ_.empty()) judgement_.findings.emplace_back("weights_differ");
     return std::move(judgement_);
   }
 
  private:
-  Key next_key() { return key_of(session_, next_key_++); }
+  // Keys for one use follow from the session's key, the pair and their number alone. So whoever judges again
+  // with the key of a session asks the same, though the lengths of chains depend on the machine.
+  enum class Use : std::uint64_t {
+    persistent,
+    first,
+    order,
+    choice,
+    degenerate,
+    answers,
+    edges,
+    tuning,
+    alone,
+    blocks
+  };
+  static constexpr std::size_t kUses = 10;
+  Key next_key(Use use) {
+    const std::uint64_t number = used_[static_cast<std::size_t>(use)]++;
+    return key_of(key_of(of_pair_, static_cast<std::uint64_t>(use)), number);
+  }
+  Random next_random(Use use) {
+    std::uint64_t seed = 0;
+    std::memcpy(&seed, next_key(use).bytes.data(), sizeof(seed));
+    return Random(seed);
+  }
+  void begin_pair(std::int64_t pair) {
+    pair_ = pair;
+    of_pair_ = key_of(session_, static_cast<std::uint64_t>(pair));
+    used_ = {};
+    order_ = next_random(Use::order);
+    choice_ = next_random(Use::choice);
+  }
   void tell(const std::string& what) const {
     if (request_.interrupted && request_.interrupted()) throw InterruptedError();
+    if (is_late_ && is_late_())
+      throw Found{Verdict::undecided, "its time is over: it takes longer than it is given"};
     if (request_.progress) request_.progress(fmt::format("{}: {}", candidate_name_, what));
   }
 
   void run_pair(bool is_first);
+  void repeat(const RepeatedLink& repeated);
   void begin_reference();
+  void describe_work();
   void begin_candidate();
   void refuse_degenerate();
   void check_answers();
@@ -156,9 +199,12 @@ class Trial {
   const JudgeRequest& request_;
   const StartWorker& start_;
   std::string candidate_name_;
-  Key session_;
-  std::uint64_t next_key_ = 0;
-  Random random_;
+  std::function<bool()> is_late_;
+  Key session_, of_pair_;
+  std::int64_t pair_ = 0;
+  std::array<std::uint64_t, kUses> used_{};
+  Random order_, choice_;  // of sides, of links
+  std::string weights_differ_;
   CaseJudgement judgement_;
   CaseShape shape_;
   Key of_persistent_;
@@ -170,7 +216,7 @@ class Trial {
 };
 
 void Trial::begin_reference() {
-  of_persistent_ = next_key();
+  of_persistent_ = next_key(Use::persistent);
   persistent_ = seed_of(of_persistent_, "persistent");
   of_reference([&] {
     reference_ = start_(request_.reference);
@@ -180,8 +226,9 @@ void Trial::begin_reference() {
     if (std::ranges::all_of(shape_.inputs, &InputDescription::persistent)) {
       throw UsageError("all inputs are persistent, so that all calls are alike; at least one has to change");
     }
-    const Answer answer = reference_->answer(asked(seed_of(next_key(), "first")));
+    const Answer answer = reference_->answer(asked(seed_of(next_key(Use::first), "first")));
     outputs_ = answer.outputs;
+    describe_work();
     if (answer.bytes.empty() || 4 * answer.bytes.size() > reference_->room()) {
       throw UsageError(
           fmt::format("a call's outputs have {}, and at most {} can be judged; take a smaller case",
@@ -191,12 +238,25 @@ void Trial::begin_reference() {
   });
 }
 
+void Trial::describe_work() {
+  judgement_.inputs.clear();
+  auto bytes = static_cast<double>(bytes_of(outputs_));
+  for (const InputDescription& input : shape_.inputs) {
+    judgement_.inputs.push_back(to_string(input));
+    bytes += static_cast<double>(input.bytes());
+  }
+  judgement_.work = {.flops = shape_.flops.value_or(0.0),
+                     .bytes = shape_.bytes.value_or(bytes),
+                     .is_bytes_told = shape_.bytes.has_value(),
+                     .dtype = outputs_.empty() ? DataType::f32 : outputs_.front().dtype};
+}
+
 // Checks what the candidate says of its outputs: its bytes are read as these.
 void Trial::begin_candidate() {
-  const AnswerRequest first = asked(seed_of(next_key(), "first"));
+  const AnswerRequest first = asked(seed_of(next_key(Use::first), "first"));
   of_candidate([&] {
     candidate_ = start_(candidate_name_);
-    candidate_->make(judgement_.values, shape_, of_persistent_);
+    weights_differ_ = candidate_->make(judgement_.values, shape_, of_persistent_).weights_differ;
     const Answer answer = candidate_->answer(first);
     if (answer.outputs.size() != outputs_.size()) {
       throw Found{Verdict::wrong,
@@ -242,7 +302,7 @@ std::optional<Wrong> Trial::wrong_in(const AnswerRequest& request, NotFinite not
 
 // An input that moves nothing could be left out, and a reference that is random is wrong by itself.
 void Trial::refuse_degenerate() {
-  const Key key = next_key();
+  const Key key = next_key(Use::degenerate);
   const AnswerRequest base = asked(seed_of(key, "base"));
   const Truth before = truth_of(base), again = truth_of(base);
   if (moved(outputs_, before.rounded, again.rounded)) {
@@ -266,13 +326,13 @@ void Trial::check_answers() {
                 hexadecimal(key.bytes)};
   };
   for (std::int64_t i = 0; i < kKeysOfCase; ++i) {
-    const Key key = next_key();
+    const Key key = next_key(Use::answers);
     const Family family = kTriedFamilies[static_cast<std::size_t>(i) % kTriedFamilies.size()];
     const AnswerRequest request = with_family(shape_, asked(seed_of(key, "answer")), family);
     refuse(wrong_in(request, NotFinite::must_agree), key,
            fmt::format("inputs of the family {}", to_string(family)));
   }
-  const Key key = next_key();
+  const Key key = next_key(Use::answers);
   for (std::size_t i = 0; i < shape_.inputs.size(); ++i) {
     if (shape_.inputs[i].persistent) continue;
     AnswerRequest changed = asked(seed_of(key, "base"));
@@ -285,7 +345,7 @@ void Trial::check_answers() {
 // in several ways: differences are findings.
 void Trial::check_edges() {
   for (const Family family : {Family::zeros, Family::large, Family::denormal, Family::nonfinite}) {
-    const Key key = next_key();
+    const Key key = next_key(Use::edges);
     const bool counts = family == Family::zeros || family == Family::large;
     const auto wrong = wrong_in(with_family(shape_, asked(seed_of(key, "edge")), family),
                                 family == Family::large ? NotFinite::may_differ : NotFinite::must_agree);
@@ -297,7 +357,7 @@ void Trial::check_edges() {
     }
     judgement_.findings.push_back(fmt::format("differs_where_{}", to_string(family)));
   }
-  const Key key = next_key();
+  const Key key = next_key(Use::edges);
   AnswerRequest views = asked(seed_of(key, "views"));
   views.is_strided = true;
   if (const auto wrong = wrong_in(views, NotFinite::must_agree)) {
@@ -332,7 +392,7 @@ void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
   const std::size_t bytes = bytes_of(outputs_);
   for (std::size_t call = 0; call < seeds.size(); ++call) {
     const auto seen = static_cast<std::uint64_t>(links_seen_++);
-    const std::uint64_t place = seen < kLinksOfPair ? seen : random_.below(seen + 1);
+    const std::uint64_t place = seen < kLinksOfPair ? seen : choice_.below(seen + 1);
     if (place >= kLinksOfPair) continue;
     if (place >= links_.size()) links_.emplace_back();
     const auto kept = outputs.subspan(call * bytes, bytes);
@@ -374,6 +434,31 @@ void Trial::check_links() {
   links_seen_ = 0;
 }
 
+// Whatever depends on how long a chain was is left out: a chain of as many calls as it takes, and its last.
+void Trial::repeat(const RepeatedLink& repeated) {
+  tell("the call that was found before");
+  begin_reference();
+  begin_candidate();
+  const ChainRequest request{.key = repeated.key, .calls = repeated.call + 1};
+  const ChainReply reply = of_candidate([&] { return candidate_->chain(request); });
+  links_.clear();
+  links_seen_ = 0;
+  check_candidate_chain(repeated.key, request.calls, reply);
+  const std::size_t bytes = bytes_of(outputs_);
+  Digest digest;
+  for (std::int64_t call = 0; call < repeated.call; ++call) {
+    digest =
+        digest_of(repeated.key, digest, reply.outputs.subspan(static_cast<std::size_t>(call) * bytes, bytes));
+  }
+  const auto last = reply.outputs.subspan(static_cast<std::size_t>(repeated.call) * bytes, bytes);
+  links_ = {Link{repeated.key,
+                 repeated.call,
+                 seed_of(repeated.key, static_cast<std::uint64_t>(repeated.call), digest),
+                 {last.begin(), last.end()}}};
+  check_links();
+  judgement_.findings.emplace_back("right_where_it_was_wrong");
+}
+
 Nanoseconds Trial::time_of(Worker& worker, const Key& key, std::int64_t calls, bool is_null) {
   const ChainRequest request{.key = key, .calls = calls, .is_null = is_null};
   if (&worker != candidate_.get()) return of_reference([&] { return worker.chain(request).time; });
@@ -387,9 +472,9 @@ std::int64_t Trial::calls_for(Worker& worker, bool is_candidate) {
   const auto most = static_cast<std::int64_t>(worker.room() / std::max<std::size_t>(1, bytes_of(outputs_)));
   constexpr std::int64_t kMost = 1 << 16;
   std::int64_t calls = 4;
-  time_of(worker, next_key(), 1, false);  // what a first call does is no part of it
+  time_of(worker, next_key(Use::tuning), 1, false);  // what a first call does is no part of it
   while (calls < std::min(most, kMost)) {
-    const Nanoseconds time = time_of(worker, next_key(), calls, false);
+    const Nanoseconds time = time_of(worker, next_key(Use::tuning), calls, false);
     if (time >= request_.chain_time * 0.5) break;
     const double factor = time > Nanoseconds(0) ? request_.chain_time / time : 4.0;
     calls = static_cast<std::int64_t>(static_cast<double>(calls) * std::clamp(factor, 2.0, 8.0));
@@ -403,7 +488,7 @@ std::int64_t Trial::calls_for(Worker& worker, bool is_candidate) {
 Nanoseconds Trial::slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys) {
   const std::int64_t few = std::max<std::int64_t>(1, calls / 4);
   std::array<Nanoseconds, 2> times;  // of few, of all
-  const bool is_long_first = random_.below(2) == 0;
+  const bool is_long_first = order_.below(2) == 0;
   for (int i = 0; i < 2; ++i) {
     const bool is_long = (i == 0) == is_long_first;
     times[is_long ? 1 : 0] = time_of(worker, keys[is_long ? 1 : 0], is_long ? calls : few, is_null);
@@ -419,7 +504,7 @@ Nanoseconds median_of(std::vector<Nanoseconds> times) {
 std::vector<Nanoseconds> Trial::reference_alone(std::int64_t calls) {
   std::vector<Nanoseconds> times;
   for (std::int64_t i = 0; i < kBlocksAlone; ++i) {
-    times.push_back(slope(*reference_, calls, false, {next_key(), next_key()}));
+    times.push_back(slope(*reference_, calls, false, {next_key(Use::alone), next_key(Use::alone)}));
   }
   return times;
 }
@@ -444,9 +529,9 @@ void Trial::run_pair(bool is_first) {
   for (std::int64_t block = 0; block < request_.blocks; ++block) {
     tell(fmt::format("pair {} of {}, block {} of {}", judgement_.pairs.size(), request_.pairs, block + 1,
                      request_.blocks));
-    const std::array<Key, 2> keys = {next_key(), next_key()};  // alike for both sides
+    const std::array<Key, 2> keys = {next_key(Use::blocks), next_key(Use::blocks)};  // alike for both sides
     std::vector<int> order = {0, 1, 2};
-    shuffle(order, random_);
+    shuffle(order, order_);
     for (const int part : order) {
       Worker& worker = part == 1 ? *candidate_ : *reference_;
       worker.thaw();
@@ -484,8 +569,13 @@ std::vector<CandidateJudgement> judge(const JudgeRequest& request, const StartWo
   for (const std::string& candidate : request.candidates) {
     judged.push_back({.candidate = candidate, .cases = {}});
     for (const CaseValues& values : request.cases) {
+      const auto is_this = [&](const RepeatedLink& each) {
+        return each.candidate + 1 == judged.size() && each.each_case == judged.back().cases.size();
+      };
+      const auto repeated = std::ranges::find_if(request.repeated, is_this);
       // Keys differ between candidates: what one learnt is of no use to the next.
-      judged.back().cases.push_back(Trial(request, start, candidate, values, number++).run());
+      Trial trial(request, start, candidate, values, number++);
+      judged.back().cases.push_back(trial.run(repeated == request.repeated.end() ? nullptr : &*repeated));
     }
   }
   reach_verdicts(judged, request.margin);

@@ -11,6 +11,13 @@
 
 namespace jitterscope::judging {
 
+/// A call of a timed chain that an earlier judgement found to be wrong.
+struct RepeatedLink {
+  std::size_t candidate = 0, each_case = 0;
+  Key key;
+  std::int64_t pair = 0, call = 0;
+};
+
 struct JudgeRequest {
   std::string reference;
   std::vector<std::string> candidates;
@@ -22,6 +29,9 @@ struct JudgeRequest {
   Key session;                                            ///< all keys follow from it
   std::function<void(const std::string&)> progress = {};  ///< told what is done next
   std::function<bool()> interrupted = {};
+  /// Told that a candidate begins, returns what says whether its time is over; then it is undecided.
+  std::function<std::function<bool()>()> time_limit = {};
+  std::vector<RepeatedLink> repeated = {};  ///< tried before all else
 };
 
 /// Judges each candidate in each case. Throws FailedError if the reference fails: then there is nothing to

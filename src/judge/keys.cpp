@@ -204,6 +204,14 @@ std::size_t InputDescription::bytes() const {
   return static_cast<std::size_t>(elements() * element_size(dtype).value());
 }
 
+std::string to_string(const InputDescription& input) {
+  const bool is_integer = input.dtype == DataType::i64 || input.dtype == DataType::i32;
+  std::string text = fmt::format("{}[{}] ", to_string(input.dtype), fmt::join(input.shape, ","));
+  text += is_integer ? fmt::format("below {}", input.below) : std::string(to_string(input.family));
+  if (!is_integer && input.scale != 1.0) text += fmt::format(" times {:g}", input.scale);
+  return input.persistent ? text + " persistent" : text;
+}
+
 DataType dtype_of(std::string_view word) {
   using enum DataType;
   for (const DataType each : {f64, f32, f16, bf16, i64, i32}) {
@@ -320,7 +328,8 @@ void fill(const InputDescription& input, Family family, const Seed& seed, std::u
   }
   Values values(seed, index);
   const auto draw_to = [&](const auto& written) {
-    draw(input, family, values, [&](std::int64_t i, double value) { put_number(memory, i, written(value)); });
+    draw(input, family, values,
+         [&](std::int64_t i, double value) { put_number(memory, i, written(input.scale * value)); });
   };
   switch (input.dtype) {
     case DataType::f64: return draw_to([](double value) { return value; });

@@ -86,10 +86,14 @@ struct InputDescription {
   Family family = Family::normal;
   bool persistent = false;   ///< drawn once for each process, as weights are
   std::int64_t below = 256;  ///< integers are uniform in [0, below)
+  double scale = 1.0;        ///< all other values are times this
 
   std::int64_t elements() const;
   std::size_t bytes() const;
 };
+
+/// Returns "f32[64,64] normal", with "times 0.02" or "below 1000" and "persistent" where that is so.
+std::string to_string(const InputDescription& input);
 
 /// Throws UsageError for a type that no array has (tf32).
 DataType dtype_of(std::string_view word);

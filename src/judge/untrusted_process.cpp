@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
@@ -18,6 +19,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -55,10 +57,31 @@ constexpr int kSocket = 0, kOutput = 1, kErrors = 2, kMemory = 3;
 
 bool refuse_system_calls() {
 #ifdef __x86_64__
-  constexpr auto kRefused = std::to_array<std::uint32_t>(
-      {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_perf_event_open, SYS_bpf, SYS_mount,
-       SYS_umount2, SYS_pivot_root, SYS_setns, SYS_unshare, SYS_keyctl, SYS_add_key, SYS_request_key,
-       SYS_connect, SYS_io_uring_setup, SYS_pidfd_getfd, SYS_kcmp, SYS_userfaultfd});
+  constexpr auto kRefused = std::to_array<std::uint32_t>({SYS_ptrace,
+                                                          SYS_process_vm_readv,
+                                                          SYS_process_vm_writev,
+                                                          SYS_perf_event_open,
+                                                          SYS_bpf,
+                                                          SYS_mount,
+                                                          SYS_umount2,
+                                                          SYS_pivot_root,
+                                                          SYS_setns,
+                                                          SYS_unshare,
+                                                          SYS_keyctl,
+                                                          SYS_add_key,
+                                                          SYS_request_key,
+                                                          SYS_connect,
+                                                          SYS_io_uring_setup,
+                                                          SYS_mount_setattr,
+                                                          SYS_move_mount,
+                                                          SYS_open_tree,
+                                                          SYS_fsopen,
+                                                          SYS_fsmount,
+                                                          SYS_fsconfig,
+                                                          SYS_fspick,
+                                                          SYS_pidfd_getfd,
+                                                          SYS_kcmp,
+                                                          SYS_userfaultfd});
   constexpr std::size_t kBefore = 3;
   std::array<sock_filter, kBefore + kRefused.size() + 3> filter{};
   const auto jump_if_equal = [](std::uint32_t value, std::uint8_t then, std::uint8_t otherwise) {
@@ -82,8 +105,10 @@ bool refuse_system_calls() {
 #endif
 }
 
-// Lets the process write below one folder and to devices only.
-bool refuse_writing(int folder) {
+constexpr const char* kSharedMemory = "/dev/shm";
+
+// Lets the process write below one folder and to devices only; to /dev/shm if that is its own.
+bool refuse_writing(int folder, bool has_own_files) {
   constexpr std::uint64_t kWrites = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
                                     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
                                     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
@@ -107,12 +132,53 @@ bool refuse_writing(int folder) {
     return ::syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
   };
   const int devices = ::open("/dev", O_PATH | O_CLOEXEC);
+  const int shared = has_own_files ? ::open(kSharedMemory, O_PATH | O_CLOEXEC) : -1;
   const bool is_done = allow(folder, kWrites | truncate) &&
                        (devices < 0 || allow(devices, LANDLOCK_ACCESS_FS_WRITE_FILE | truncate)) &&
+                       (shared < 0 || allow(shared, kWrites | truncate)) &&
                        ::syscall(SYS_landlock_restrict_self, set, 0) == 0;
   ::close(set);
   if (devices >= 0) ::close(devices);
+  if (shared >= 0) ::close(shared);
   return is_done;
+}
+
+bool write_file(const char* path, const char* text) {
+  const int file = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool is_written = ::write(file, text, std::strlen(text)) == static_cast<ssize_t>(std::strlen(text));
+  ::close(file);
+  return is_written;
+}
+
+// What a child needs to have files of its own, written before it is made.
+struct OwnFiles {
+  const char* folder = nullptr;
+  std::string user, group, size;  ///< lines of uid_map and gid_map, option of a file system in memory
+};
+OwnFiles own_files(const char* folder, Bytes size) {
+  // Nobody inside, so that exec takes away the rights that a new user namespace gives.
+  return {folder, fmt::format("65534 {} 1", ::getuid()), fmt::format("65534 {} 1", ::getgid()),
+          fmt::format("mode=1777,size={}", size.value())};
+}
+
+// In a mount namespace: the folder and /dev/shm become file systems in memory, which end with the last
+// process and have a size, and all others can only be read. So nothing outside is changed, by chmod neither.
+bool have_own_files(const OwnFiles& files) {
+  mount_attr read_only{}, writable{};
+  read_only.attr_set = MOUNT_ATTR_RDONLY;
+  writable.attr_clr = MOUNT_ATTR_RDONLY;
+  const auto set = [](const char* path, unsigned flags, mount_attr& attributes) {
+    return ::syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attributes, sizeof(attributes)) == 0;
+  };
+  constexpr unsigned long kSafe = MS_NOSUID | MS_NODEV;
+  return write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/uid_map", files.user.c_str()) &&
+         write_file("/proc/self/gid_map", files.group.c_str()) &&
+         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("own", files.folder, "tmpfs", kSafe, files.size.c_str()) == 0 &&
+         ::mount("own", kSharedMemory, "tmpfs", kSafe, files.size.c_str()) == 0 &&
+         set("/", AT_RECURSIVE, read_only) && set(files.folder, 0, writable) &&
+         set(kSharedMemory, 0, writable);
 }
 
 void limit(int resource, std::int64_t value) {
@@ -128,21 +194,23 @@ pid_t clone_process(unsigned long namespaces) {
 }
 
 // Bits of what a probing child found.
-constexpr int kHasNoPrivileges = 1, kHasNoWriting = 2, kHasNoCalls = 4;
+constexpr int kHasNoPrivileges = 1, kHasNoWriting = 2, kHasNoCalls = 4, kHasOwnFiles = 8;
 
-int hold_back(int folder) {
-  int has = 0;
+int hold_back(const OwnFiles& files) {
+  int has = have_own_files(files) ? kHasOwnFiles : 0;
+  const int folder = ::open(files.folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) has |= kHasNoPrivileges;
-  if (refuse_writing(folder)) has |= kHasNoWriting;
+  if (folder >= 0 && refuse_writing(folder, (has & kHasOwnFiles) != 0)) has |= kHasNoWriting;
+  if (folder >= 0) ::close(folder);
   if (refuse_system_calls()) has |= kHasNoCalls;
   return has;
 }
 
 struct Prepared {
   std::vector<char*> arguments = {}, environment = {};
-  int socket = -1, errors = -1, memory = -1, folder = -1;
+  int socket = -1, errors = -1, memory = -1;
   const WorkerProgram* program = nullptr;
-  const char* folder_path = nullptr;
+  OwnFiles files = {};
 };
 
 [[noreturn]] void become_worker(const Prepared& prepared) {
@@ -155,17 +223,18 @@ struct Prepared {
   limit(RLIMIT_NOFILE, program.descriptors);
   limit(RLIMIT_CPU, program.core_seconds);
   limit(RLIMIT_NPROC, 4096);
+  write_file("/proc/self/oom_score_adj", "1000");  // where memory ends, it ends before the judge
   const int nothing = ::open("/dev/null", O_WRONLY);
   if (::dup2(prepared.socket, kSocket) < 0 || ::dup2(nothing, kOutput) < 0 ||
-      ::dup2(prepared.errors, kErrors) < 0 || ::dup2(prepared.memory, kMemory) < 0 ||
-      ::chdir(prepared.folder_path) != 0) {
+      ::dup2(prepared.errors, kErrors) < 0 || ::dup2(prepared.memory, kMemory) < 0) {
     ::_exit(126);
   }
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
-  hold_back(prepared.folder);
+  hold_back(prepared.files);
+  if (::chdir(prepared.files.folder) != 0) ::_exit(126);  // behind the mount
   ::syscall(SYS_close_range, kMemory + 1, ~0U, 0);
   ::execve(prepared.arguments[0], prepared.arguments.data(), prepared.environment.data());
   ::_exit(127);
@@ -201,7 +270,7 @@ Descriptor shared_memory(std::size_t bytes) {
 
 using Message = nlohmann::json;
 
-class ProcessWorker : public Worker {
+class ProcessWorker : public UntrustedWorker {
  public:
   ProcessWorker(const WorkerProgram& program, const std::string& target)
       : program_(program), target_(target), memory_(shared_memory(kRoom)) {
@@ -224,6 +293,21 @@ class ProcessWorker : public Worker {
   ChainReply chain(const ChainRequest& request) override;
   Answer answer(const AnswerRequest& request) override;
   std::size_t room() const override { return kRoom; }
+  void set_target(const std::string& target) override { target_ = target; }
+  void prepare(const std::string& container) override {
+    tell({{"do", "prepare"}, {"target", target_}, {"container", container}});
+    is_preparing_ = true;
+  }
+  bool is_prepared() override {
+    try {
+      if (std::exchange(is_preparing_, false)) hear();
+    } catch (const WorkerFailure&) {
+      return false;
+    }
+    pollfd waited{socket_.number(), POLLIN, 0};  // it says nothing unasked: then it has ended
+    return ::poll(&waited, 1, 0) == 0;
+  }
+  ReferenceDescription describe();
   void freeze() override {
     ::kill(-pid_, SIGSTOP);
     int status = 0;
@@ -247,6 +331,7 @@ class ProcessWorker : public Worker {
   void tell(const Message& message);
   Message hear();
   Message ask(const Message& message) {
+    if (std::exchange(is_preparing_, false)) hear();
     tell(message);
     return hear();
   }
@@ -260,6 +345,7 @@ class ProcessWorker : public Worker {
   std::size_t bytes_of_call_ = 0;
   pid_t pid_ = -1;
   std::string ended_by_;
+  bool is_preparing_ = false;
 };
 
 void ProcessWorker::start() {
@@ -272,16 +358,13 @@ void ProcessWorker::start() {
   Descriptor theirs = out_of_the_way(ends[1], "a way to a worker");
   errors_ = out_of_the_way(::memfd_create("errors", MFD_CLOEXEC), "memory for a worker's errors");
   const std::string path = folder_.path().string();
-  const Descriptor folder =
-      out_of_the_way(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), "a worker's folder");
   std::vector<std::string> environment = program_.environment;
   for (const char* name : {"HOME", "TMPDIR"}) environment.push_back(fmt::format("{}={}", name, path));
   Prepared prepared{.socket = theirs.number(),
                     .errors = errors_.number(),
                     .memory = memory_.number(),
-                    .folder = folder.number(),
                     .program = &program_,
-                    .folder_path = path.c_str()};
+                    .files = own_files(path.c_str(), program_.folder)};
   for (std::string& word : program_.arguments) prepared.arguments.push_back(word.data());
   for (std::string& word : environment) prepared.environment.push_back(word.data());
   prepared.arguments.push_back(nullptr);
@@ -391,9 +474,10 @@ Message message_of(const CaseShape& shape) {
                       {"shape", input.shape},
                       {"family", to_string(input.family)},
                       {"persistent", input.persistent},
-                      {"below", input.below}});
+                      {"below", input.below},
+                      {"scale", input.scale}});
   }
-  return {{"inputs", inputs}, {"container", shape.container}};
+  return {{"inputs", inputs}, {"container", shape.container}, {"call", shape.call}};
 }
 
 CaseShape shape_of(const Message& message) {
@@ -404,9 +488,31 @@ CaseShape shape_of(const Message& message) {
                             .shape = shape_in(each),
                             .family = family_of(each.value("family", "normal")),
                             .persistent = each.value("persistent", false),
-                            .below = each.value("below", std::int64_t{256})});
+                            .below = each.value("below", std::int64_t{256}),
+                            .scale = each.value("scale", 1.0)});
+    if (!std::isfinite(shape.inputs.back().scale)) refuse_message("a scale that is a number");
+  }
+  shape.call = word_in(message, "call");
+  const Message work = message.value("work", Message::object());
+  for (const auto& [name, told] : {std::pair("flops", &shape.flops), std::pair("bytes", &shape.bytes)}) {
+    if (work.contains(name)) *told = work.at(name).get<double>();
   }
   return shape;
+}
+
+ReferenceDescription ProcessWorker::describe() {
+  const Message reply = ask({{"do", "describe"}, {"target", target_}});
+  ReferenceDescription described;
+  const std::string word = word_in(reply, "form");
+  for (const Form form : {Form::make, Form::function, Form::kernelbench, Form::kernelbot}) {
+    if (to_string(form) == word) described.form = form;
+  }
+  for (const Message& each : list_in(reply, "cases")) {
+    described.cases.emplace_back();
+    for (const auto& [name, value] : each.items())
+      described.cases.back().push_back({name, value.get<std::string>()});
+  }
+  return described;
 }
 
 CaseShape ProcessWorker::make(const CaseValues& values, const std::optional<CaseShape>& shape,
@@ -416,7 +522,12 @@ CaseShape ProcessWorker::make(const CaseValues& values, const std::optional<Case
   for (const Property& value : values) request["case"][value.key] = value.value;
   if (shape) request["shape"] = message_of(*shape);
   const Message reply = ask(request);
-  if (shape) return *shape;  // a candidate has no say in it
+  if (shape) {  // a candidate has no say in it
+    CaseShape same = *shape;
+    constexpr std::size_t kMost = 200;
+    same.weights_differ = word_in(reply, "weights_differ").substr(0, kMost);
+    return same;
+  }
   try {
     return shape_of(reply);
   } catch (const Message::exception&) {
@@ -467,10 +578,11 @@ Answer ProcessWorker::answer(const AnswerRequest& request) {
 Sandbox probe_sandbox() {
   Sandbox sandbox;
   const TemporaryFolder folder;
-  const Descriptor place(::open(folder.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string path = folder.path().string();
+  const OwnFiles files = own_files(path.c_str(), Bytes(std::int64_t{1} << 20));
   const auto probe = [&](unsigned long namespaces) {
     const pid_t pid = clone_process(namespaces);
-    if (pid == 0) ::_exit(hold_back(place.number()));
+    if (pid == 0) ::_exit(hold_back(files));
     int status = 0;
     if (pid < 0 || ::waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
     return WEXITSTATUS(status);
@@ -487,6 +599,9 @@ Sandbox probe_sandbox() {
   };
   say(with_namespaces >= 0, "namespaces of its own for users, processes, mounts, network and IPC",
       with_namespaces >= 0 ? "" : std::strerror(problem));
+  say(with_namespaces >= 0 && (has & kHasOwnFiles) != 0,
+      "all files read only but those of its own folder, which has a size and ends with it",
+      with_namespaces >= 0 ? "the kernel refuses mounts" : "there is no namespace for it");
   say((has & kHasNoWriting) != 0 && has >= 0, "writes only to its own folder and devices",
       "the kernel has no Landlock");
   say((has & kHasNoCalls) != 0 && has >= 0, "no system calls that look into other processes",
@@ -498,8 +613,16 @@ Sandbox probe_sandbox() {
   return sandbox;
 }
 
-std::unique_ptr<Worker> start_untrusted(const WorkerProgram& program, const std::string& target) {
+std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program, const std::string& target) {
   return std::make_unique<ProcessWorker>(program, target);
+}
+
+ReferenceDescription describe_reference(const WorkerProgram& program, const std::string& target) {
+  try {
+    return ProcessWorker(program, target).describe();
+  } catch (const WorkerFailure& failure) {
+    throw UsageError(fmt::format("{}: {}", target, failure.what()));
+  }
 }
 
 }  // namespace jitterscope::judging

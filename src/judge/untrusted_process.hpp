@@ -32,6 +32,8 @@ struct WorkerProgram {
   /// Of what one process may have. Address space is not limited: a GPU's driver reserves far more than it
   /// uses.
   Bytes data = Bytes(std::int64_t{16} << 30), file = Bytes(std::int64_t{64} << 20);
+  /// Of its folder and of /dev/shm, each, where they can be its own.
+  Bytes folder = Bytes(std::int64_t{1} << 30);
   std::int64_t descriptors = 1024, core_seconds = 3600;
   std::function<bool()> interrupted = {};
 };
@@ -39,9 +41,29 @@ struct WorkerProgram {
 /// Returns what the kernel lets a process without rights have: it starts one that tries.
 Sandbox probe_sandbox();
 
+class UntrustedWorker : public Worker {
+ public:
+  /// Names what it is to load. Called before all else but prepare().
+  virtual void set_target(const std::string& target) = 0;
+  /// Tells it to do what any case needs, and does not wait: a reference (no container) loads its file, a
+  /// candidate, whose file nobody knows yet, the arrays of this container.
+  virtual void prepare(const std::string& container) = 0;
+  /// Waits until that is done. False if it failed or the process has ended: then this worker is of no use.
+  virtual bool is_prepared() = 0;
+};
+
 /// Starts the program with nothing but a socket (descriptor 0), memory for its outputs (3) and a folder of
 /// its own (its working directory, HOME and TMPDIR), which is removed with it. When the worker is destroyed,
 /// its process and what that has started have ended. Throws FailedError if none can be started.
-std::unique_ptr<Worker> start_untrusted(const WorkerProgram& program, const std::string& target);
+std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program, const std::string& target);
+
+/// What a reference's file says of itself before any of it runs.
+struct ReferenceDescription {
+  Form form = Form::make;
+  std::vector<CaseValues> cases;  ///< of a kernelbot task beside it; empty if there are none
+};
+/// Asks a process of its own, which reads the file's syntax tree. Throws UsageError that says what is
+/// missing.
+ReferenceDescription describe_reference(const WorkerProgram& program, const std::string& target);
 
 }  // namespace jitterscope::judging

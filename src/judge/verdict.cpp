@@ -25,6 +25,36 @@ std::string_view to_string(Verdict verdict) {
   return "";
 }
 
+std::string_view to_string(Form form) {
+  switch (form) {
+    case Form::make: return "make";
+    case Form::function: return "function";
+    case Form::kernelbench: return "kernelbench";
+    case Form::kernelbot: return "kernelbot";
+  }
+  return "";
+}
+
+std::optional<AchievedRate> achieved_rate(const Work& work, Nanoseconds time, const Ceilings& ceilings) {
+  std::optional<AchievedRate> rate;
+  if (!(time > Nanoseconds(0))) return rate;
+  // Whichever ceiling takes longer is the one that the call can reach.
+  const auto take = [&](double amount, double ceiling, bool is_compute) {
+    if (!(amount > 0.0) || !(ceiling > 0.0)) return;
+    const double per_second = amount / to_seconds(time), share = per_second / ceiling;
+    if (rate && *rate->ceiling_share >= share) return;
+    rate.emplace();
+    rate->compute_bound = is_compute;
+    rate->per_second = per_second;
+    rate->ceiling_share = share;
+  };
+  for (const Ceilings::Compute& compute : ceilings.compute) {
+    if (compute.dtype == work.dtype) take(work.flops, compute.flops_per_second, true);
+  }
+  take(work.bytes, ceilings.bytes_per_second.value_or(0.0), false);
+  return rate;
+}
+
 std::string_view to_string(InvalidReason reason) {
   switch (reason) {
     case InvalidReason::none: return "none";
@@ -47,9 +77,9 @@ Verdict verdict_of(statistics::EffectVerdict verdict) {
   return Verdict::undecided;
 }
 
+// A case that ended before its last pair says why.
 bool is_timed(const CaseJudgement& each) {
-  return each.verdict != Verdict::wrong && each.verdict != Verdict::invalid &&
-         each.verdict != Verdict::refused;
+  return each.verdict == Verdict::undecided && each.evidence.empty();
 }
 
 // A pair counts if more than half of its blocks gave a ratio: of a call that is lost in the chain's own cost

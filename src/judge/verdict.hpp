@@ -10,13 +10,35 @@
 #include "experiment/comparison.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
+#include "jitterscope/measurement.hpp"
 #include "jitterscope/units.hpp"
+#include "measure/rates_and_totals.hpp"
 #include "statistics/effect.hpp"
 
 namespace jitterscope::judging {
 
 /// What `make` is called with; a value is a whole number, a number or a word.
 using CaseValues = std::vector<Property>;
+
+/// Which form a reference's file has, and a candidate's accordingly.
+enum class Form {
+  make,         ///< make() gives the function
+  function,     ///< a function, and get_inputs()
+  kernelbench,  ///< classes Model and ModelNew
+  kernelbot     ///< ref_kernel() and custom_kernel(), and generate_input()
+};
+std::string_view to_string(Form);
+
+/// What one call has to do at least.
+struct Work {
+  double flops = 0.0;              ///< 0: the reference does not tell
+  double bytes = 0.0;              ///< to read and write
+  bool is_bytes_told = false;      ///< else they are those of inputs and outputs
+  DataType dtype = DataType::f32;  ///< of the first output
+};
+/// Returns the rate of a call that takes this time, and its share of the ceiling that allows the least.
+/// nullopt if no ceiling is known.
+std::optional<AchievedRate> achieved_rate(const Work& work, Nanoseconds time, const Ceilings& ceilings);
 
 /// Exit code of a judgement that has a candidate which is invalid.
 inline constexpr ExitCode kInvalid{6};
@@ -55,7 +77,9 @@ struct CaseJudgement {
   InvalidReason reason = InvalidReason::none;
   std::string evidence;  ///< one sentence: what is wrong, what was found, why it is undecided
   std::string key;       ///< of the round in which it was found, with its call, to repeat it
-  std::int64_t call = -1;
+  std::int64_t call = -1, pair = -1;
+  std::vector<std::string> inputs = {};  ///< "f32[64,64] normal"
+  Work work = {};
   std::optional<RatioEstimate> ratio;  ///< of times, candidate over reference
   double p_value = 1.0;
   std::vector<PairTimes> pairs;

@@ -21,6 +21,11 @@ namespace jitterscope::judging {
 struct CaseShape {
   std::vector<InputDescription> inputs = {};
   std::string container;  ///< kind of arrays that both sides get: numpy, torch or memoryview
+  /// How both sides are called, in the reference's words, which the judge passes on unread.
+  std::string call = {};
+  std::optional<double> flops = {}, bytes = {};  ///< of one call, if the reference tells
+  /// What a candidate says of its weights if they are not the reference's. It explains, and decides nothing.
+  std::string weights_differ = {};
 };
 
 /// A chain: `calls` times fill (inputs from the seed that follows from the last digest), call, digest (of all

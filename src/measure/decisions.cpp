@@ -182,10 +182,14 @@ std::int64_t settle_end(std::int64_t first, std::int64_t second) {
 std::int64_t settle_two(Question question, std::int64_t first, std::int64_t second) {
   switch (question) {
     case Question::was_held:
+    case Question::was_recorded:
+    case Question::can_trace:
+    case Question::has_woken:
     case Question::are_precise: return std::min(first, second);
     case Question::end_load: return settle_end(first, second);
     case Question::shares_idle: return first;  // the first process decides
     case Question::launches_wait:
+    case Question::is_long:
     case Question::ends_early:
     case Question::out_of_time:
     case Question::sets:

@@ -80,6 +80,24 @@ struct LoadFacts {
   Nanoseconds elapsed;
 };
 
+/// A question that processes in step decide together.
+enum class Question {
+  launches_wait,
+  is_long,
+  was_held,
+  was_recorded,
+  can_trace,
+  has_woken,
+  ends_early,
+  shares_idle,
+  out_of_time,
+  sets,
+  are_precise,
+  lost_round,
+  was_asleep,
+  end_load
+};
+
 /// Decides how rounds look, how many there are, and when to stop. One object makes all decisions, so that it
 /// can decide for several processes that must do the same (ranks of a collective, several GPUs in step):
 /// AgreedDecisions.
@@ -89,8 +107,10 @@ class Decisions {
   /// True if other processes do the same: groups are then measured one by one.
   virtual bool are_shared() const { return false; }
 
-  /// True if launches of the workload wait for their queue (FirstCall), here or in another process.
-  virtual bool launches_wait(bool here) = 0;
+  /// Returns what is true for all, as settle() says, if `here` is true in this process. Asked wherever the
+  /// answer changes how often the workload is launched: a launch more or less leaves the other ranks of a
+  /// collective waiting.
+  virtual bool of_all(Question question, bool here) = 0;
 
   virtual RoundShape shape_rounds(const LaunchFacts& facts, const MeasureOptions& options,
                                   const Calibration& calibration) = 0;
@@ -123,7 +143,7 @@ class Decisions {
 /// Decides by what this process has measured.
 class LocalDecisions final : public Decisions {
  public:
-  bool launches_wait(bool here) override { return here; }
+  bool of_all(Question, bool here) override { return here; }
   RoundShape shape_rounds(const LaunchFacts& facts, const MeasureOptions& options,
                           const Calibration& calibration) override;
   std::optional<RoundShape> shape_after_trial(const RoundShape& tried, bool was_held) override;
@@ -138,20 +158,6 @@ class LocalDecisions final : public Decisions {
   std::optional<StopReason> end_load(const LoadFacts& facts, const MeasureOptions& options) override;
 };
 
-/// A question that processes in step decide together.
-enum class Question {
-  launches_wait,
-  was_held,
-  ends_early,
-  shares_idle,
-  out_of_time,
-  sets,
-  are_precise,
-  lost_round,
-  was_asleep,
-  end_load
-};
-
 /// The connection between processes in step: each passes its own decision, in the same order, and gets the
 /// common one.
 class Agreement {
@@ -163,9 +169,9 @@ class Agreement {
 };
 
 /// Returns what all do, from what each would do. They stop if one is interrupted or out of time; a round that
-/// one lost is lost; a measurement is precise once it is so in every process; the most sets of rounds are
-/// taken. The first process decides who shares an idle. Throws FailedError for proposals of unlike length;
-/// there is at least one.
+/// one lost is lost; a measurement is precise, a clock woken, and work held, recorded or traced once it is so
+/// in every process; the most sets of rounds are taken. The first process decides who shares an idle. Throws
+/// FailedError for proposals of unlike length; there is at least one.
 std::vector<std::int64_t> settle(Question question, const std::vector<std::vector<std::int64_t>>& proposals);
 
 /// Proposes what this process would do, and does what was agreed.
@@ -180,7 +186,7 @@ class AgreedDecisions final : public Decisions {
   bool has_ended() const { return has_ended_; }
 
   bool are_shared() const override { return true; }
-  bool launches_wait(bool here) override { return agree(Question::launches_wait, here); }
+  bool of_all(Question question, bool here) override { return agree(question, here); }
   RoundShape shape_rounds(const LaunchFacts& facts, const MeasureOptions& options,
                           const Calibration& calibration) override;
   std::optional<RoundShape> shape_after_trial(const RoundShape& tried, bool was_held) override;

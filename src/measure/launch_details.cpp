@@ -14,6 +14,7 @@
 #include "measure/operand_sets.hpp"
 #include "measure/round_timer.hpp"
 #include "measure/trials.hpp"
+#include "operation/kinds_collective.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -33,7 +34,21 @@ std::optional<Shortfall> shortfall_of(const Step& step) {
   return std::nullopt;
 }
 
+// Throws MissingError, after all processes have said whether they can: none launches what another does not.
+void require_tracers(Session& session) {
+  if (!session.decisions().are_shared()) return;
+  std::string missing;
+  try {
+    session.device().trace_kernels();
+  } catch (const Error& error) {
+    missing = error.what();
+  }
+  if (session.decisions().of_all(Question::can_trace, missing.empty())) return;
+  throw MissingError(missing.empty() ? "another process in step cannot trace its device's kernels" : missing);
+}
+
 void trace(Session& session, Workload& workload, const MeasureOptions& options, Result& result) {
+  require_tracers(session);
   const bool is_held = options.queue != QueueMode::eager && !result.waits_for_device;
   TracedWork traced = trace_launch(session.device(), session.queue(), workload,
                                    is_held ? Holding::possible : Holding::impossible);
@@ -51,6 +66,12 @@ void add_launch_details(Session& session, Workload& workload, const MeasureOptio
   if (!options.counters) return;
   // After the tracer, since the profiler's hooks may slow what runs beside them.
   result.without_counters = shortfall_of([&] {
+    const Operation* operation = operation_of(result.subject);
+    if (operation != nullptr && has_collective(*operation)) {
+      throw UsageError(
+          "counters take several passes of a launch, and a collective would wait in each for the other ranks: "
+          "leave them out");
+    }
     result.counters =
         count_launch(device, session.queue(), workload, *options.counters, timed_caches(result));
   });
@@ -131,34 +152,44 @@ class FirstLaunches {
 // A launch that waits keeps the host until the held queue's time limit, each time. One that loads a kernel,
 // tunes or allocates does so only once, and one on a slow host returns in the end. So a single launch is
 // tried several times, each time after one into an open queue.
-bool waits_for_queue(FirstLaunches& launches) {
+bool waits_for_queue(FirstLaunches& launches, Decisions& decisions) {
   constexpr int kTries = 3;
   constexpr Nanoseconds kShortPatience = milliseconds(200);
   for (int i = 0; i < kTries; ++i) {
     const Nanoseconds without_hold = launches.launch_and_wait();
-    if (launches.launch_behind_hold(1, std::max(kShortPatience, without_hold * 4.0))) return false;
+    const bool was_held = launches.launch_behind_hold(1, std::max(kShortPatience, without_hold * 4.0));
+    if (decisions.of_all(Question::was_held, was_held)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nanoseconds events_constant) {
+FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nanoseconds events_constant,
+                          Decisions& decisions) {
   FirstLaunches launches(device, queue, workload);
   FirstCall first;
   first.time = launches.launch_and_wait();
 
   // The second launch alone tells whether more are affordable: a CPU's convolution may take a second.
   constexpr Nanoseconds kLong = milliseconds(5);
-  const std::size_t more = first.time > kLong ? 2 : 8;
-  first.waits_for_queue = workload.waits_for_queue();
-  if (!first.waits_for_queue && !launches.launch_behind_hold(more, kPatience)) {
-    first.waits_for_queue = waits_for_queue(launches);
+  const std::size_t more = decisions.of_all(Question::is_long, first.time > kLong) ? 2 : 8;
+  first.waits_for_queue = decisions.of_all(Question::launches_wait, workload.waits_for_queue());
+  if (!first.waits_for_queue) {
+    const bool was_held = launches.launch_behind_hold(more, kPatience);
+    if (!decisions.of_all(Question::was_held, was_held)) {
+      first.waits_for_queue = waits_for_queue(launches, decisions);
+    }
   }
   if (first.waits_for_queue) launches.launch_without_hold(more);
   first.launch_cost = launches.cost();
   first.launch_time = std::max(Nanoseconds(1), launches.time() - events_constant);
   return first;
+}
+
+FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nanoseconds events_constant) {
+  LocalDecisions decisions;
+  return make_first_call(device, queue, workload, events_constant, decisions);
 }
 
 namespace {

@@ -32,7 +32,11 @@ struct FirstCall {
   bool waits_for_queue = false;
 };
 
-/// Takes half a second to find out that a launch returns only once the queue is released.
+/// Takes half a second to find out that a launch returns only once the queue is released. `decisions` say how
+/// many launches there are where processes are in step.
+FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nanoseconds events_constant,
+                          Decisions& decisions);
+/// The same, for a process that decides alone.
 FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nanoseconds events_constant);
 
 // Assigns traced kernels to launches.

@@ -55,14 +55,15 @@ std::unique_ptr<Workload> make_replay(const TimedWork& work, Instrument instrume
 }  // namespace
 
 RoundRunner::RoundRunner(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
-                         const Calibration& calibration)
+                         const Calibration& calibration, Decisions* decisions)
     : asked_(work.workload),
       replay_(make_replay(work, shape.instrument, options.queue)),
       work_{work.device, work.queue, replay_ ? *replay_ : work.workload, work.cache},
       shape_(shape),
       queue_mode_(options.queue),
       timer_(make_timer(work_, shape, options.queue, calibration)),
-      lengths_(options.seed) {}
+      lengths_(options.seed),
+      decisions_(decisions) {}
 
 bool RoundRunner::watches_calls() const {
   return asked_.calls() && timer_->instrument() == Instrument::events && timer_->launches_per_value() == 1;
@@ -102,8 +103,9 @@ void RoundRunner::wake(Nanoseconds duration) {
   // pause.
   constexpr int kLaunches = 16;
   const Nanoseconds end = work_.device.host_time() + duration;
-  while (work_.device.host_time() < end) {
-    for (int i = 0; i < kLaunches && work_.device.host_time() < end; ++i) work_.queue.launch(work_.workload);
+  const auto is_over = [&] { return work_.device.host_time() >= end; };
+  while (is_in_step() ? !decisions_->of_all(Question::has_woken, is_over()) : !is_over()) {
+    for (int i = 0; i < kLaunches && (is_in_step() || !is_over()); ++i) work_.queue.launch(work_.workload);
     work_.queue.wait();
   }
 }
@@ -208,8 +210,17 @@ Round RoundRunner::run_held_round(Nanoseconds idle, Nanoseconds epoch) {
   ClockMean clock;
   std::vector<Nanoseconds> calls;
   const std::int64_t first_call = asked_.calls().value_or(0);
+  std::optional<HoldTimeoutError> lost;
   for (std::int64_t part = 0; part < shape_.parts; ++part) {
-    const Pending pending = run_patient_part(epoch);
+    Pending pending;
+    try {
+      pending = run_patient_part(epoch);
+    } catch (const HoldTimeoutError& error) {
+      // The other processes do not know of it, and make the launches of the parts to come.
+      if (!is_in_step()) throw;
+      lost = error;
+    }
+    if (lost) continue;
     Round more = finish_round(pending);
     read_calls(pending, more.launches, calls);
     clock.add(clock_of(pending));
@@ -221,6 +232,7 @@ Round RoundRunner::run_held_round(Nanoseconds idle, Nanoseconds epoch) {
         round.taken_by_others = round.taken_by_others.value_or(Nanoseconds(0)) + *more.taken_by_others;
     }
   }
+  if (lost) throw *std::move(lost);
   if (!calls.empty()) {
     round.calls = std::move(calls);
     round.first_call = first_call;

@@ -12,12 +12,14 @@ namespace jitterscope {
 /// Everything needed to run rounds in one cache state under one load.
 class RoundRunner {
  public:
+  /// `decisions` outlives the runner; null: this process decides alone.
   RoundRunner(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
-              const Calibration& calibration);
+              const Calibration& calibration, Decisions* decisions = nullptr);
 
   /// Lets the chip rest. If the host's time counts, the host stays awake and then launches for some ms.
   void rest(Nanoseconds idle);
-  /// Launches without pause for this time; none of the launches is read.
+  /// Launches without pause for this time; none of the launches is read. Processes in step go on until it is
+  /// over in each.
   void wake(Nanoseconds duration);
 
   /// Rests, then for each part: hold the queue -> condition -> stamp -> timed launches -> stamp -> release ->
@@ -52,6 +54,7 @@ class RoundRunner {
   /// Holds and releases the queue once; all work is over on return.
   Pending run_part(Nanoseconds epoch, Nanoseconds patience);
   Pending run_patient_part(Nanoseconds epoch);
+  bool is_in_step() const { return decisions_ != nullptr && decisions_->are_shared(); }
   std::optional<ClockReading> clock_of(const Pending& pending);
   /// Puts a mark around each launch if calls are watched.
   void condition(Pending& pending);
@@ -70,6 +73,7 @@ class RoundRunner {
   QueueMode queue_mode_;
   std::unique_ptr<RoundTimer> timer_;
   Random lengths_;
+  Decisions* decisions_;
 };
 
 /// On a device that is the host, times launches in a row, or an eviction, for rounds by events: short warm

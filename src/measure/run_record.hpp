@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,25 @@ struct RunEntry {
   std::optional<Nanoseconds> recorded_time = {};  ///< GPU time of one call in the input record
 };
 
+/// Rounds on one rank, one after the other: work, then the collective, launched without a hold and without a
+/// wait between them. One element for each round.
+struct ArrivalRounds {
+  std::optional<std::int64_t> delayed_rank =
+      {};                                   ///< the rank that spun before each collective; nullopt: none
+  Nanoseconds delay = {};                   ///< for how long
+  std::vector<Nanoseconds> own_times = {};  ///< from this rank's arrival to the end of the collective here
+  std::vector<Nanoseconds> gaps =
+      {};  ///< from the collective before to the begin of the work: the host's launches
+  std::vector<Nanoseconds> works = {};  ///< the work, with this rank's delay
+};
+
+struct CollectiveArrivals {
+  std::string operation;
+  std::vector<Nanoseconds>
+      eager;  ///< one call of several that were launched one by one, in each block of them
+  std::vector<ArrivalRounds> rounds;
+};
+
 /// The user's request. A run can only be continued with the same one.
 struct RunAsked {
   std::vector<std::string> targets;  ///< as typed
@@ -142,6 +162,7 @@ struct RunRecord {
   std::string device_note;  ///< one sentence: why this device, if the user named none
   std::vector<RunEntry> entries;
   std::optional<SequenceMeasurement> sequence;
+  std::vector<CollectiveArrivals> arrivals;      ///< of this rank, if they were asked for
   std::vector<UntimedOperator> untimed;          ///< operators of the input record that were not timed
   std::optional<Nanoseconds> recorded_gpu_time;  ///< for everything in the input record
   std::optional<RecordedUse> recorded_use;       ///< of the GPU by the recorded program

@@ -16,7 +16,7 @@ namespace jitterscope {
 namespace {
 
 // One pass over all calls that were prepared.
-struct Pass {
+struct TimedPass {
   std::vector<Nanoseconds> times;        // one for each call
   std::vector<KernelsOfLaunch> kernels;  // those of each call, if traced
   Nanoseconds iteration;
@@ -63,7 +63,7 @@ class Sequence {
   }
   bool is_traced() const { return is_traced_; }
 
-  Pass run_once() {
+  TimedPass run_once() {
     launch_all();  // lets the clock rise, and leaves in the caches what a pass leaves
     return is_traced_ ? run_traced() : run_by_host();
   }
@@ -86,7 +86,7 @@ class Sequence {
     }
   }
 
-  Pass run_traced() {
+  TimedPass run_traced() {
     Queue& queue = session_.queue();
     queue.wait();
     const std::unique_ptr<KernelTracer> tracer = session_.device().trace_kernels();
@@ -96,14 +96,14 @@ class Sequence {
     launch_all(tracer.get(), running_.size());
     const ClockStamp after = queue.stamp_clock();
     queue.wait();
-    Pass pass = read(kernels_by_launch(tracer->stop(), 2 * running_.size()));
+    TimedPass pass = read(kernels_by_launch(tracer->stop(), 2 * running_.size()));
     if (const auto clock = queue.clock_between(before, after)) pass.clock = clock->frequency;
     return pass;
   }
 
   // Reads the second of two passes, which must have run the same kernels.
-  Pass read(const std::vector<KernelsOfLaunch>& launches) const {
-    Pass pass;
+  TimedPass read(const std::vector<KernelsOfLaunch>& launches) const {
+    TimedPass pass;
     KernelsOfLaunch all;
     for (std::size_t i = 0; i < running_.size(); ++i) {
       const KernelsOfLaunch& own = launches[running_.size() + i];
@@ -117,10 +117,10 @@ class Sequence {
     return pass;
   }
 
-  Pass run_by_host() {
+  TimedPass run_by_host() {
     Device& device = session_.device();
     Queue& queue = session_.queue();
-    Pass pass;
+    TimedPass pass;
     queue.wait();
     const ClockStamp before = queue.stamp_clock();
     const Nanoseconds start = device.host_time();
@@ -150,7 +150,7 @@ class Passes {
  public:
   explicit Passes(std::size_t calls) : times_(calls), kernels_(calls) {}
 
-  void add(const Pass& pass) {
+  void add(const TimedPass& pass) {
     for (std::size_t i = 0; i < times_.size(); ++i) times_[i].push_back(pass.times[i].value());
     for (std::size_t i = 0; i < pass.kernels.size(); ++i) kernels_[i].push_back(pass.kernels[i]);
     iterations_.push_back(pass.iteration.value());

@@ -21,20 +21,25 @@
 namespace jitterscope {
 namespace {
 
-// A callable may do what cannot be recorded: then its short launches are timed by events, too.
+// A callable may do what cannot be recorded: then its short launches are timed by events, too; in all
+// processes, if it is so in one of them.
 RoundRunner make_runner(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
-                        const Calibration& calibration) {
+                        const Calibration& calibration, Decisions& decisions) {
   const bool was_asked_for = options.instrument || options.queue == QueueMode::graph;
   if (shape.instrument != Instrument::graph || was_asked_for)
-    return RoundRunner(work, shape, options, calibration);
+    return RoundRunner(work, shape, options, calibration, &decisions);
+  std::optional<RoundRunner> recorded;
+  std::string problem = "another process could not record it";
   try {
-    return RoundRunner(work, shape, options, calibration);
+    recorded.emplace(work, shape, options, calibration, &decisions);
   } catch (const Error& error) {
     // UsageError: a PyTorch operator that waits for the GPU or draws random numbers refuses to be recorded.
-    work.workload.not_recorded(error.what());
-    shape.instrument = Instrument::events;
-    return RoundRunner(work, shape, options, calibration);
+    problem = error.what();
   }
+  if (decisions.of_all(Question::was_recorded, recorded.has_value())) return *std::move(recorded);
+  work.workload.not_recorded(problem);
+  shape.instrument = Instrument::events;
+  return RoundRunner(work, shape, options, calibration, &decisions);
 }
 
 bool fits_queue(Queue& queue, RoundRunner& runner) {
@@ -56,7 +61,7 @@ bool fits_queue(Queue& queue, RoundRunner& runner) {
 RoundRunner make_fitting_runner(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
                                 const Calibration& calibration, Decisions& decisions) {
   while (true) {
-    RoundRunner runner = make_runner(work, shape, options, calibration);
+    RoundRunner runner = make_runner(work, shape, options, calibration, decisions);
     const bool was_held = runner.timer().instrument() != Instrument::graph || fits_queue(work.queue, runner);
     const std::optional<RoundShape> next = decisions.shape_after_trial(shape, was_held);
     if (!next) return runner;
@@ -251,8 +256,8 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
     for (SessionTrial& trial : group) {
       check_options(trial.options);
       if (!trial.options.process_variation) trial.options.process_variation = process_variation_;
-      FirstCall first = make_first_call(device_, *queue_, trial.workload, calibration_.events.value);
-      first.waits_for_queue = decisions().launches_wait(first.waits_for_queue);
+      const FirstCall first =
+          make_first_call(device_, *queue_, trial.workload, calibration_.events.value, decisions());
       started.back().push_back(
           {{device_, *queue_, trial.workload, trial.options.caches.front()}, &trial, first});
       Result& result = results.emplace_back();

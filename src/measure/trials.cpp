@@ -152,9 +152,12 @@ class OperationTrial final : public PreparedTrial {
       if (parts.own == parts.inputs) return verify(session.queue(), *own);
       return verify(session.queue(), *own, *session.device().prepare(parts.inputs, drawn_data()));
     });
+    // A collective in place leaves its results in its input.
+    const auto* collective = std::get_if<Collective>(&operation_.parameters());
+    const bool is_in_place = collective != nullptr && collective->in_place;
     verification.total = 0;
     for (const Operand& operand : operation_.operands()) {
-      if (operand.role == OperandRole::output) verification.total += operand.count;
+      if (operand.role == OperandRole::output || is_in_place) verification.total += operand.count;
     }
     return verification;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "device/collective.hpp"
 #include "device/cpu/reference.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/round_timer.hpp"
@@ -148,8 +149,48 @@ void launch_into_poison(Queue& queue, PreparedOperation& prepared) {
 
 }  // namespace
 
+namespace {
+
+// Each element counts: among a million right ones, the norm of one wrong one is within what rounding does.
+Verification verify_collective(Queue& queue, PreparedOperation& prepared) {
+  const auto& collective = std::get<Collective>(prepared.operation().parameters());
+  const std::optional<RankData> own = prepared.rank_data();
+  if (!own) {
+    throw UsageError(prepared.operation().text() +
+                     ": its input is what another operation wrote, which no rank knows of the others; verify "
+                     "it with an input of its own");
+  }
+  const RankData data = *own;
+  launch_into_poison(queue, prepared);
+  const std::vector<Operand> operands = prepared.operation().operands();
+  const std::vector<double> found = prepared.read_operand(operands.size() - 1);
+  Verification result;
+  result.tolerance = collective_tolerance(collective);
+  result.total = std::ssize(found);
+  std::int64_t wrong = 0;
+  double difference = 0.0, norm = 0.0;
+  for (std::int64_t i = 0; i < result.total; ++i) {
+    const std::optional<double> expected = collective_result(collective, data, i);
+    if (!expected) continue;
+    const double error = found[static_cast<std::size_t>(i)] - *expected;
+    ++result.checked;
+    result.unwritten += std::isnan(error) ? 1 : 0;
+    wrong += std::abs(error) <= result.tolerance * std::abs(*expected) ? 0 : 1;
+    difference += std::isnan(error) ? 0.0 : error * error;
+    norm += *expected * *expected;
+  }
+  result.relative_error = std::sqrt(difference / (norm > 0.0 ? norm : 1.0));
+  result.wrong = wrong;
+  result.passed = wrong == 0;
+  result.same_formula = prepared.runs_reference_loops();
+  return result;
+}
+
+}  // namespace
+
 Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation& inputs) {
   const Operation& operation = prepared.operation();
+  if (std::holds_alternative<Collective>(operation.parameters())) return verify_collective(queue, prepared);
   const std::vector<Operand> operands = operation.operands();
   if (operands.empty()) throw UsageError(operation.text() + ": there is no output to verify");
   launch_into_poison(queue, prepared);
@@ -221,7 +262,18 @@ std::optional<Operation> halved(const Operation& part, const Operation& whole) {
   return std::nullopt;
 }
 
+// Every rank cuts it alike.
+Operation with_few_elements(Collective collective) {
+  constexpr std::int64_t kElementsOfRank = 256;
+  const std::int64_t few = kElementsOfRank * std::max<std::int64_t>(1, collective.ranks);
+  collective.count = std::min(collective.count, few);
+  return {collective};
+}
+
 Operation with_few_results(const Operation& operation) {
+  if (const auto* collective = std::get_if<Collective>(&operation.parameters())) {
+    return with_few_elements(*collective);
+  }
   Operation part = operation;
   while (verification_time(part) > kShortCheck) {
     std::optional<Operation> smaller = halved(part, operation);

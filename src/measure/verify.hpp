@@ -16,7 +16,8 @@ double verification_tolerance(DataType);
 /// on the device. The error is that of the output nearest to its limit; indices must be exact. Large products
 /// and convolutions are compared at reference_sample(), other operations completely; all outputs are searched
 /// for poison. Verification::same_formula tells if the reference is the
-/// same code. Throws UsageError for spin, which has nothing to compare.
+/// same code. A rank of a collective computes what it must get from the seeds of all, and each element that
+/// is not that counts as wrong. Throws UsageError for spin, which has nothing to compare.
 Verification verify(Queue& queue, PreparedOperation& prepared);
 
 /// Returns the approximate time of verifying on one core, mostly for reading and converting large operands; 0

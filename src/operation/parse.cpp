@@ -205,6 +205,24 @@ std::string text_of(const OperationText& operation, const std::vector<NamedValue
 
 }  // namespace
 
+std::vector<std::int64_t> read_byte_counts(const std::string& what, std::string_view text) {
+  ParameterValues parameter{"bytes", {}};
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parameter.values.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::vector<std::int64_t> counts;
+  for (const std::string& value : expanded(what, parameter)) {
+    const std::optional<std::int64_t> count = read_count(value, Counted::bytes);
+    if (!count)
+      throw UsageError(
+          fmt::format("{}: {} {}", what, in_quotes(value), count_problem(value, Counted::bytes)));
+    counts.push_back(*count);
+  }
+  return counts;
+}
+
 std::vector<Operation> parse_sweep(std::string_view text) {
   if (is_aten_text(text)) return {Operation(parse_aten(text))};  // its commas separate arguments, not values
   const OperationText operation = split_operation(text);

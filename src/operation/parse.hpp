@@ -33,6 +33,10 @@ bool is_range(std::string_view value);
 /// Makes the operation with these values instead of the text's.
 Operation make_operation(const OperationText& text, std::vector<NamedValue> values);
 
+/// Reads numbers of bytes as the value of a parameter: lists and ranges, `1Ki,1Mi..1Gi*1024`. Throws
+/// UsageError, which begins with `what`.
+std::vector<std::int64_t> read_byte_counts(const std::string& what, std::string_view text);
+
 // Ends of pieces in an operation's text.
 
 /// Returns the end of the subject (FILE.cu:KERNEL, or a chain's steps) in the text after `KIND:`; 0 if there

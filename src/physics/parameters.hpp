@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "jitterscope/operation.hpp"
 #include "jitterscope/units.hpp"
+#include "physics/cluster.hpp"
 
 namespace jitterscope::physics {
 
@@ -213,6 +215,8 @@ struct Parameters {
   Noise noise;
   Instruments instruments;
   Sensors sensors;
+  std::optional<Cluster> cluster =
+      {};  ///< all of its GPUs have these parameters but for what is a rank's own
   std::array<bool, kMechanisms> off = {};  ///< by Mechanism
 
   bool has(Mechanism mechanism) const { return !off[static_cast<std::size_t>(mechanism)]; }

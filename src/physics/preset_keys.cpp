@@ -310,12 +310,15 @@ std::string contradiction(const Parameters& p) {
 
 namespace {
 
-/// True for [word], a preset's only kind of table.
+/// True for [word] and [[word]], a preset's only kinds of tables.
 bool is_table_header(std::string_view code) {
+  const std::string_view end = code.starts_with("[[") ? "]]" : "]";
+  code.remove_prefix(end.size() - 1);
   const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   const auto close = std::find_if_not(code.begin() + 1, code.end(), is_word);
-  return close != code.end() && close != code.begin() + 1 && *close == ']' &&
-         std::all_of(close + 1, code.end(), [](char c) { return c == ' ' || c == '\t'; });
+  const std::string_view rest(close, code.end());
+  return close != code.begin() + 1 && rest.starts_with(end) &&
+         std::ranges::all_of(rest.substr(end.size()), [](char c) { return c == ' ' || c == '\t'; });
 }
 
 /// The problem with a line, or empty. A text over several lines could hide what is a comment.

@@ -28,6 +28,10 @@ struct Key {
 /// Returns every key, those of one table together. They write to `parameters`.
 std::vector<Key> preset_keys(Parameters& parameters);
 
+/// Reads the tables [cluster], [[link]] and [[straggler]] of a file that has the first of them. Throws
+/// UsageError with file, line, key and what is expected.
+Cluster read_cluster(const toml::table& document, const std::string& file);
+
 /// Returns a problem between values that no single key shows; else empty.
 std::string contradiction(const Parameters& parameters);
 

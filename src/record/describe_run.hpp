@@ -206,6 +206,22 @@ void describe(Fields& fields, Described<Fields, RunEntry>& entry) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, ArrivalRounds>& rounds) {
+  fields("delayed_rank", rounds.delayed_rank);
+  fields("delay_seconds", rounds.delay);
+  fields("own_seconds", rounds.own_times);
+  fields("gap_seconds", rounds.gaps);
+  fields("work_seconds", rounds.works);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CollectiveArrivals>& arrivals) {
+  fields("operation", arrivals.operation);
+  fields("eager_seconds", arrivals.eager);
+  fields("rounds", arrivals.rounds);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, UntimedOperator>& untimed) {
   fields("name", untimed.name);
   fields("count", untimed.count);
@@ -374,6 +390,7 @@ void describe_content(Fields& fields, Described<Fields, RunRecord>& record) {
   }
   fields("results", record.entries);
   describe_sequence(fields, record);
+  fields.where(!record.arrivals.empty(), "arrivals", record.arrivals);
   fields("untimed", record.untimed);
   fields("recorded_gpu_seconds", record.recorded_gpu_time);
   fields("recorded_use", record.recorded_use);

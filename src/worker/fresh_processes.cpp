@@ -286,7 +286,7 @@ RunRecord carry_out(const WorkerPlan& asked, const WorkerListeners& listeners) {
   record.device = device->describe();
   Session session = agreed ? Session(*device, *agreed) : Session(*device);
   record.calibration = session.calibration();
-  PlanListeners told{.stage = listeners.stage};
+  PlanListeners told{.stage = listeners.stage, .ranks = listeners.ranks};
   // The others wait for this process: it cannot go on without one of its trials.
   if (agreed) told.failed = throw_as_kind;
   run_plan(session, plan, record, told);

@@ -11,6 +11,7 @@
 #include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/operation.hpp"
+#include "operation/words.hpp"
 #include "record/describe_measurement.hpp"
 #include "record/envelope.hpp"
 #include "record/run_file.hpp"
@@ -22,7 +23,11 @@ namespace jitterscope {
 std::string_view to_string(Question question) {
   switch (question) {
     case Question::launches_wait: return "launches_wait";
+    case Question::is_long: return "is_long";
     case Question::was_held: return "was_held";
+    case Question::was_recorded: return "was_recorded";
+    case Question::can_trace: return "can_trace";
+    case Question::has_woken: return "has_woken";
     case Question::ends_early: return "ends_early";
     case Question::shares_idle: return "shares_idle";
     case Question::out_of_time: return "out_of_time";
@@ -36,8 +41,8 @@ std::string_view to_string(Question question) {
 }
 constexpr auto enumerators(Question) {
   using enum Question;
-  return std::array{launches_wait, was_held,    ends_early, shares_idle, out_of_time,
-                    sets,          are_precise, lost_round, was_asleep,  end_load};
+  return std::array{launches_wait, is_long,     was_held, was_recorded, can_trace,  has_woken,  ends_early,
+                    shares_idle,   out_of_time, sets,     are_precise,  lost_round, was_asleep, end_load};
 }
 
 template <class Fields>
@@ -98,10 +103,40 @@ struct Member {
   std::string said;
 };
 
-std::string_view asked_for(const Decision& proposal) {
-  return !proposal.texts.empty() ? "an exchange"
-         : proposal.question     ? to_string(*proposal.question)
-                                 : "a shape";
+std::string asked_for(const Decision& proposal) {
+  constexpr std::size_t kLongest = 100;
+  if (!proposal.texts.empty()) {
+    // What it is about is the first line.
+    const std::string& text = proposal.texts.front();
+    return "the other ranks in " + printable(text.substr(0, text.find('\n')), kLongest);
+  }
+  return proposal.question ? std::string(to_string(*proposal.question)) : "a shape";
+}
+
+bool are_of_one_kind(const Decision& one, const Decision& other) {
+  return one.texts.empty() == other.texts.empty() && one.question == other.question;
+}
+
+std::string name_of(std::size_t rank, const WorkerPlan& plan) {
+  return fmt::format("rank {} ({})", rank, plan.device);
+}
+
+void rethrow_error_of(std::string_view said, const std::string& name) {
+  try {
+    rethrow_written_error(said);
+  } catch (const Error& error) {
+    throw_as_kind(Error(error.kind(), name + ": " + error.what()));
+  }
+}
+
+// A process that launches once more than the others waits for ranks that are elsewhere.
+void require_one_kind(const std::vector<Decision>& proposals, const std::vector<WorkerPlan>& plans) {
+  for (std::size_t rank = 1; rank < proposals.size(); ++rank) {
+    if (are_of_one_kind(proposals.front(), proposals[rank])) continue;
+    throw FailedError(fmt::format("processes in step are at unlike places: {} waits for {}, and {} for {}",
+                                  name_of(0, plans[0]), asked_for(proposals.front()),
+                                  name_of(rank, plans[rank]), asked_for(proposals[rank])));
+  }
 }
 
 Decision order_for(const std::vector<Decision>& proposals, bool all_end) {
@@ -109,10 +144,6 @@ Decision order_for(const std::vector<Decision>& proposals, bool all_end) {
   std::vector<std::vector<std::int64_t>> values;
   Decision exchanged;
   for (const Decision& proposal : proposals) {
-    if (asked_for(proposal) != asked_for(first)) {
-      throw FailedError(fmt::format("processes in step ask for unlike decisions: {} and {}", asked_for(first),
-                                    asked_for(proposal)));
-    }
     values.push_back(proposal.values);
     exchanged.texts.insert(exchanged.texts.end(), proposal.texts.begin(), proposal.texts.end());
   }
@@ -193,7 +224,13 @@ std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersI
   const auto tell_all = [&](const auto& line_of) {
     // Write to all before reading from the first: each waits for the others.
     for (std::size_t i = 0; i < members.size(); ++i) members[i].process->tell(line_of(i));
-    for (Member& member : members) member.said = member.process->hear(time_limit, {});
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      try {
+        members[i].said = members[i].process->hear(time_limit, {});
+      } catch (const FailedError& error) {
+        throw FailedError(fmt::format("{}: {}", name_of(i, plans[i]), error.what()));
+      }
+    }
   };
   tell_all([&](std::size_t i) {
     plans[i].parent = ::getpid();
@@ -204,18 +241,24 @@ std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersI
   });
   while (true) {
     std::vector<Decision> proposals;
-    for (const Member& member : members) {
-      const Json document = Json::parse(member.said, nullptr, false);
+    std::vector<std::size_t> asking, ended;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const Json document = Json::parse(members[i].said, nullptr, false);
+      (is_decision(document) ? asking : ended).push_back(i);
       if (is_decision(document)) {
         proposals.push_back(read_value<Decision>(document, "decision"));
       } else {
-        rethrow_written_error(member.said);
+        rethrow_error_of(members[i].said, name_of(i, plans[i]));
       }
     }
-    if (proposals.empty()) break;
-    if (proposals.size() != members.size()) {
-      throw FailedError("a process in step has ended before the others");
+    if (asking.empty()) break;
+    if (!ended.empty()) {
+      throw FailedError(
+          fmt::format("processes in step end at unlike places: {} has ended, and {} waits for {}",
+                      name_of(ended.front(), plans[ended.front()]),
+                      name_of(asking.front(), plans[asking.front()]), asked_for(proposals.front())));
     }
+    require_one_kind(proposals, plans);
     std::string order = written(order_for(proposals, workers.interrupted && workers.interrupted()));
     tell_all([&](std::size_t) -> const std::string& { return order; });
   }

@@ -62,9 +62,10 @@ struct WorkersInStep {
 };
 
 /// Carries out the plans in a process each, at the same time. They differ in their devices alone, which are
-/// of one kind. settle() says how the processes decide; the first decides how rounds look. Returns their
-/// records in the order of the plans. Throws UsageError for an operation whose engine is chosen by its times,
-/// the error of a process, and FailedError if they ask for unlike decisions.
+/// of one kind; trials of collectives have the same seeds in all, as each rank computes the inputs of all.
+/// settle() says how the processes decide; the first decides how rounds look. Returns their records in the
+/// order of the plans. Throws UsageError for an operation whose engine is chosen by its times,
+/// the error of a process, and FailedError if they are at unlike places, with the names of two.
 std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersInStep& workers);
 
 }  // namespace jitterscope

@@ -15,6 +15,7 @@
 namespace jitterscope {
 
 inline Trial blank(std::type_identity<Trial>) { return {Operation(Elementwise{}), {}}; }
+inline Operation blank(std::type_identity<Operation>) { return Operation(Elementwise{}); }
 
 template <class Fields>
 void describe(Fields& fields, Described<Fields, Trial>& trial) {
@@ -34,6 +35,16 @@ void describe(Fields& fields, Described<Fields, Trial>& trial) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, ArrivalOptions>& arrivals) {
+  fields("operations", arrivals.operations);
+  fields("work_seconds", arrivals.work);
+  fields("rounds", arrivals.rounds);
+  fields("delay_seconds", arrivals.delays);
+  fields("delayed_rounds", arrivals.delayed_rounds);
+  fields("seed", arrivals.seed);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
   fields.require("device");
   fields("device", plan.device);
@@ -47,6 +58,7 @@ void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
   fields("verify", plan.plan.verify);
   fields("ceilings", plan.plan.ceilings);
   fields("trace_kernels", plan.plan.trace_kernels);
+  fields("arrivals", plan.plan.arrivals);
 }
 
 template <class Fields>

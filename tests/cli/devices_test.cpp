@@ -62,6 +62,15 @@ TEST_F(SeveralDevices, NoneIsSlowWhereAllAreAlike) {
                     HasSubstr("Only bursts were timed")));
 }
 
+TEST_F(SeveralDevices, OneProcessOfEachTellsNothing) {
+  const Outcome outcome = run_tool(
+      "run add:count=1Ki --processes 1 --time-limit 0.1 --cache warm --load burst "
+      "--device 'virtual:h200 virtual:h200'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(without_breaks(outcome.output),
+              HasSubstr("One process of each GPU does not tell a slow GPU from chance"));
+}
+
 TEST_F(SeveralDevices, WhatDoesNotGoWithThemIsRefused) {
   const std::string devices = " --device 'virtual:h200 virtual:h200'";
   for (const char* flag : {" --csv -", " --save main", " --verify", " --kernels", " --in-sequence"}) {

@@ -93,6 +93,19 @@ TEST(Capabilities, ASimulatedGpuIsAGpuButForPytorch) {
   EXPECT_EQ(gpu.pytorch_device, "cpu") << "PyTorch has none, and trains on the host";
 }
 
+TEST(Capabilities, CollectivesAreOfDevicesWithLinks) {
+  EXPECT_TRUE(open_device("virtual:cluster-2xh200")->describe().capabilities.has_collectives);
+  EXPECT_FALSE(open_device("virtual:h200")->describe().capabilities.has_collectives);
+  const auto host = open_device("cpu");
+  EXPECT_FALSE(host->describe().capabilities.has_collectives);
+  try {
+    host->prepare(Operation::parse("all_reduce:count=8"), {});
+    FAIL() << "processors have no links";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("cpu has no collectives; take GPUs"), std::string::npos);
+  }
+}
+
 TEST(Capabilities, AProductThatShowsTheCeilingIsSmallWhereItIsSlow) {
   const LargeWork host = open_device("cpu")->describe().large_work;
   const LargeWork gpu = open_device("virtual:h200")->describe().large_work;

@@ -38,22 +38,27 @@ def judged(name, **flags):
     return record["candidates"][0]["cases"][0], code, record
 
 
+HANGING = ("hangs", "hangs_as_made")
+NEED_NAMESPACES = ("kills_parent", "kills_all", "rewrites_reference", "chmods_reference", "leaves_process",
+                   "leaves_shared_memory", "fills_disk")
+LEFT_OVER = pathlib.Path("/dev/shm/jitterscope-corpus-left-over")
 HONEST = ("same", "faster", "slower", "undecided")
 
 
 class CorpusTest(unittest.TestCase):
     def test_each_cheat_and_its_twin(self):
         before = (CORPUS / "reference.py").read_text(encoding="utf-8")
+        mode = (CORPUS / "reference.py").stat().st_mode
         names = list(cheats.CASES) + sorted({each["twin"] for each in cheats.CASES.values()})
-        flags = {"hangs": {"deadline": 20}}
+        flags = {name: {"deadline": 8} for name in HANGING}
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             found = dict(zip(names, pool.map(lambda name: judged(name, **flags.get(name, {})), names)))
         isolation = found["plain"][2]["isolation"]
         for name in names:
             each, code, _ = found[name]
             expected = cheats.CASES.get(name, {"expected": "harmless"})["expected"]
-            # These two need namespaces to be harmless: without, the corpus does not try.
-            if isolation != "strong" and name in ("kills_parent", "rewrites_reference", "leaves_process"):
+            # These need namespaces to be harmless: without, the corpus does not try.
+            if isolation != "strong" and name in NEED_NAMESPACES:
                 continue
             with self.subTest(name=name, evidence=each.get("evidence")):
                 if expected == "harmless":
@@ -64,6 +69,8 @@ class CorpusTest(unittest.TestCase):
                 self.assertEqual(code, 6 if expected == "invalid" else 0)
         if isolation == "strong":
             self.assertEqual((CORPUS / "reference.py").read_text(encoding="utf-8"), before)
+            self.assertEqual((CORPUS / "reference.py").stat().st_mode, mode)
+            self.assertFalse(LEFT_OVER.exists())
 
     def test_exit_codes(self):
         self.assertEqual(judged("constant", fail_if="wrong")[1], 1)
@@ -91,6 +98,43 @@ class CorpusTest(unittest.TestCase):
                                               "array('f', bytes(32))), [8]\n")
             self.assertIn("degenerate", record["candidates"][0]["cases"][0]["evidence"])
 
+            record, code, _ = wrong_reference("from array import array\ndef make():\n    return (lambda x: "
+                                              "array('f', [float('nan')] * 8)), [8]\n")
+            self.assertEqual(record["candidates"][0]["verdict"], "refused")
+            _, code, errors = wrong_reference("from array import array\ndef make():\n    return (lambda x: "
+                                              "array('f', bytes(80 << 20))), [8]\n")
+            self.assertEqual(code, 2)
+            self.assertIn("take a smaller case", errors)
+            _, code, errors = wrong_reference("def make():\n    return (lambda x: x), [1 << 30, (1 << 30, 1 << 10)]\n")
+            self.assertEqual(code, 5)
+            self.assertIn("nothing to judge by", errors)
+
+    def test_a_record_is_judged_again_with_its_keys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "verdict.json"
+            for name in ("less_work_later", "clipped", "plain"):
+                first, _, record = judged(name)
+                path.write_text(json.dumps(record), encoding="utf-8")
+                again, code, errors = judge(replay=path)
+                self.assertTrue(again, errors)
+                self.assertEqual(again["session_key"], record["session_key"])
+                second = again["candidates"][0]["cases"][0]
+                if name == "plain":
+                    self.assertIn(second["verdict"], HONEST)
+                    continue
+                # The same inputs and call; what a cheat gives there may come from calls before it in its process.
+                for word in ("verdict", "key", "call") if name == "less_work_later" else ("verdict", "key", "evidence"):
+                    self.assertEqual(second[word], first[word], name)
+                # Another candidate is asked the same, and is right.
+                mended, _, errors = judge(str(CORPUS / "reference.py"), f"{CORPUS / 'cheats.py'}:plain", replay=path)
+                self.assertTrue(mended, errors)
+                case = mended["candidates"][0]["cases"][0]
+                self.assertIn(case["verdict"], HONEST)
+                if "call" in first:
+                    self.assertIn("right_where_it_was_wrong", case["findings"])
+            path.write_text("{}", encoding="utf-8")
+            self.assertEqual(judge(replay=path)[1], 2)
+
     def test_several_cases_and_candidates(self):
         target = str(CORPUS / "cheats.py")
         record, code, _ = judge(str(CORPUS / "reference.py"), target + ":plain", target + ":constant", cases="n=32,63")
@@ -104,7 +148,7 @@ def write_table():
     print("| row | cheat | expected | verdict | evidence | honest twin | its verdict |\n|--|--|--|--|--|--|--|")
     verdicts = {}
     for name, each in cheats.CASES.items():
-        found, _, _ = judged(name, **({"deadline": 20} if name == "hangs" else {}))
+        found, _, _ = judged(name, **({"deadline": 8} if name in HANGING else {}))
         twin = each["twin"]
         if twin not in verdicts:
             verdicts[twin] = judged(twin)[0]["verdict"]

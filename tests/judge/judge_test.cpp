@@ -38,6 +38,7 @@ struct Script {
   bool is_constant = false;
   double error = 0.0;  // added to each output
   std::int64_t rows = 16;
+  std::string weights_differ;
 };
 
 constexpr std::int64_t kSize = 16;
@@ -56,6 +57,7 @@ class ScriptedWorker : public Worker {
   CaseShape make(const CaseValues&, const std::optional<CaseShape>& shape, const Key&) override {
     const InputDescription input{.dtype = DataType::f64, .shape = {kSize}};
     shape_ = shape.value_or(CaseShape{{input, input}, "memoryview"});
+    shape_.weights_differ = script_.weights_differ;
     return shape_;
   }
 
@@ -270,6 +272,83 @@ TEST_F(JudgeTest, AnErrorAndAnotherShapeAreWrong) {
   const CaseJudgement judged = judge_one();
   EXPECT_EQ(judged.verdict, Verdict::wrong);
   EXPECT_EQ(judged.evidence, "output 0 is f64[8] where f64[16] is right");
+}
+
+TEST_F(JudgeTest, WeightsThatDifferAreAFindingAndExplainWhatIsWrong) {
+  candidate_.weights_differ = "first.weight is missing";
+  const CaseJudgement right = judge_one();
+  EXPECT_EQ(right.verdict, Verdict::same);
+  EXPECT_THAT(right.findings, ElementsAre("weights_differ"));
+  candidate_.error = 1.0;
+  const CaseJudgement wrong = judge_one();
+  EXPECT_EQ(wrong.verdict, Verdict::wrong);
+  EXPECT_THAT(wrong.evidence, HasSubstr("its weights are not the reference's: first.weight is missing"));
+}
+
+TEST_F(JudgeTest, ACandidateWhoseTimeIsOverIsUndecided) {
+  int asked = 0;
+  request_.time_limit = [&] { return [&] { return ++asked > 6; }; };
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::undecided);
+  EXPECT_THAT(judged.evidence, HasSubstr("time is over"));
+}
+
+// A record is judged again.
+
+TEST_F(JudgeTest, TheSameSessionAsksTheSameThoughChainsHaveOtherLengths) {
+  candidate_.error = 1e-6;
+  const CaseJudgement first = judge_one();
+  reference_.call = candidate_.call = microseconds(30);
+  const CaseJudgement again = judge_one();
+  EXPECT_EQ(again.key, first.key);
+  EXPECT_EQ(again.evidence, first.evidence);
+  request_.session.bytes[0] = 1;
+  EXPECT_NE(judge_one().key, first.key);
+}
+
+TEST_F(JudgeTest, ALinkThatWasWrongIsTriedBeforeAllElse) {
+  candidate_.repeats_every_tenth = true;
+  const CaseJudgement first = judge_one();
+  ASSERT_GE(first.call, 0);
+  RepeatedLink link{.key = {}, .pair = first.pair, .call = first.call};
+  ASSERT_TRUE(read_hexadecimal(first.key, link.key.bytes));
+  request_.repeated = {link};
+  const CaseJudgement again = judge_one();
+  EXPECT_EQ(again.evidence, first.evidence);
+  EXPECT_EQ(again.key, first.key);
+  EXPECT_TRUE(again.pairs.empty());
+  candidate_.repeats_every_tenth = false;
+  const CaseJudgement mended = judge_one();
+  EXPECT_EQ(mended.verdict, Verdict::same);
+  EXPECT_THAT(mended.findings, ElementsAre("right_where_it_was_wrong"));
+}
+
+// What is possible.
+
+TEST(WorkTest, TheCeilingThatTakesLongerCounts) {
+  const Ceilings ceilings{.bytes_per_second = 1e9, .compute = {{DataType::f32, 1e12, "matmul"}}};
+  const auto bytes = achieved_rate({.flops = 1e6, .bytes = 1e6}, milliseconds(4), ceilings);
+  ASSERT_TRUE(bytes);
+  EXPECT_FALSE(bytes->compute_bound);
+  EXPECT_NEAR(*bytes->ceiling_share, 0.25, 1e-12);
+  const auto flops = achieved_rate({.flops = 1e10, .bytes = 1e6}, milliseconds(20), ceilings);
+  ASSERT_TRUE(flops);
+  EXPECT_TRUE(flops->compute_bound);
+  EXPECT_NEAR(*flops->ceiling_share, 0.5, 1e-12);
+  // Of another type the rate is not known, and bytes alone remain.
+  const auto other =
+      achieved_rate({.flops = 1e10, .bytes = 1e6, .dtype = DataType::f64}, milliseconds(20), ceilings);
+  ASSERT_TRUE(other);
+  EXPECT_NEAR(*other->ceiling_share, 0.05, 1e-12);
+  EXPECT_FALSE(achieved_rate({.bytes = 1e6}, milliseconds(1), {}));
+  EXPECT_FALSE(achieved_rate({.bytes = 1e6}, Nanoseconds(0), ceilings));
+}
+
+TEST_F(JudgeTest, BytesOfInputsAndOutputsAreTheWorkThatNobodyTells) {
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.work.bytes, 3.0 * 16 * sizeof(double));
+  EXPECT_FALSE(judged.work.is_bytes_told);
+  EXPECT_THAT(judged.inputs, ElementsAre("f64[16] normal", "f64[16] normal"));
 }
 
 // References that nothing can be judged by.

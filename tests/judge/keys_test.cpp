@@ -55,6 +55,22 @@ TEST(KeysTest, ADigestOfPartsIsThatOfTheWhole) {
   EXPECT_EQ(hash.end(), whole.end());
 }
 
+TEST(KeysTest, AScaleMultipliesAllButIntegers) {
+  InputDescription input{.dtype = DataType::f64, .shape = {8}};
+  std::vector<std::uint8_t> plain(input.bytes()), scaled(input.bytes());
+  fill(input, Family::normal, Seed{}, 0, plain);
+  input.scale = 0.5;
+  fill(input, Family::normal, Seed{}, 0, scaled);
+  const auto values = numbers_of(DataType::f64, plain), halves = numbers_of(DataType::f64, scaled);
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(halves[i], 0.5 * values[i]);
+  EXPECT_EQ(to_string(input), "f64[8] normal times 0.5");
+  input = {.dtype = DataType::i64, .shape = {8}, .persistent = true, .below = 5, .scale = 0.5};
+  std::vector<std::uint8_t> integers(input.bytes());
+  fill(input, Family::normal, Seed{}, 0, integers);
+  for (const double value : numbers_of(DataType::i64, integers)) EXPECT_EQ(value, std::floor(value));
+  EXPECT_EQ(to_string(input), "i64[8] below 5 persistent");
+}
+
 TEST(KeysTest, ADigestStandsForAllCallsBeforeIt) {
   const Digest first = digest_of(counting_key(), Digest{}, counting(8)),
                other = digest_of(counting_key(), Digest{}, counting(9));

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "jitterscope/error.hpp"
+#include "measure/launch_details.hpp"
 #include "measure/schedule.hpp"
 #include "measuring.hpp"
 
@@ -37,6 +38,19 @@ class ScriptedAgreement final : public Agreement {
   int shapes = 0;
 };
 
+class CountedLaunches final : public Workload {
+ public:
+  explicit CountedLaunches(Workload& workload) : workload_(workload) {}
+  void run(NativeQueue queue) override {
+    ++launches;
+    workload_.run(queue);
+  }
+  int launches = 0;
+
+ private:
+  Workload& workload_;
+};
+
 Measurement measured(ScriptedAgreement& agreement, const MeasureOptions& options, Script script = {}) {
   ScriptedDevice device(with_true_slopes(std::move(script)));
   AgreedDecisions decisions(agreement);
@@ -66,6 +80,40 @@ TEST(Decisions, RoundsHaveTheShapeThatWasAgreed) {
   ScriptedAgreement agreement;
   agreement.values = 3;
   EXPECT_THAT(measured(agreement, by_events()).rounds, Each(Field(&Round::launches, SizeIs(3))));
+}
+
+// The launches before the first round follow what was agreed, too: a launch more would leave other ranks
+// waiting.
+TEST(Decisions, FirstLaunchesAreAsManyAsWasAgreed) {
+  const auto launches = [](bool is_long) {
+    ScriptedDevice device(with_true_slopes({}));
+    const auto queue = device.make_queue();
+    const auto operation = device.prepare(some_operation(), InputData());
+    CountedLaunches counted(*operation);
+    ScriptedAgreement agreement;
+    agreement.decide = [&](Question question, std::vector<std::int64_t> own) {
+      if (question == Question::is_long) own = {is_long ? 1 : 0};
+      return own;
+    };
+    AgreedDecisions decisions(agreement);
+    make_first_call(device, *queue, counted, Nanoseconds(0), decisions);
+    return counted.launches;
+  };
+  EXPECT_EQ(launches(true), 1 + 2);
+  EXPECT_EQ(launches(false), 1 + 8);
+}
+
+TEST(Decisions, WhatAnotherProcessCannotRecordIsTimedByEvents) {
+  ScriptedAgreement agreement;
+  agreement.decide = [](Question question, std::vector<std::int64_t> own) {
+    if (question == Question::was_recorded) own = {0};
+    return own;
+  };
+  MeasureOptions options = one_condition(CacheState::warm, Load::burst);
+  Script script;
+  script.launch_time = [](auto&) { return microseconds(5); };
+  EXPECT_EQ(measured(agreement, options, script).instrument, Instrument::events);
+  EXPECT_EQ(agreement.asked[Question::was_recorded], 1) << "or it was never to be recorded";
 }
 
 TEST(Decisions, MeasuringGoesOnUntilAllArePrecise) {
@@ -125,6 +173,10 @@ TEST(Decisions, AreSettledByWhatTheyMean) {
   };
   EXPECT_EQ(settled(Question::are_precise, 1, 0), 0) << "all must be precise";
   EXPECT_EQ(settled(Question::was_held, 1, 0), 0) << "a queue that one cannot hold is held by none";
+  EXPECT_EQ(settled(Question::was_recorded, 1, 0), 0) << "what one cannot record is recorded by none";
+  EXPECT_EQ(settled(Question::can_trace, 0, 1), 0);
+  EXPECT_EQ(settled(Question::has_woken, 1, 0), 0) << "all launch until each clock is awake";
+  EXPECT_EQ(settled(Question::is_long, 0, 1), 1) << "a launch that is long for one is long for all";
   EXPECT_EQ(settled(Question::ends_early, 0, 1), 1) << "one interruption ends all";
   EXPECT_EQ(settled(Question::lost_round, 0, 2), 2);
   EXPECT_EQ(settled(Question::was_asleep, 0, 1), 1);

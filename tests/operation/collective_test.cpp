@@ -8,7 +8,7 @@
 namespace jitterscope {
 namespace {
 
-using testing::ThrowsMessage;
+using ::testing::ThrowsMessage;
 
 std::vector<std::int64_t> counts_of(const std::string& text) {
   std::vector<std::int64_t> counts;

@@ -1,31 +1,19 @@
 // Every record is valid by the schema that is published, and damaged ones are not.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "commands/records.hpp"
 #include "output/sample_record.hpp"
 #include "record/json_text.hpp"
+#include "record/validate_record.hpp"
 
 namespace jitterscope {
 namespace {
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
-
-// Exit code of scripts/validate-json: 0 valid, 1 not.
-int validate_record(const std::string& text) {
-  const std::string path = testing::TempDir() + "record_" + std::to_string(::getpid()) + ".json";
-  std::ofstream(path) << text;
-  const int status = std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str());
-  ::unlink(path.c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 // The sample with one value replaced, or removed where the value is null.
 std::string damaged(const std::string& pointer, const Json& value) {

@@ -311,6 +311,7 @@ TEST(Calls, ThatADiskDoesNotTakeAreCounted) {
 }
 
 TEST(Calls, AreNotTheRecordersInAFork) {
+  if (!kForksAreSafe) GTEST_SKIP() << "forks of threads are not safe here";
   const RecordedRun run =
       record({"init", "convolution:1000:2000:3000", "forks:launches", "wait"}, with_calls());
   EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.errors;

@@ -14,10 +14,9 @@ class Forks : public testing::TestWithParam<const char*> {};
 
 // The child has neither the recorder's thread nor CUDA: it must end, and leave its parent's files alone.
 TEST_P(Forks, LeaveTheRecordingAlone) {
-  // What only the writer's stack held is a leak in a child that has no writer.
+  if (!kForksAreSafe) GTEST_SKIP() << "forks of threads are not safe here";
   const RecordedRun run = record(
-      {"init", "launch:2000:2:5", std::string("forks:") + GetParam(), "launch:1000", "wait", "forks:exits"},
-      quick_settings(), {"ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"});
+      {"init", "launch:2000:2:5", std::string("forks:") + GetParam(), "launch:1000", "wait", "forks:exits"});
   expect_whole(run);
   EXPECT_EQ(run.only().kernels.start.size(), 3'000u);
 }

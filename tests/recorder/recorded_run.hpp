@@ -63,6 +63,14 @@ struct RecordedRun {
   const RecordedProcess& only() const;
 };
 
+/// False under the address sanitizer: GCC 12's holds no lock of its allocator over a fork, so that a child
+/// may wait for ever for one that another thread, the recorder's writer, had. The C library's malloc does.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kForksAreSafe = false;
+#else
+constexpr bool kForksAreSafe = true;
+#endif
+
 /// Settings with short times, so that a test need not wait.
 capture::Settings quick_settings();
 

@@ -237,9 +237,13 @@ Text record_text(const DevicesRecord& record, const ShownPage& shown) {
   text += "\n";
   for (std::size_t i = 0; i < findings.size(); ++i) text += numbered_item(i + 1, findings[i], shown.width, 3);
   if (findings.empty() && !record.comparisons.empty()) {
-    text += wrapped(fmt::format("No GPU is slower than the others; a difference of {} would have been seen.",
-                                percent_text(std::max(widest(record), 1e-4))),
-                    shown.width);
+    const double seen = widest(record);
+    text += wrapped(
+        std::isfinite(seen)
+            ? fmt::format("No GPU is slower than the others; a difference of {} would have been seen.",
+                          percent_text(std::max(seen, 1e-4)))
+            : "One process of each GPU does not tell a slow GPU from chance: --processes 4 does.",
+        shown.width);
   }
   for (const DevicesComparison& comparison : record.comparisons) {
     text += "\n" + wrapped(fmt::format("**{}**, {} {}: the GPUs' times differ by {} (standard deviation).",

@@ -1,28 +1,20 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <nlohmann/json.hpp>
 
 #include "base/host.hpp"
 #include "base/names.hpp"
-#include "base/quantity_text.hpp"
-#include "base/subprocess.hpp"
 #include "cli/command_line.hpp"
 #include "cli/invocation.hpp"
+#include "cli/judge_service.hpp"
+#include "cli/judge_setup.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
-#include "cli/python.hpp"
 #include "commands/judge/record.hpp"
-#include "device/open_device.hpp"
-#include "judge/judge.hpp"
 #include "judge/untrusted_process.hpp"
-#include "measure/machine.hpp"
 #include "operation/words.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
@@ -32,97 +24,25 @@ namespace {
 
 using judging::Verdict;
 
-struct JudgeFlags {
-  RecordFlags record;
-  std::string reference, margin = "1%", precision, fail_if;
-  std::vector<std::string> candidates, cases;
-  std::int64_t processes = 8, deadline = 60;
-  bool quick = false, dry_run = false;
-};
+constexpr std::int64_t kServedSeconds = 600;
 
 constexpr const char* kJudgeExamples = R"(Examples:
   jitterscope judge reference.py candidate.py
   jitterscope judge reference.py:make fast.py:make faster.py:make --cases n=256,1024 --cases dtype=f32,f16
   jitterscope judge reference.py candidate.py --quick --json verdict.json
   jitterscope judge reference.py candidate.py --fail-if slower,wrong --margin 2%
+  jitterscope judge --replay verdict.json
+  jitterscope judge reference.py --quick --serve judge.socket
 
-make(**case) of the reference returns a function and its inputs: return function, [(n, n), {"shape": (n,), "dtype":
-"f32", "family": "normal", "persistent": True}]. make(**case) of a candidate returns its function.
+A reference has one of these forms, and a candidate its counterpart; NAME picks another function or class:
+  make(**case), which gives a function and its inputs: return function, [(n, n), (n,)]   make(**case): the function
+  class Model, get_inputs(), get_init_inputs(), as KernelBench has                       class ModelNew
+  ref_kernel(), generate_input(**case), and task.yml for cases, as kernelbot has         custom_kernel()
+  a function and get_inputs()                                                            a function of this name
 
 Exit codes: 0 a verdict is reached, 1 --fail-if applies, 2 usage, 3 Python or its module jitterscope missing,
 4 --precision was given and not reached, or a verdict is undecided although it was given, 5 the reference failed,
 6 a candidate is invalid, 130 interrupted.)";
-
-// The machine's own variables that a worker needs: where libraries are, which devices, and what keeps NVLink
-// multicast off.
-constexpr const char* kMachineVariables[] = {"LD_LIBRARY_PATH",     "CUDA_VISIBLE_DEVICES",
-                                             "CUDA_HOME",           "NVIDIA_VISIBLE_DEVICES",
-                                             "OMP_NUM_THREADS",     "LANG",
-                                             "NCCL_NVLS_ENABLE",    "TORCH_SYMM_MEM_DISABLE_MULTICAST",
-                                             "NVSHMEM_DISABLE_NVLS"};
-
-// Asks the interpreter by its name, which may be a script that needs the environment, what it is.
-judging::WorkerProgram worker_program(const JudgeFlags& flags) {
-  constexpr const char* kQuestion =
-      "import json, pathlib, sys, jitterscope, jitterscope._library as library\n"
-      "print(json.dumps([sys.executable, str(pathlib.Path(jitterscope.__file__).parent.parent), library._path()]))";
-  const SubprocessOutcome outcome = run_subprocess({"/usr/bin/env", interpreter(), "-c", kQuestion}, {});
-  require_python(outcome);
-  const auto said = nlohmann::json::parse(outcome.output, nullptr, false);
-  if (outcome.exit_code != 0 || !said.is_array() || said.size() != 3) {
-    throw MissingError(
-        fmt::format("{} cannot import jitterscope: {}", interpreter(), last_line(outcome.errors)));
-  }
-  judging::WorkerProgram program;
-  program.arguments = {said[0].get<std::string>(), "-B", "-m", "jitterscope", "judged-worker"};
-  program.environment = {"PYTHONPATH=" + said[1].get<std::string>(),
-                         "JITTERSCOPE_LIBRARY=" + said[2].get<std::string>()};
-  for (const char* name : kMachineVariables) {
-    if (const char* value = std::getenv(name))
-      program.environment.push_back(fmt::format("{}={}", name, value));
-  }
-  program.deadline = seconds(static_cast<double>(flags.deadline));
-  program.interrupted = is_interrupted;
-  return program;
-}
-
-// Returns FILE.py:make with the file's full path: a worker is in a folder of its own.
-std::string full_target(const std::string& target) {
-  const std::size_t colon = target.rfind(':');
-  const bool has_name = colon != std::string::npos && !target.ends_with(".py");
-  const std::string file = target.substr(0, has_name ? colon : std::string::npos);
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) {
-    throw UsageError(
-        fmt::format("{}: this file does not exist; name FILE.py or FILE.py:make", in_quotes(target)));
-  }
-  return std::filesystem::absolute(file).string() + ':' + (has_name ? target.substr(colon + 1) : "make");
-}
-
-// Each flag is one parameter with its values; the cases are all combinations.
-std::vector<judging::CaseValues> cases_of(const std::vector<std::string>& flags) {
-  constexpr std::size_t kMost = 64;
-  std::vector<judging::CaseValues> cases = {{}};
-  for (const std::string& flag : flags) {
-    const std::size_t equal = flag.find('=');
-    if (equal == std::string::npos || equal == 0 || equal + 1 == flag.size()) {
-      throw UsageError(fmt::format("--cases: {} is no NAME=VALUE,VALUE", in_quotes(flag)));
-    }
-    std::vector<judging::CaseValues> more;
-    for (const judging::CaseValues& each : cases) {
-      for (std::size_t begin = equal + 1; begin <= flag.size();) {
-        const std::size_t end = std::min(flag.find(',', begin), flag.size());
-        more.push_back(each);
-        more.back().push_back({flag.substr(0, equal), flag.substr(begin, end - begin)});
-        begin = end + 1;
-      }
-    }
-    if (more.size() > kMost)
-      throw UsageError(fmt::format("--cases: {} cases are more than {}", more.size(), kMost));
-    cases = std::move(more);
-  }
-  return cases;
-}
 
 std::vector<Verdict> failing(const std::string& words) {
   std::vector<Verdict> verdicts;
@@ -158,52 +78,29 @@ ExitCode judge_exit_code(const JudgeRecord& record, const JudgeFlags& flags) {
                                                                               : ExitCode::done;
 }
 
-void judge_all(const JudgeFlags& flags, bool are_processes_typed, Invocation& invocation) {
+void judge_all(const JudgeFlags& flags, Invocation& invocation) {
   check_count("--processes", flags.processes, 1, 1000);
   check_count("--deadline", flags.deadline, 1, 86400);
+  check_count("--time-limit", flags.time_limit, 0, 86400);
   failing(flags.fail_if);
-  judging::JudgeRequest request{.reference = full_target(flags.reference),
-                                .candidates = {},
-                                .cases = cases_of(flags.cases),
-                                .pairs = flags.processes,
-                                .margin = read_margin(flags.margin),
-                                .session = judging::random_key()};
-  for (const std::string& candidate : flags.candidates) request.candidates.push_back(full_target(candidate));
-  if (flags.quick) {
-    constexpr std::int64_t kQuickPairs = 3;
-    if (!are_processes_typed) request.pairs = kQuickPairs;
-    request.blocks = 5;
-    request.chain_time = milliseconds(30);
+  if (flags.candidates.empty() && flags.serve.empty() && flags.replay.empty()) {
+    throw UsageError("judge takes a reference and at least one candidate");
+  }
+  if (!flags.serve.empty() && (!flags.candidates.empty() || !flags.replay.empty())) {
+    throw UsageError("--serve: candidates come by its socket; name the reference alone");
   }
   RecordFiles files(flags.record);
-  if (flags.dry_run) {
-    return print_result(fmt::format("{} in {} against {}, {} of processes, margin {}.\n",
-                                    counted(std::ssize(request.candidates), "candidate"),
-                                    counted(std::ssize(request.cases), "case"), flags.reference,
-                                    counted(request.pairs, "pair"), percent_text(request.margin)));
-  }
-  const judging::WorkerProgram program = worker_program(flags);
-  // Where there is no namespace of its own, a worker has the judge's user: it may not look into its memory.
-  ::prctl(PR_SET_DUMPABLE, 0);
-  const judging::Sandbox sandbox = judging::probe_sandbox();
+  JudgeSetup setup(flags, invocation);
+  if (flags.dry_run) return print_result(setup.sentence());
+  if (!flags.serve.empty()) return serve_judge(flags, setup);
   ProgressLine line(stderr, host_time_now);
-  request.progress = [&](const std::string& what) { line.show(what, {1, 1}); };
-  request.interrupted = is_interrupted;
-  JudgeRecord record{.environment = read_environment(invocation.command_line),
-                     .device = open_device("cpu")->describe(),
-                     .reference = flags.reference,
-                     .session_key = judging::hexadecimal(request.session.bytes),
-                     .processes = request.pairs,
-                     .margin = request.margin,
-                     .isolation = std::string(to_string(sandbox.isolation)),
-                     .has = sandbox.has,
-                     .lacks = sandbox.lacks,
-                     .candidates = {}};
-  record.candidates = judging::judge(
-      request, [&](const std::string& target) { return judging::start_untrusted(program, target); });
+  const JudgeRecord record = setup.judge(
+      setup.candidates(),
+      [&](const std::string& target) { return judging::start_untrusted(setup.program(), target); },
+      [&](const std::string& what) {
+        line.show(what, {1, 1});
+      });
   line.clear();
-  for (std::size_t i = 0; i < record.candidates.size(); ++i)
-    record.candidates[i].candidate = flags.candidates[i];
   invocation.exit_code = judge_exit_code(record, flags);
   files.write(record);
 }
@@ -213,17 +110,21 @@ void judge_all(const JudgeFlags& flags, bool are_processes_typed, Invocation& in
 void add_judge_command(CLI::App& app, Invocation& invocation) {
   const auto [command, flags] = declare_command<JudgeFlags>(
       app, "judge", "say whether a function is right and faster, though it may want to cheat", kJudgeExamples,
-      [&](const JudgeFlags& typed, const CLI::App& app_of_command) {
-        judge_all(typed, app_of_command.count("--processes") > 0, invocation);
+      [&](JudgeFlags typed, const CLI::App& app_of_command) {
+        typed.has_processes = app_of_command.count("--processes") > 0;
+        typed.has_margin = app_of_command.count("--margin") > 0;
+        if (!typed.serve.empty() && app_of_command.count("--time-limit") == 0)
+          typed.time_limit = kServedSeconds;
+        judge_all(typed, invocation);
       });
-  command.add_option("reference", flags.reference, "FILE.py or FILE.py:make: what is right")->required();
-  command.add_option("candidates", flags.candidates, "FILE.py or FILE.py:make of each candidate")->required();
+  command.add_option("reference", flags.reference, "FILE.py or FILE.py:NAME: what is right");
+  command.add_option("candidates", flags.candidates, "FILE.py or FILE.py:NAME of each candidate");
   command
       .add_option("--cases", flags.cases,
                   "NAME=VALUE,VALUE: parameters of make(); several flags: all combinations")
       ->allow_extra_args(false);
   command.add_option("--processes", flags.processes, "pairs of fresh processes")->capture_default_str();
-  command.add_flag("--quick", flags.quick, "three pairs and shorter chains");
+  command.add_flag("--quick", flags.quick, "four pairs and shorter chains");
   command.add_option("--margin", flags.margin, "difference that counts as the same")->capture_default_str();
   command.add_option(
       "--precision", flags.precision,
@@ -231,6 +132,14 @@ void add_judge_command(CLI::App& app, Invocation& invocation) {
   command.add_option("--fail-if", flags.fail_if, "exit code 1 if a verdict is one of these: slower, wrong");
   command.add_option("--deadline", flags.deadline, "seconds that a process has for each answer")
       ->capture_default_str();
+  command
+      .add_option("--time-limit", flags.time_limit,
+                  "seconds that a candidate has in each case; 0: no limit, with --serve 600")
+      ->capture_default_str();
+  command.add_option("--replay", flags.replay,
+                     "RECORD.json: judge again with its keys, what was wrong first; files may be named anew");
+  command.add_option("--serve", flags.serve,
+                     "SOCKET: judge candidates by request, with processes that are ready before");
   command.add_flag("--dry-run", flags.dry_run, "print what would be judged");
   flags.record.add_to(command);
 }

@@ -27,6 +27,19 @@ constexpr auto enumerators(InvalidReason) {
   return std::array{none, link_broken, input_changed, judge_touched};
 }
 
+constexpr auto enumerators(Form) {
+  using enum Form;
+  return std::array{make, function, kernelbench, kernelbot};
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Work>& work) {
+  fields.where(work.flops > 0.0, "flops", work.flops);
+  fields("bytes", work.bytes);
+  fields("bytes_told", work.is_bytes_told);
+  fields("dtype", work.dtype);
+}
+
 template <class Fields>
 void describe_ratio(Fields& fields, auto& ratio) {
   if constexpr (!Fields::kWrites) {
@@ -52,11 +65,14 @@ void describe(Fields& fields, Described<Fields, PairTimes>& pair) {
 template <class Fields>
 void describe(Fields& fields, Described<Fields, CaseJudgement>& each) {
   fields("case", each.values);
+  fields("inputs", each.inputs);
+  fields("work", each.work);
   fields("verdict", each.verdict);
   fields("reason", each.reason);
   fields("evidence", each.evidence);
   fields("key", each.key);
   fields.where(each.call >= 0, "call", each.call);
+  fields.where(each.pair >= 0, "pair", each.pair);
   describe_ratio(fields, each.ratio);
   fields("p_value", each.p_value);
   fields("processes_to_decide", each.pairs_to_decide);
@@ -80,12 +96,16 @@ void describe(Fields& fields, Described<Fields, CandidateJudgement>& candidate) 
 template <class Fields>
 void describe_content(Fields& fields, Described<Fields, JudgeRecord>& record) {
   fields("reference", record.reference);
+  fields("form", record.form);
   fields("session_key", record.session_key);
   fields("processes", record.processes);
   fields("margin", record.margin);
+  fields("quick", record.is_quick);
+  fields("replayed", record.is_replayed);
   fields("isolation", record.isolation);
   fields("isolation_has", record.has);
   fields("isolation_lacks", record.lacks);
+  fields("ceilings", record.ceilings);
   fields("candidates", record.candidates);
 }
 
@@ -118,17 +138,6 @@ std::string speed_text(const RatioEstimate& ratio) {
   return fmt::format("{:.3g} times slower ({:.3g} to {:.3g})", ratio.ratio, ratio.low, ratio.high);
 }
 
-std::string mean_time_text(const CaseJudgement& each, Nanoseconds PairTimes::*time) {
-  double sum = 0.0;
-  std::int64_t count = 0;
-  for (const PairTimes& pair : each.pairs) {
-    if (!(pair.*time > Nanoseconds(0))) continue;
-    sum += (pair.*time).value();
-    ++count;
-  }
-  return count == 0 ? std::string(kAbsent) : time_text(Nanoseconds(sum / static_cast<double>(count)), 0.01);
-}
-
 // The first word is the verdict, in bold.
 std::string verdict_sentence(const CandidateJudgement& candidate) {
   std::string text = fmt::format("{}: **{}**", one_line(candidate.candidate), to_string(candidate.verdict));
@@ -145,12 +154,36 @@ std::string verdict_sentence(const CandidateJudgement& candidate) {
   return text + '.';
 }
 
+Nanoseconds mean_time(const CaseJudgement& each, Nanoseconds PairTimes::*time) {
+  double sum = 0.0;
+  std::int64_t count = 0;
+  for (const PairTimes& pair : each.pairs) {
+    if (!(pair.*time > Nanoseconds(0))) continue;
+    sum += (pair.*time).value();
+    ++count;
+  }
+  return Nanoseconds(count == 0 ? 0.0 : sum / static_cast<double>(count));
+}
+
+std::string mean_time_text(const CaseJudgement& each, Nanoseconds PairTimes::*time) {
+  const Nanoseconds mean = mean_time(each, time);
+  return mean > Nanoseconds(0) ? time_text(mean, 0.01) : std::string(kAbsent);
+}
+
+// Share of the ceiling that the candidate reaches.
+std::string ceiling_text(const CaseJudgement& each, const Ceilings& ceilings) {
+  if (!each.ratio) return std::string(kAbsent);
+  const auto rate = judging::achieved_rate(each.work, mean_time(each, &PairTimes::candidate), ceilings);
+  const std::string share = rate ? share_text(*rate) : std::string();
+  return share.empty() ? std::string(kAbsent) : share;
+}
+
 Text table_of(const JudgeRecord& record, std::size_t width) {
   TableColumn candidates{"candidate", Align::left, {}}, cases{"case", Align::left, {}},
-      references{"reference", Align::right, {}, 2}, times{"candidate's", Align::right, {}, 1},
+      references{"reference", Align::right, {}, 3}, times{"candidate's", Align::right, {}, 2},
       chains{"chain", Align::right, {}, 4}, ratios{"time", Align::right, {}},
-      links{"links", Align::right, {}, 5}, ranks{"rank", Align::right, {}, 3},
-      verdicts{"verdict", Align::left, {}};
+      links{"links", Align::right, {}, 5}, shares{"of ceiling", Align::right, {}, 3},
+      ranks{"rank", Align::right, {}, 1}, verdicts{"verdict", Align::left, {}};
   for (const CandidateJudgement& candidate : record.candidates) {
     for (const CaseJudgement& each : candidate.cases) {
       candidates.cells.push_back(one_line(candidate.candidate));
@@ -159,6 +192,7 @@ Text table_of(const JudgeRecord& record, std::size_t width) {
       times.cells.push_back(mean_time_text(each, &PairTimes::candidate));
       chains.cells.push_back(mean_time_text(each, &PairTimes::chain));
       ratios.cells.push_back(each.ratio ? change_with_interval(*each.ratio) : std::string(kAbsent));
+      shares.cells.push_back(ceiling_text(each, record.ceilings));
       links.cells.push_back(std::to_string(each.links_checked));
       ranks.cells.push_back(candidate.rank > 0 ? std::to_string(candidate.rank) : std::string(kAbsent));
       verdicts.cells.emplace_back(to_string(each.verdict));
@@ -167,10 +201,34 @@ Text table_of(const JudgeRecord& record, std::size_t width) {
   std::vector<TableColumn> columns = {candidates};
   const auto is_there = [](const std::string& cell) { return !cell.empty(); };
   if (std::ranges::any_of(cases.cells, is_there)) columns.push_back(cases);
-  columns.insert(columns.end(), {references, times, chains, ratios, links});
+  columns.insert(columns.end(), {references, times, chains, ratios});
+  const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
+  if (std::ranges::any_of(shares.cells, is_known)) columns.push_back(shares);
+  columns.push_back(links);
   if (record.candidates.size() > 1) columns.push_back(ranks);
   columns.push_back(verdicts);
   return fitted_table(std::move(columns), width);
+}
+
+// Says what the ceiling is, where a share of it is shown.
+std::string ceiling_sentence(const JudgeRecord& record) {
+  std::vector<std::string> shares;
+  bool is_told = true;
+  for (const CandidateJudgement& candidate : record.candidates) {
+    for (const CaseJudgement& each : candidate.cases) {
+      const std::string share = ceiling_text(each, record.ceilings);
+      if (share == kAbsent) continue;
+      shares.push_back(share);
+      is_told = is_told && (each.work.flops > 0.0 || each.work.is_bytes_told);
+    }
+  }
+  if (shares.empty()) return {};
+  std::string sentence =
+      " A call's ceiling is its FLOPs at the rate of a large product here or its bytes at that of a copy, "
+      "whichever takes longer";
+  sentence += is_told ? "." : "; the reference tells no work, so they are the bytes of inputs and outputs.";
+  const std::string words = ceiling_words_explained(shares);
+  return words.empty() ? sentence : sentence + ' ' + words;
 }
 
 Text remarks(const JudgeRecord& record, std::size_t width) {
@@ -201,6 +259,10 @@ Text record_text(const JudgeRecord& record, const ShownPage& shown) {
   facts +=
       ". Times are on the judge's clock, of inputs just written, less what the chain itself takes; each call's "
       "inputs follow from the last call's outputs.";
+  if (record.is_replayed) {
+    facts += " Its keys are those of an earlier record, so whoever knows that could know all inputs.";
+  }
+  facts += ceiling_sentence(record);
   std::vector<Text> parts = {verdicts, table_of(record, shown.width), remarks(record, shown.width),
                              wrapped(facts, shown.width)};
   if (shown.details) {
@@ -215,9 +277,9 @@ Text record_text(const JudgeRecord& record, const ShownPage& shown) {
 }
 
 Headline headline_of(const JudgeRecord& record) {
-  Headline headline{.subject = "against " + record.reference,
-                    .marks = {counted(std::ssize(record.candidates), "candidate"),
-                              counted(record.processes, "pair"), "isolation " + record.isolation}};
+  Headline headline{
+      .subject = counted(std::ssize(record.candidates), "candidate") + " against " + record.reference,
+      .marks = {counted(record.processes, "pair"), "isolation " + record.isolation}};
   if (record.candidates.size() != 1) return headline;
   const CandidateJudgement& only = record.candidates.front();
   headline.subject = only.candidate + " against " + record.reference;
@@ -233,12 +295,15 @@ Headline headline_of(const JudgeRecord& record) {
 namespace jitterscope::report {
 
 std::vector<Plot> plots_of(const JudgeRecord& record) {
-  Json rows = Json::array();
+  Json rows = Json::array(), intervals = Json::array();
   std::vector<TableColumn> table = report::columns_of({"candidate", ">pair", ">ratio of times"});
   for (const judging::CandidateJudgement& candidate : record.candidates) {
     for (const judging::CaseJudgement& each : candidate.cases) {
       const std::string label =
           each.values.empty() ? candidate.candidate : candidate.candidate + ' ' + case_text(each);
+      if (each.ratio) {
+        intervals.push_back(Json{{"candidate", label}, {"low", each.ratio->low}, {"high", each.ratio->high}});
+      }
       for (std::size_t i = 0; i < each.pairs.size(); ++i) {
         if (each.pairs[i].log_ratios.empty()) continue;
         const double ratio = std::exp(statistics::median(each.pairs[i].log_ratios));
@@ -248,11 +313,18 @@ std::vector<Plot> plots_of(const JudgeRecord& record) {
     }
   }
   if (rows.empty()) return {};
-  const Json view = filled(R"({
+  const Json view =
+      filled(R"({
     "height": "$height",
     "layer": [
+      {"name": "margin", "data": "$margin", "mark": {"type": "rect", "color": "$green", "opacity": 0.15},
+       "encoding": {"x": "low:Q", "x2": "high"}},
       {"name": "equal", "data": "$equal", "mark": {"type": "rule", "color": "$green", "size": 2},
        "encoding": {"x": "ratio:Q"}},
+      {"name": "intervals", "data": "$intervals", "mark": {"type": "rule", "color": "$blue", "size": 10, "opacity": 0.25},
+       "encoding": {"y": {"field": "candidate:N", "title": null, "sort": null, "axis": {"labelLimit": 320}},
+                    "x": "low:Q", "x2": "high",
+                    "tooltip": [["candidate", "candidate"], ["low", "from"], ["high", "to"]]}},
       {"name": "pairs", "data": "$rows", "mark": {"type": "tick", "color": "$blue", "thickness": 2},
        "encoding": {"y": {"field": "candidate:N", "title": null, "sort": null, "axis": {"labelLimit": 320}},
                     "x": {"field": "ratio:Q", "title": "time of the candidate over that of the reference",
@@ -260,13 +332,17 @@ std::vector<Plot> plots_of(const JudgeRecord& record) {
                     "tooltip": [["candidate", "candidate"], ["pair", "pair"], ["ratio", "ratio"]]}}
     ]
   })",
-                           "height", height_of(table[0].cells, 24), "equal",
-                           Json::array({Json{{"ratio", 1.0}}}), "rows", rows);
-  return {Plot{.id = "judge",
-               .title = "Candidates against " + record.reference,
-               .caption = "A tick is one pair of processes. Green: as long as the reference.",
-               .spec = single_plot(view),
-               .table = std::move(table)}};
+             "height", height_of(table[0].cells, 24), "equal", Json::array({Json{{"ratio", 1.0}}}), "margin",
+             Json::array({Json{{"low", 1.0 / (1.0 + record.margin)}, {"high", 1.0 + record.margin}}}),
+             "intervals", intervals, "rows", rows);
+  return {
+      Plot{.id = "judge",
+           .title = "Candidates against " + record.reference,
+           .caption =
+               "A tick is one pair of processes, a bar the 95 % interval of the ratio. Green: as long as the "
+               "reference, within the margin.",
+           .spec = single_plot(view),
+           .table = std::move(table)}};
 }
 
 }  // namespace jitterscope::report

@@ -15,12 +15,16 @@ namespace jitterscope {
 struct JudgeRecord {
   Environment environment;
   DeviceDescription device;
+  judging::Form form = judging::Form::make;
   std::string reference, session_key;
   std::int64_t processes = 0;
   double margin = 0.01;
+  bool is_quick = false;
+  bool is_replayed = false;             ///< with keys that were known before
   std::string isolation;                ///< strong, weak or none
   std::vector<std::string> has, lacks;  ///< what holds a worker back, and what does not, with the reason
   std::vector<judging::CandidateJudgement> candidates;
+  Ceilings ceilings;  ///< of this machine, in the types that were judged
   bool interrupted = false;
 };
 

@@ -19,6 +19,7 @@
 #include "cli/targets.hpp"
 #include "commands/records.hpp"
 #include "commands/run/files.hpp"
+#include "device/open_device.hpp"
 #include "experiment/run_plan.hpp"
 #include "measure/machine.hpp"
 #include "measure/run_record.hpp"

@@ -273,7 +273,7 @@ bool has_reference(const Operation& operation) {
     return true;
   }
   return !std::holds_alternative<Aten>(parameters) && !std::holds_alternative<CudaKernel>(parameters) &&
-         !std::holds_alternative<Spin>(parameters);
+         !std::holds_alternative<Spin>(parameters) && !std::holds_alternative<Collective>(parameters);
 }
 
 namespace {

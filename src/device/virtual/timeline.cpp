@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <stdexcept>
 
 namespace jitterscope::virtual_gpu {
 
-Timeline::Timeline(const physics::Parameters& parameters, std::uint64_t seed)
+Timeline::Timeline(const physics::Parameters& parameters, std::uint64_t seed, Nanoseconds clock_offset,
+                   double clock_rate)
     : parameters_(parameters),
       machine_(parameters_, seed),
       host_costs_(parameters_, seed),
-      timers_(parameters_, seed) {}
+      timers_(parameters_, seed),
+      clock_offset_(clock_offset),
+      clock_rate_(clock_rate) {}
 
 double Timeline::slowdown() const { return trace != nullptr ? parameters_.instruments.trace_slowdown : 1.0; }
 
@@ -31,7 +35,26 @@ void Timeline::run_until(Nanoseconds time) {
   for (WorkSource* source : sources_) source->hold_until(time);
 }
 
+void Timeline::run_collectives() {
+  if (link == nullptr) return;
+  while (true) {
+    const auto reaching = std::ranges::find_if(sources_, &WorkSource::reaches_collective);
+    if (reaching == sources_.end()) return;
+    run_until(*(*reaching)->next_start());
+  }
+}
+
+void Timeline::settle(WorkSource* source) noexcept {
+  try {
+    if (link != nullptr && std::uncaught_exceptions() > 0) link->abandon();
+    source == nullptr ? synchronize() : drain(*source);
+  } catch (...) {
+    // The ranks' connection has ended: whoever asks it next gets the error.
+  }
+}
+
 void Timeline::drain(WorkSource& source) {
+  run_collectives();
   while (const auto start = source.next_start()) {
     wait_until(*start);
     run_until(*start);
@@ -89,6 +112,22 @@ Nanoseconds Timeline::run_helper(const physics::KernelWork& work, Nanoseconds ea
   physics::KernelWork helper = work;
   helper.helper = true;
   return machine_.run(helper, earliest).end;
+}
+
+// A rank that waits polls, and all send and receive as fast as the links allow: no clock changes their times.
+void Timeline::run_collective(Kernel& kernel, const CollectiveTimes& times, const KernelTime& origin) {
+  physics::KernelWork work = kernel.work;
+  work.helper = true;
+  work.accesses.clear();
+  work.fixed = times.end - times.arrival;
+  physics::Execution execution = machine_.run(work, times.arrival);
+  execution.start = times.arrival;
+  execution.end = times.end;
+  kernel.has_run = true;
+  kernel.read_too_early = false;
+  count(kernel, execution);
+  tell(kernel, execution, origin);
+  if (on_collective) on_collective(times);
 }
 
 bool Timeline::is_first_launch(const std::string& name) {

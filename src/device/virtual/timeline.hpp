@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "device/virtual/cluster_link.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/units.hpp"
 #include "physics/machine.hpp"
@@ -79,6 +80,8 @@ struct LaunchCounts {
 class WorkSource {
  public:
   virtual ~WorkSource() = default;
+  /// True if a collective waits that is not behind a queue that is still held.
+  virtual bool reaches_collective() const { return false; }
   /// Start of the oldest item; nullopt if none waits.
   virtual std::optional<Nanoseconds> next_start() const = 0;
   virtual void run_next() = 0;
@@ -87,10 +90,13 @@ class WorkSource {
 };
 
 /// The GPU runs an item only when the host's clock has reached its start, so that sensors never see future
-/// work.
+/// work. Collectives are the exception: wherever the host looks at the GPU, all that were launched are run at
+/// once. Ranks whose clocks differ by a little then still exchange the same collectives at the same place.
 class Timeline {
  public:
-  Timeline(const physics::Parameters& parameters, std::uint64_t seed);
+  /// `clock_rate`: how fast the clocks of host and GPU run; `clock_offset`: how far ahead the host's is.
+  Timeline(const physics::Parameters& parameters, std::uint64_t seed, Nanoseconds clock_offset = {},
+           double clock_rate = 1.0);
 
   const physics::Parameters& parameters() const { return machine_.parameters(); }
   physics::Machine& machine() { return machine_; }
@@ -98,6 +104,11 @@ class Timeline {
   physics::Timers& timers() { return timers_; }
 
   Nanoseconds now() const { return now_; }
+  /// Readings of this machine's clocks.
+  Nanoseconds host_clock() const { return clock_offset_ + now_ * clock_rate_; }
+  Nanoseconds gpu_clock(Nanoseconds truth) const { return truth * clock_rate_; }
+  /// True time in which the host's clock advances by `time`.
+  Nanoseconds true_time(Nanoseconds time) const { return time / clock_rate_; }
   /// The host computes or sleeps.
   void spend(Nanoseconds time) { now_ += time; }
   /// The host calls the driver, which a tracer slows.
@@ -109,11 +120,17 @@ class Timeline {
   /// Returns when a call that the host made at `time` reaches the GPU.
   Nanoseconds arrival(Nanoseconds time) const { return time + parameters().launch.latency * slowdown(); }
 
-  void catch_up() { run_until(now_); }
+  void catch_up() {
+    run_collectives();
+    run_until(now_);
+  }
   /// The host waits until `source` has nothing left.
   void drain(WorkSource& source);
   /// The host waits for all queues.
   void synchronize();
+  /// The host waits for one queue, or for all, in a destructor: if an error is on its way, collectives are
+  /// left behind, as the other ranks do not wait for them any more.
+  void settle(WorkSource* source = nullptr) noexcept;
 
   void add(WorkSource& source) { sources_.push_back(&source); }
   void remove(WorkSource& source) { std::erase(sources_, &source); }
@@ -130,10 +147,15 @@ class Timeline {
   /// Runs one of the device's own kernels.
   Nanoseconds run_helper(const physics::KernelWork& work, Nanoseconds earliest);
 
+  /// Runs a collective whose times the ranks have agreed on, and reports it.
+  void run_collective(Kernel& kernel, const CollectiveTimes& times, const KernelTime& origin);
+
   /// True once for each kind of operation, whose code must then be loaded.
   bool is_first_launch(const std::string& name);
 
   std::function<void(const physics::Execution&)> on_launch;
+  std::function<void(const CollectiveTimes&)> on_collective;
+  ClusterLink* link = nullptr;  ///< null: it has joined no ranks
   std::vector<KernelTime>* trace = nullptr;
   LaunchCounts* counts = nullptr;                   ///< set while kernels are counted
   std::optional<std::uint64_t> traced_launch = {};  ///< that the host is making
@@ -142,12 +164,14 @@ class Timeline {
 
  private:
   void run_until(Nanoseconds time);
+  void run_collectives();
 
   physics::Parameters parameters_;
   physics::Machine machine_;
   physics::HostCosts host_costs_;
   physics::Timers timers_;
-  Nanoseconds now_;
+  Nanoseconds now_, clock_offset_;
+  double clock_rate_;
   Bytes allocated_;
   std::uint32_t correlation_ = 0, stream_ = 0;
   std::vector<WorkSource*> sources_;

@@ -13,6 +13,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "base/random.hpp"
 #include "device/can_run.hpp"
 #include "device/chain.hpp"
 #include "device/device.hpp"
@@ -22,6 +23,8 @@
 #include "device/virtual/virtual_queue.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/kinds_collective.hpp"
+#include "physics/cluster.hpp"
 #include "physics/parameters.hpp"
 
 // `doctor` for a virtual GPU: what its preset gives and withholds.
@@ -90,7 +93,7 @@ class VirtualClockLock final : public ClockLock {
     timeline_.machine().hold_clock(clock);
   }
   ~VirtualClockLock() override {
-    timeline_.synchronize();
+    timeline_.settle();
     timeline_.machine().hold_clock(std::nullopt);
   }
   VirtualClockLock(const VirtualClockLock&) = delete;
@@ -114,61 +117,120 @@ Hertz requested_clock(std::string_view request, const physics::Governor& governo
                                wanted.value() * 1e-6, nearest.value() * 1e-6));
 }
 
+// Collectives wait for other ranks, and no rank knows how much of its own side work that would take.
+void refuse_streams_of_collectives(const Operation& operation) {
+  const auto& chain = std::get<Chain>(operation.parameters());
+  const bool is_on_queue =
+      chain.streams == 1 && !chain.high_priority && chain.load_ns == 0 && chain.wait == HostWait::none;
+  if (is_on_queue || !has_collective(operation)) return;
+  throw UsageError(
+      "chain: a simulated cluster runs collectives on one stream, without waits, a priority or a load; leave "
+      "those out");
+}
+
 class SimulatedDevice final : public VirtualDevice {
  public:
-  SimulatedDevice(const physics::Parameters& parameters, std::uint64_t seed, std::string_view id)
-      : id_(id), seed_(seed), timeline_(parameters, seed) {
-    timeline_.on_launch = [this](const physics::Execution& execution) {
-      if (on_launch) on_launch(execution);
-    };
+  SimulatedDevice(const physics::Parameters& parameters, std::uint64_t seed, std::string_view id,
+                  std::optional<std::int64_t> rank)
+      : id_(id), seed_(seed), all_(parameters), rank_(rank) {
+    begin(rank.value_or(0));
   }
 
   DeviceDescription describe() override;
+  void join(Ranks& ranks) override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
-    refuse_collective(operation, id_, capabilities(), false);
+    refuse_collective(operation, id_, capabilities(), link_ != nullptr);
     require_means(operation, id_, capabilities());
     const auto prepare_one = [this](const Operation& one, const InputData& own, std::size_t, std::size_t) {
-      return std::make_unique<VirtualOperation>(timeline_, one, own);
+      return std::make_unique<VirtualOperation>(timeline(), one, own);
     };
     if (!std::holds_alternative<Chain>(operation.parameters())) return prepare_one(operation, data, 0, 0);
     refuse_unfusible(operation, id_, capabilities());
-    return prepare_virtual_chain(timeline_, operation, data, prepare_one);
+    refuse_streams_of_collectives(operation);
+    return prepare_virtual_chain(timeline(), operation, data, prepare_one);
   }
-  std::unique_ptr<Queue> make_queue() override { return std::make_unique<VirtualQueue>(timeline_); }
+  std::unique_ptr<Queue> make_queue() override {
+    has_queue_ = true;
+    return std::make_unique<VirtualQueue>(timeline());
+  }
   std::unique_ptr<Queue> adopt_queue(NativeQueue) override {
     throw UsageError(id_ + " is simulated and has no stream of a program's: open cuda:0, or give no stream");
   }
   std::unique_ptr<Queue> make_companion_queue() override {
-    return std::make_unique<VirtualQueue>(timeline_, VirtualQueue::Place::beside);
+    return std::make_unique<VirtualQueue>(timeline(), VirtualQueue::Place::beside);
   }
   SensorReading read_sensors() override;
   std::optional<std::vector<std::string>> other_processes() override;
   std::vector<Check> check() override {
-    return check_virtual_gpu(timeline_.parameters(), other_processes().value_or(std::vector<std::string>()));
+    return check_virtual_gpu(timeline().parameters(), other_processes().value_or(std::vector<std::string>()));
   }
   std::unique_ptr<ClockLock> lock_clocks(std::string_view request) override;
   std::unique_ptr<KernelTracer> trace_kernels() override {
-    return std::make_unique<VirtualTracer>(timeline_);
+    return std::make_unique<VirtualTracer>(timeline());
   }
   std::vector<Counter> list_counters() override { return virtual_counters(); }
   void check_counters(const std::vector<std::string>& names) override { find_virtual_counters(names); }
   std::unique_ptr<CounterReader> count(const std::vector<std::string>& names) override {
-    return count_virtual_launches(timeline_, names);
+    return count_virtual_launches(timeline(), names);
   }
-  Nanoseconds host_time() override { return timeline_.now(); }
-  void idle(Nanoseconds time) override { timeline_.spend(time); }
+  Nanoseconds host_time() override { return timeline().host_clock(); }
+  void idle(Nanoseconds time) override { timeline().spend(timeline().true_time(time)); }
 
  private:
-  static DeviceCapabilities capabilities();
+  DeviceCapabilities capabilities() const;
+  Timeline& timeline() { return *timeline_; }
+  /// Begins anew as the GPU of this rank.
+  void begin(std::int64_t rank);
 
   std::string id_;
   std::uint64_t seed_;
-  Timeline timeline_;
+  physics::Parameters all_;  ///< before what is a rank's own
+  std::optional<std::int64_t> rank_;
+  std::unique_ptr<ClusterLink> link_;
+  std::unique_ptr<Timeline> timeline_;
+  bool has_queue_ = false;
 };
 
-DeviceCapabilities SimulatedDevice::capabilities() {
+void SimulatedDevice::begin(std::int64_t rank) {
+  if (all_.cluster) {
+    const auto before = static_cast<double>(rank);
+    // Ranks are started with one seed, and their GPUs have noise of their own.
+    const std::uint64_t own_seed = seed_ ^ Random(static_cast<std::uint64_t>(rank)).next();
+    timeline_ = std::make_unique<Timeline>(physics::of_rank(all_, *all_.cluster, rank), own_seed,
+                                           all_.cluster->clock_offset * before,
+                                           1.0 + all_.cluster->clock_drift * before);
+  } else {
+    timeline_ = std::make_unique<Timeline>(all_, seed_);
+  }
+  timeline_->on_launch = [this](const physics::Execution& execution) {
+    if (on_launch) on_launch(execution);
+  };
+  timeline_->on_collective = [this](const CollectiveTimes& times) {
+    if (on_collective) on_collective(times);
+  };
+}
+
+void SimulatedDevice::join(Ranks& ranks) {
+  if (!all_.cluster) {
+    throw UsageError(
+        id_ +
+        " is one simulated GPU without links; take a cluster (--device virtual:cluster-2xh200, or a "
+        "file with a table [cluster])");
+  }
+  if (has_queue_) throw std::logic_error("a simulated device must join before it is used");
+  if (rank_ && *rank_ != ranks.rank()) {
+    throw UsageError(fmt::format("{} names rank {}, and this process is rank {}; leave ',rank=' out", id_,
+                                 *rank_, ranks.rank()));
+  }
+  link_ = std::make_unique<ClusterLink>(*all_.cluster, ranks, seed_, id_);
+  begin(ranks.rank());
+  timeline_->link = link_.get();
+}
+
+DeviceCapabilities SimulatedDevice::capabilities() const {
   DeviceCapabilities can;
   can.is_simulated = true;
+  can.has_collectives = all_.cluster.has_value();
   can.waits_can_sleep = false;
   can.allocates_memory = false;
   can.pytorch_device = "cpu";
@@ -180,13 +242,13 @@ DeviceCapabilities SimulatedDevice::capabilities() {
 }
 
 DeviceDescription SimulatedDevice::describe() {
-  const physics::Parameters& parameters = timeline_.parameters();
+  const physics::Parameters& parameters = timeline().parameters();
   DeviceDescription description;
   description.id = id_;
   description.name = parameters.identity.name + " (simulated)";
   description.processors = parameters.identity.processors;
   description.memory_total = parameters.identity.memory;
-  description.memory_free = timeline_.memory_free();
+  description.memory_free = timeline().memory_free();
   description.last_level_cache = parameters.memory.l2_capacity;
   description.maximum_clock = parameters.governor.maximum_clock;
   if (parameters.power.cap > Watts(0)) description.power_limit = parameters.power.cap;
@@ -201,9 +263,9 @@ DeviceDescription SimulatedDevice::describe() {
 }
 
 SensorReading SimulatedDevice::read_sensors() {
-  timeline_.spend(kSensorCost);
-  timeline_.catch_up();
-  physics::MachineSensors machine = timeline_.machine().read_sensors(timeline_.now());
+  timeline().spend(kSensorCost);
+  timeline().catch_up();
+  physics::MachineSensors machine = timeline().machine().read_sensors(timeline().now());
   SensorReading reading;
   reading.sm_clock = machine.clock;
   reading.power = machine.power;
@@ -216,26 +278,26 @@ SensorReading SimulatedDevice::read_sensors() {
 }
 
 std::optional<std::vector<std::string>> SimulatedDevice::other_processes() {
-  const bool is_seen = timeline_.machine().other_process_is_active(timeline_.now());
+  const bool is_seen = timeline().machine().other_process_is_active(timeline().now());
   return is_seen ? std::vector<std::string>{"4711 other"} : std::vector<std::string>();
 }
 
 std::unique_ptr<ClockLock> SimulatedDevice::lock_clocks(std::string_view request) {
-  const physics::Parameters& parameters = timeline_.parameters();
+  const physics::Parameters& parameters = timeline().parameters();
   if (!parameters.sensors.may_lock_clocks) {
     throw UsageError(
         "locking clocks is not allowed on this simulated GPU (its preset says may_lock_clocks = false); "
         "nothing was "
         "changed. Without it the clock of each round is measured and the time at reference clock is given");
   }
-  return std::make_unique<VirtualClockLock>(timeline_, requested_clock(request, parameters.governor));
+  return std::make_unique<VirtualClockLock>(timeline(), requested_clock(request, parameters.governor));
 }
 
 }  // namespace
 
 std::unique_ptr<VirtualDevice> make_virtual_device(const physics::Parameters& parameters, std::uint64_t seed,
-                                                   std::string_view id) {
-  return std::make_unique<SimulatedDevice>(parameters, seed, id);
+                                                   std::string_view id, std::optional<std::int64_t> rank) {
+  return std::make_unique<SimulatedDevice>(parameters, seed, id, rank);
 }
 
 namespace {

@@ -11,6 +11,7 @@
 
 #include "base/random.hpp"
 #include "device/can_run.hpp"
+#include "device/collective.hpp"
 #include "device/compiler/nvrtc.hpp"
 #include "device/compiler/user_kernel.hpp"
 #include "device/cpu/number_formats.hpp"
@@ -20,6 +21,7 @@
 #include "device/virtual/virtual_chain.hpp"
 #include "device/virtual/virtual_queue.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/kinds_collective.hpp"
 #include "operation/operation.hpp"
 
 namespace jitterscope::virtual_gpu {
@@ -84,11 +86,18 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
   if (data.placement) timeline_.machine().choose_placements(*data.placement);
   kernel_->work.placement = timeline_.machine().draw_placement();
   kernel_->name = fmt::format("virtual_{}", operation_.kind());
+  if (const auto* collective = std::get_if<Collective>(&operation_.parameters())) {
+    const auto bytes = static_cast<double>(collective->count * element_size(collective->dtype).value());
+    const double moved = bytes * bus_factor(collective->kind, collective->ranks);
+    collective_ = std::make_shared<const CollectiveWork>(
+        CollectiveWork{collective_order(*collective, *rank_data()),
+                       physics::transfer_time(timeline_.link->cluster(), moved), kernel_});
+  }
 }
 
 // Freeing memory waits for the work that uses it, as on a GPU.
 VirtualOperation::~VirtualOperation() {
-  timeline_.synchronize();
+  timeline_.settle();
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (owns_[i]) timeline_.release(buffers_[i], operands_[i].bytes());
   }
@@ -104,7 +113,9 @@ std::optional<physics::Buffer> VirtualOperation::shared_buffer(std::size_t index
 }
 
 void VirtualOperation::run(NativeQueue queue) {
-  static_cast<VirtualQueue*>(queue)->launch_kernel(begin_launch(), waits_);
+  auto* own = static_cast<VirtualQueue*>(queue);
+  const std::shared_ptr<Kernel> kernel = begin_launch();
+  collective_ ? own->launch_collective(collective_) : own->launch_kernel(kernel, waits_);
 }
 
 std::shared_ptr<Kernel> VirtualOperation::begin_launch() {
@@ -172,8 +183,35 @@ std::vector<double> VirtualOperation::values_of_output(std::size_t output, Eleme
   return values;
 }
 
+std::optional<RankData> VirtualOperation::rank_data() const {
+  if (!std::holds_alternative<Collective>(operation_.parameters())) return std::nullopt;
+  return RankData{timeline_.link->rank(), data_.kind, data_.seed};
+}
+
+// What one launch leaves behind. A straggler may have the task to get one element wrong.
+std::vector<double> VirtualOperation::values_of_collective(const Collective& collective, std::size_t index) {
+  const Operand& operand = operands_[index];
+  const RankData data = *rank_data();
+  const bool is_result = operand.role == OperandRole::output || (collective.in_place && kernel_->has_run);
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < operand.count; ++i) {
+    std::optional<double> value;
+    if (is_result && kernel_->has_run) value = collective_result(collective, data, i);
+    if (!is_result) value = collective_content(collective, data, i);
+    values.push_back(rounded_to(operand.dtype, value.value_or(std::numeric_limits<double>::quiet_NaN())));
+  }
+  const ClusterLink& link = *timeline_.link;
+  const bool lies =
+      link.cluster().has(physics::Straggler::Cause::wrong_values, data.rank, timeline_.host_clock());
+  if (is_result && lies) values[values.size() / 2] += 1.0;
+  return values;
+}
+
 std::vector<double> VirtualOperation::read_operand(std::size_t index) {
   timeline_.synchronize();
+  if (const auto* collective = std::get_if<Collective>(&operation_.parameters())) {
+    return values_of_collective(*collective, index);
+  }
   if (operands_.at(index).role == OperandRole::input) return values_of_input(index, Elements::looked_at);
   return values_of_output(index - count_inputs(operands_), Elements::looked_at);
 }

@@ -48,10 +48,12 @@ class VirtualOperation final : public PreparedOperation {
   bool lies_in_pages() const override { return !operands_.empty(); }
   bool produce_inputs(NativeQueue queue) override;
   bool place_anew() override;
+  std::optional<RankData> rank_data() const override;
   void poison_outputs() override;
   std::vector<double> read_operand(std::size_t index) override;
 
  private:
+  std::vector<double> values_of_collective(const Collective& collective, std::size_t index);
   std::vector<double> values_of_input(std::size_t index, Elements elements);
   std::vector<double> values_of_output(std::size_t output, Elements elements);
   std::optional<physics::Buffer> shared_buffer(std::size_t index, const InputData& data) const;
@@ -64,7 +66,8 @@ class VirtualOperation final : public PreparedOperation {
   std::vector<physics::Buffer> buffers_;
   std::vector<bool> owns_;  ///< for each buffer
   std::shared_ptr<Kernel> kernel_;
-  bool waits_ = false;  ///< the host waits for each launch
+  std::shared_ptr<const CollectiveWork> collective_;  ///< null: it is no collective
+  bool waits_ = false;                                ///< the host waits for each launch
   /// Outputs that a later step read whole, if computing them takes long; kept until the next launch.
   std::map<std::size_t, std::vector<double>> whole_;
 };

@@ -33,7 +33,7 @@ VirtualQueue::VirtualQueue(Timeline& timeline, Place place)
 
 VirtualQueue::~VirtualQueue() {
   release();
-  timeline_.drain(*this);
+  timeline_.settle(this);
   timeline_.remove(*this);
   timeline_.release(eviction_, eviction_size());
 }
@@ -70,8 +70,11 @@ void VirtualQueue::put(Item item) {
 }
 
 void VirtualQueue::enqueue(Item item) {
-  if (entries_ >= kDepth) timeline_.catch_up();
-  while (entries_ >= kDepth) {
+  // How far the queue has got is not the same on all ranks, but how many collectives it holds is.
+  if (collectives_ >= kDepth && !held_queue_) timeline_.catch_up();
+  const bool may_be_full = collectives_ == 0 && item.kind != Item::Kind::collective;
+  if (may_be_full && entries_ >= kDepth) timeline_.catch_up();
+  while (may_be_full && entries_ >= kDepth) {
     timeline_.wait_until(*next_start());
     timeline_.catch_up();
   }
@@ -80,6 +83,7 @@ void VirtualQueue::enqueue(Item item) {
   const bool is_called_before = item.group && !item.is_node;
   item.earliest = timeline_.arrival(is_called_before ? item.group->launches.front().called : timeline_.now());
   if (item.frees_an_entry) ++entries_;
+  if (item.kind == Item::Kind::collective) ++collectives_;
   pending_.push_back(std::move(item));
 }
 
@@ -92,8 +96,25 @@ void VirtualQueue::launch_kernel(const std::shared_ptr<Kernel>& kernel, bool wai
   }
 }
 
+void VirtualQueue::launch_collective(const std::shared_ptr<const CollectiveWork>& work) {
+  pay_call();
+  Item item{.kind = Item::Kind::collective, .kernel = nullptr, .collective = work};
+  if (recording_ == nullptr) item.late = lateness(physics::Straggler::Cause::gpu);
+  put(std::move(item));
+}
+
+Nanoseconds VirtualQueue::lateness(physics::Straggler::Cause cause) const {
+  const ClusterLink* link = timeline_.link;
+  return link == nullptr ? Nanoseconds(0)
+                         : link->cluster().delay(cause, link->rank(), timeline_.host_clock());
+}
+
+Nanoseconds VirtualQueue::call_cost() {
+  return timeline_.host_costs().launch() + lateness(physics::Straggler::Cause::host);
+}
+
 void VirtualQueue::pay_call() {
-  if (recording_ == nullptr) timeline_.spend_in_driver(timeline_.host_costs().launch());
+  if (recording_ == nullptr) timeline_.spend_in_driver(call_cost());
 }
 
 KernelTime VirtualQueue::pay_launch() {
@@ -210,12 +231,13 @@ std::unique_ptr<Recording> VirtualQueue::record(const std::function<void(Queue&)
 
 void VirtualQueue::replay(Recording& recording) {
   require_not_recording("a replay");
-  timeline_.spend_in_driver(timeline_.host_costs().launch());
+  timeline_.spend_in_driver(call_cost());
   const physics::Parameters& parameters = timeline_.parameters();
   const Nanoseconds overhead = has_instruments() ? parameters.instruments.node_overhead : Nanoseconds(0);
   const std::vector<Item>& items = dynamic_cast<VirtualRecording&>(recording).items;
   const KernelTime origin = origin_of_call();
   std::uint64_t nodes = 1;
+  bool is_first = true;  // collective: a rank is late once in a replay
   for (std::size_t i = 0; i < items.size(); ++i) {
     Item node = items[i];
     node.origin = origin;
@@ -224,6 +246,9 @@ void VirtualQueue::replay(Recording& recording) {
     node.is_node = true;
     node.starts_replay = i == 0;
     node.frees_an_entry = i + 1 == items.size();
+    if (node.kind == Item::Kind::collective && std::exchange(is_first, false)) {
+      node.late = lateness(physics::Straggler::Cause::gpu);
+    }
     node.gap = (i > 0           ? parameters.launch.graph_gap
                 : follows_mark_ ? Nanoseconds(0)
                                 : parameters.launch.gap) +
@@ -306,12 +331,23 @@ constexpr Nanoseconds kIdleBeforeReplay = milliseconds(1);
 }  // namespace
 
 Nanoseconds VirtualQueue::start_of(const Item& item) const {
-  return std::max(end_ + item.gap, item.earliest);
+  return std::max(end_ + item.gap, item.earliest) + item.late;
+}
+
+bool VirtualQueue::reaches_collective() const {
+  if (collectives_ == 0 || timeline_.link->is_abandoned()) return false;
+  for (const Item& item : pending_) {
+    if (item.kind == Item::Kind::collective) return true;
+    if (item.kind == Item::Kind::hold && !item.hold->opened) return false;
+  }
+  return false;
 }
 
 std::optional<Nanoseconds> VirtualQueue::next_start() const {
   if (pending_.empty()) return std::nullopt;
   const Item& item = pending_.front();
+  // Nothing behind a collective that the other ranks do not take part in any more is ever reached.
+  if (item.kind == Item::Kind::collective && timeline_.link->is_abandoned()) return std::nullopt;
   const Nanoseconds start = start_of(item);
   if (item.kind != Item::Kind::hold) return start;
   const Nanoseconds limit = start + kHoldLimit;
@@ -364,8 +400,30 @@ Nanoseconds VirtualQueue::run_group(const Item& item, Nanoseconds start) {
   return end;
 }
 
+// Nothing else happens on the GPU between them, so their times follow from each other.
+void VirtualQueue::run_collectives_in_a_row(Nanoseconds start) {
+  start = std::max(start, timeline_.machine().free_at());
+  std::vector<CollectiveTurn> turns;
+  std::vector<KernelTime> origins;
+  while (!pending_.empty() && pending_.front().kind == Item::Kind::collective) {
+    const Item& item = pending_.front();
+    turns.push_back({item.collective, item.gap + item.late, item.earliest + item.late});
+    origins.push_back(item.origin);
+    if (item.is_node) last_replay_ = start;
+    if (item.frees_an_entry) --entries_;
+    --collectives_;
+    pending_.pop_front();
+  }
+  const std::vector<CollectiveTimes> times = timeline_.link->run(start, turns);
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    timeline_.run_collective(*turns[i].work->kernel, times[i], origins[i]);
+  }
+  end_ = times.back().end;
+  if (last_replay_) last_replay_ = end_;
+}
+
 void VirtualQueue::pass_mark(std::uint32_t slot, Nanoseconds time) {
-  marks_[slot] = MarkValue{time, timeline_.timers().read_mark(time)};
+  marks_[slot] = MarkValue{time, timeline_.timers().read_mark(timeline_.gpu_clock(time))};
   end_ = time;
   if (has_instruments()) end_ += timeline_.parameters().instruments.mark_overhead;
 }
@@ -374,17 +432,20 @@ void VirtualQueue::pass_stamp(std::uint32_t slot, Nanoseconds time) {
   physics::KernelWork reader;
   if (has_instruments()) reader.fixed = timeline_.parameters().instruments.stamp_time;
   end_ = timeline_.run_helper(reader, time);
-  stamps_[slot] = StampValue{end_, timeline_.timers().read_stamp(end_), timeline_.machine().cycles()};
+  stamps_[slot] = StampValue{end_, timeline_.timers().read_stamp(timeline_.gpu_clock(end_)),
+                             timeline_.machine().cycles()};
 }
 
 void VirtualQueue::run_next() {
   const Nanoseconds start = *next_start();
+  if (pending_.front().kind == Item::Kind::collective) return run_collectives_in_a_row(start);
   if (pending_.front().kind == Item::Kind::hold) run_hold(start, *pending_.front().hold);
   const Item item = std::move(pending_.front());
   pending_.pop_front();
   if (item.frees_an_entry) --entries_;
   switch (item.kind) {
-    case Item::Kind::hold: return;
+    case Item::Kind::hold:
+    case Item::Kind::collective: return;
     case Item::Kind::mark: return pass_mark(item.slot, start);
     case Item::Kind::stamp: return pass_stamp(item.slot, start);
     case Item::Kind::kernel:

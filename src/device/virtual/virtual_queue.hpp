@@ -18,7 +18,7 @@ struct Hold {
 };
 
 struct Item {
-  enum class Kind { kernel, group, helper, eviction, mark, stamp, hold };
+  enum class Kind { kernel, group, helper, eviction, mark, stamp, hold, collective };
   Kind kind = Kind::kernel;
   std::shared_ptr<Kernel> kernel;
   physics::KernelWork helper = {};
@@ -26,8 +26,10 @@ struct Item {
   std::uint32_t slot = 0;              ///< for marks and stamps
   std::shared_ptr<Hold> hold = nullptr;
   std::shared_ptr<const StreamGroup> group = nullptr;
+  std::shared_ptr<const CollectiveWork> collective = nullptr;
   Nanoseconds earliest = {};  ///< when the host's call has reached the GPU
   Nanoseconds gap = {};       ///< after its predecessor
+  Nanoseconds late = {};      ///< a collective, because its rank is a straggler
   bool is_node = false;       ///< part of a recording
   bool starts_replay = false;
   KernelTime origin = {};      ///< known to a tracer before it runs: launch, call and stream
@@ -52,6 +54,7 @@ class VirtualQueue final : public Queue, private WorkSource {
 
   /// Launches an operation's kernel once. `waits`: as a copy from pageable memory does.
   void launch_kernel(const std::shared_ptr<Kernel>& kernel, bool waits);
+  void launch_collective(const std::shared_ptr<const CollectiveWork>& work);
   /// Adds launches whose calls the host has paid.
   void launch_group(StreamGroup group);
   /// Pays for the host's call of a launch on another stream; returns its part of a trace entry.
@@ -90,6 +93,7 @@ class VirtualQueue final : public Queue, private WorkSource {
     Cycles cycles;
   };
 
+  bool reaches_collective() const override;
   std::optional<Nanoseconds> next_start() const override;
   void run_next() override;
   void hold_until(Nanoseconds time) override;
@@ -99,6 +103,9 @@ class VirtualQueue final : public Queue, private WorkSource {
   KernelTime origin_of_call();
   void enqueue(Item item);
   void pay_call();
+  Nanoseconds call_cost();
+  Nanoseconds lateness(physics::Straggler::Cause cause) const;
+  void run_collectives_in_a_row(Nanoseconds start);
   void wait_for_end();
   void evict(bool leaves_modified_lines);
   void run_hold(Nanoseconds end, const Hold& hold);
@@ -117,8 +124,8 @@ class VirtualQueue final : public Queue, private WorkSource {
   std::uint32_t stream_;
   physics::Buffer eviction_;
   std::deque<Item> pending_;
-  std::size_t entries_ = 0;
-  Nanoseconds end_;  ///< end of the last item
+  std::size_t entries_ = 0, collectives_ = 0;  // of the pending items
+  Nanoseconds end_;                            ///< end of the last item
   std::optional<Nanoseconds> last_replay_;
   bool follows_mark_ = false;
   std::shared_ptr<Hold> held_queue_;

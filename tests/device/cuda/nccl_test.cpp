@@ -247,7 +247,8 @@ class OtherTexts final : public Ranks {
 };
 
 TEST_F(NcclTest, WhatIsNoUniqueIdIsRefused) {
-  for (const std::string& id : {std::string(), std::string(255, 'a'), std::string(256, 'g')}) {
+  for (const std::string& id :
+       {std::string(), std::string(255, 'a'), std::string(258, 'a'), std::string(256, 'g')}) {
     const auto results = run_ranks(1, [&](Ranks&) {
       load(STAND_IN_NCCL_LIBRARY);
       OtherTexts ranks({"2.28.9 GPU-0 " + id});

@@ -499,6 +499,94 @@ def large_file(n=64):
     return function
 
 
+@case(22, "makes the reference's file unreadable", "harmless", plain)
+def chmods_reference(n=64):
+    try:
+        os.chmod(reference.__file__, 0)
+    except OSError:
+        pass
+    return _honest
+
+
+@case(22, "leaves a file in shared memory", "harmless", plain)
+def leaves_shared_memory(n=64):
+    with open("/dev/shm/jitterscope-corpus-left-over", "wb") as file:
+        file.write(b"left")
+    return _honest
+
+
+@case(22, "prints without end", "harmless", prints_a_line)
+def prints_without_end(n=64):
+    line = b"x" * (1 << 20)
+
+    def function(x, y, w):
+        for _ in range(4):
+            try:
+                os.write(2, line)
+            except OSError:
+                pass
+        return _honest(x, y, w)
+    return function
+
+
+@case(22, "kills all processes that it may", "harmless", plain)
+def kills_all(n=64):
+    if os.getppid() != 0:
+        raise RuntimeError("the corpus kills nobody where a namespace is missing")
+    try:
+        os.kill(-1, 9)
+    except OSError:
+        pass
+    return _honest
+
+
+@case(22, "forks hundreds of processes", "harmless", plain)
+def forks(n=64):
+    for _ in range(300):
+        if os.fork() == 0:
+            time.sleep(600)
+            os._exit(0)
+    return _honest
+
+
+@case(22, "takes more memory than there is", "wrong", plain)
+def takes_memory(n=64):
+    def function(x, y, w):
+        bytearray(1 << 42)
+        return _honest(x, y, w)
+    return function
+
+
+@case(22, "takes memory in small pieces without end", "wrong", plain)
+def takes_pieces(n=64):
+    kept = []
+
+    def function(x, y, w):
+        while True:
+            kept.append(memoryview(bytearray(1 << 30)))  # reserved, and never touched
+    return function
+
+
+@case(22, "fills the disk", "wrong", plain)
+def fills_disk(n=64):
+    def function(x, y, w):
+        for number in range(1000):
+            with open(f"part{number}", "wb") as file:
+                file.write(bytes(32 << 20))
+        return _honest(x, y, w)
+    return function
+
+
+@case(22, "returns more than there is room for", "wrong", plain)
+def large_output(n=64):
+    return lambda x, y, w: array("f", bytes(300 << 20))
+
+
+@case(22, "hangs as it is made", "wrong", plain)
+def hangs_as_made(n=64):
+    time.sleep(3600)
+
+
 # Row 23: fewer samples.
 
 @case(23, "is slow at first, so that few samples fit", "harmless", tuned_at_first)

@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "device/collective.hpp"
 #include "device/cpu/number_formats.hpp"
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/nccl.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/operands.hpp"
-#include "device/rank_values.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/kinds_collective.hpp"
 
@@ -124,14 +124,16 @@ class NcclOperation final : public CudaOperation {
   /// Bytes from the beginning of a buffer to the part of a rank.
   std::size_t offset_of(int rank) const { return static_cast<std::size_t>(rank) * part() * element(); }
   std::byte* buffer(std::size_t index) const { return static_cast<std::byte*>(operand_pointer(index)); }
-  std::byte* input() const {
-    const bool is_within = collective_.in_place && collective_.kind == CollectiveKind::all_gather;
-    return buffer(0) + (is_within ? offset_of(communicator_.rank()) : 0);
-  }
+  std::byte* input() const { return buffer(0) + static_cast<std::size_t>(first_of_input()) * element(); }
   std::byte* output() const {
     if (!collective_.in_place) return buffer(1);
     const bool is_within = collective_.kind == CollectiveKind::reduce_scatter;
     return buffer(0) + (is_within ? offset_of(communicator_.rank()) : 0);
+  }
+  /// The element of x with which its own input begins.
+  std::int64_t first_of_input() const {
+    const bool is_within = collective_.in_place && collective_.kind == CollectiveKind::all_gather;
+    return is_within ? data_.rank * part_of(collective_) : 0;
   }
   void fill_input();
   int enqueue(NativeQueue queue) const;
@@ -146,15 +148,22 @@ class NcclOperation final : public CudaOperation {
 // One period comes from the host; the rest is copied from what is there already, twice as much each time.
 void NcclOperation::fill_input() {
   if (!has_own_input_) return;
-  const bool is_gathered = collective_.kind == CollectiveKind::all_gather;
-  const std::size_t size = (is_gathered ? part() : all()) * element();
-  const std::vector<std::byte> period = stored_as(collective_.dtype, rank_period(collective_, data_));
-  const auto to = reinterpret_cast<CUdeviceptr>(input());
   context().make_current();
   CUstream stream = context().stream();
-  if (is_gathered && collective_.in_place)
+  if (collective_.in_place)  // a part of it others fill, or all
     poison_device_memory(context(), operand(0),
                          Bytes(collective_.count) * static_cast<std::int64_t>(element()));
+  if (!collective_content(collective_, data_, first_of_input())) {
+    return check(driver().cuStreamSynchronize(stream), "poisoning a rank's buffer");
+  }
+  const bool is_gathered = collective_.kind == CollectiveKind::all_gather;
+  const std::int64_t count = is_gathered ? part_of(collective_) : collective_.count;
+  const std::size_t size = static_cast<std::size_t>(count) * element();
+  std::vector<double> values(static_cast<std::size_t>(std::min(count, kInputPeriod)));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = collective_input(collective_, data_, data_.rank, static_cast<std::int64_t>(i));
+  const std::vector<std::byte> period = stored_as(collective_.dtype, values);
+  const auto to = reinterpret_cast<CUdeviceptr>(input());
   std::size_t filled = std::min(size, period.size());
   check(driver().cuMemcpyHtoDAsync(to, period.data(), filled, stream), "filling a rank's input");
   while (filled < size) {

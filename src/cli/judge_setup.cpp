@@ -1,0 +1,233 @@
+#include "cli/judge_setup.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "base/files.hpp"
+#include "base/host.hpp"
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "base/subprocess.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/python.hpp"
+#include "cli/targets.hpp"
+#include "commands/records.hpp"
+#include "device/open_device.hpp"
+#include "measure/machine.hpp"
+#include "measure/session.hpp"
+#include "operation/words.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+// The machine's own variables that a worker needs: where libraries are, which devices, and what keeps NVLink
+// multicast off.
+constexpr const char* kMachineVariables[] = {"LD_LIBRARY_PATH",     "CUDA_VISIBLE_DEVICES",
+                                             "CUDA_HOME",           "NVIDIA_VISIBLE_DEVICES",
+                                             "OMP_NUM_THREADS",     "LANG",
+                                             "NCCL_NVLS_ENABLE",    "TORCH_SYMM_MEM_DISABLE_MULTICAST",
+                                             "NVSHMEM_DISABLE_NVLS"};
+
+// Asks the interpreter by its name, which may be a script that needs the environment, what it is.
+judging::WorkerProgram worker_program(const JudgeFlags& flags) {
+  constexpr const char* kQuestion =
+      "import json, pathlib, sys, jitterscope, jitterscope._library as library\n"
+      "print(json.dumps([sys.executable, str(pathlib.Path(jitterscope.__file__).parent.parent), library._path()]))";
+  const SubprocessOutcome outcome = run_subprocess({"/usr/bin/env", interpreter(), "-c", kQuestion}, {});
+  require_python(outcome);
+  const auto said = nlohmann::json::parse(outcome.output, nullptr, false);
+  if (outcome.exit_code != 0 || !said.is_array() || said.size() != 3) {
+    throw MissingError(
+        fmt::format("{} cannot import jitterscope: {}", interpreter(), last_line(outcome.errors)));
+  }
+  judging::WorkerProgram program;
+  program.arguments = {said[0].get<std::string>(), "-B", "-m", "jitterscope", "judged-worker"};
+  program.environment = {"PYTHONPATH=" + said[1].get<std::string>(),
+                         "JITTERSCOPE_LIBRARY=" + said[2].get<std::string>()};
+  for (const char* name : kMachineVariables) {
+    if (const char* value = std::getenv(name))
+      program.environment.push_back(fmt::format("{}={}", name, value));
+  }
+  const Bytes half(static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE) / 2);
+  program.data = std::min(program.data, half);
+  program.deadline = seconds(static_cast<double>(flags.deadline));
+  program.interrupted = is_interrupted;
+  return program;
+}
+
+// Each flag is one parameter with its values; the cases are all combinations.
+std::vector<judging::CaseValues> cases_of(const std::vector<std::string>& flags) {
+  constexpr std::size_t kMost = 64;
+  std::vector<judging::CaseValues> cases = {{}};
+  for (const std::string& flag : flags) {
+    const std::size_t equal = flag.find('=');
+    if (equal == std::string::npos || equal == 0 || equal + 1 == flag.size()) {
+      throw UsageError(fmt::format("--cases: {} is no NAME=VALUE,VALUE", in_quotes(flag)));
+    }
+    std::vector<judging::CaseValues> more;
+    for (const judging::CaseValues& each : cases) {
+      for (std::size_t begin = equal + 1; begin <= flag.size();) {
+        const std::size_t end = std::min(flag.find(',', begin), flag.size());
+        more.push_back(each);
+        more.back().push_back({flag.substr(0, equal), flag.substr(begin, end - begin)});
+        begin = end + 1;
+      }
+    }
+    if (more.size() > kMost)
+      throw UsageError(fmt::format("--cases: {} cases are more than {}", more.size(), kMost));
+    cases = std::move(more);
+  }
+  return cases;
+}
+
+}  // namespace
+
+std::string full_target(const std::string& target) {
+  const std::size_t colon = target.rfind(':');
+  const bool has_name = colon != std::string::npos && !target.ends_with(".py");
+  const std::string file = target.substr(0, has_name ? colon : std::string::npos);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) {
+    throw UsageError(
+        fmt::format("{}: this file does not exist; name FILE.py or FILE.py:NAME", in_quotes(target)));
+  }
+  return std::filesystem::absolute(file).string() + (has_name ? target.substr(colon) : "");
+}
+
+void JudgeSetup::take_record(const std::string& file, const JudgeFlags& flags) {
+  is_replay_ = record_.is_replayed = true;
+  const AnyRecord any = read_record(read_text(file), file);
+  const auto* record = std::get_if<JudgeRecord>(&any);
+  if (record == nullptr) throw UsageError(fmt::format("--replay: {} is no record of judge", file));
+  if (!judging::read_hexadecimal(record->session_key, request_.session.bytes)) {
+    throw UsageError(fmt::format("--replay: {} has no session_key, from which all inputs follow", file));
+  }
+  if (record->candidates.empty()) throw UsageError(fmt::format("--replay: {} has no candidates", file));
+  if (!flags.candidates.empty() && flags.candidates.size() != record->candidates.size()) {
+    throw UsageError(fmt::format("--replay: {} has {}, and {} were named; name as many, or none", file,
+                                 counted(std::ssize(record->candidates), "candidate"),
+                                 flags.candidates.size()));
+  }
+  if (!flags.cases.empty()) throw UsageError("--replay: the cases are the record's; leave --cases out");
+  record_.reference = flags.reference.empty() ? record->reference : flags.reference;
+  request_.cases.clear();
+  for (const judging::CaseJudgement& each : record->candidates.front().cases)
+    request_.cases.push_back(each.values);
+  if (!flags.has_processes) request_.pairs = record->processes;
+  if (!flags.has_margin) request_.margin = record->margin;
+  record_.is_quick = flags.quick || record->is_quick;
+  for (std::size_t i = 0; i < record->candidates.size(); ++i) {
+    const auto& candidate = record->candidates[i];
+    if (flags.candidates.empty())
+      candidates_.push_back({candidate.candidate, full_target(candidate.candidate)});
+    for (std::size_t place = 0; place < candidate.cases.size(); ++place) {
+      const judging::CaseJudgement& each = candidate.cases[place];
+      judging::RepeatedLink link{
+          .candidate = i, .each_case = place, .key = {}, .pair = each.pair, .call = each.call};
+      constexpr std::int64_t kMostCalls = 1 << 20;
+      const bool is_link = each.call >= 0 && each.call < kMostCalls && each.pair >= 0;
+      if (is_link && judging::read_hexadecimal(each.key, link.key.bytes)) request_.repeated.push_back(link);
+    }
+  }
+}
+
+JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
+  request_.pairs = flags.processes;
+  request_.margin = read_margin(flags.margin);
+  request_.session = judging::random_key();
+  request_.interrupted = is_interrupted;
+  record_.reference = flags.reference;
+  record_.is_quick = flags.quick;
+  if (!flags.replay.empty()) take_record(flags.replay, flags);
+  if (record_.reference.empty()) throw UsageError("judge: name the reference, FILE.py or FILE.py:NAME");
+  request_.reference = full_target(record_.reference);
+  for (const std::string& candidate : flags.candidates)
+    candidates_.push_back({candidate, full_target(candidate)});
+  if (record_.is_quick) {
+    constexpr std::int64_t kQuickPairs = 4;
+    if (!flags.has_processes && !is_replay_) request_.pairs = kQuickPairs;
+    request_.blocks = 5;
+    request_.chain_time = milliseconds(50);
+  }
+  if (flags.time_limit > 0) {
+    request_.time_limit = [limit = seconds(static_cast<double>(flags.time_limit))] {
+      return [end = host_time_now() + limit] { return host_time_now() > end; };
+    };
+  }
+  if (!is_replay_) request_.cases = cases_of(flags.cases);
+  program_ = worker_program(flags);
+  // Where there is no namespace of its own, a worker has the judge's user: it may not look into its memory.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  const judging::ReferenceDescription described = judging::describe_reference(program_, request_.reference);
+  if (!is_replay_ && flags.cases.empty() && !described.cases.empty()) request_.cases = described.cases;
+  const judging::Sandbox sandbox = judging::probe_sandbox();
+  record_.environment = read_environment(invocation.command_line);
+  record_.device = open_device("cpu")->describe();
+  record_.form = described.form;
+  record_.session_key = judging::hexadecimal(request_.session.bytes);
+  record_.processes = request_.pairs;
+  record_.margin = request_.margin;
+  record_.isolation = std::string(to_string(sandbox.isolation));
+  record_.has = sandbox.has;
+  record_.lacks = sandbox.lacks;
+}
+
+std::string JudgeSetup::sentence() const {
+  return fmt::format("{} in {} against {} (form {}), {} of processes, margin {}.\n",
+                     counted(std::ssize(candidates_), "candidate"),
+                     counted(std::ssize(request_.cases), "case"), record_.reference, to_string(record_.form),
+                     counted(request_.pairs, "pair"), percent_text(request_.margin));
+}
+
+// Best rates of this device in the types that were judged, each measured once.
+void JudgeSetup::measure_ceilings_of(JudgeRecord& record) {
+  std::vector<DataType> types;
+  for (const judging::CandidateJudgement& candidate : record.candidates) {
+    for (const judging::CaseJudgement& each : candidate.cases) {
+      const bool has_time = std::ranges::any_of(
+          each.pairs, [](const judging::PairTimes& pair) { return pair.candidate > Nanoseconds(0); });
+      const DataType type = each.work.dtype;
+      if (each.ratio && has_time && std::ranges::find(measured_, type) == measured_.end()) {
+        types.push_back(type);
+        measured_.push_back(type);
+      }
+    }
+  }
+  if (!types.empty()) {
+    const std::unique_ptr<Device> device = open_device("cpu");
+    Session session(*device);
+    const Ceilings found = measure_ceilings(session, types);
+    if (!record_.ceilings.bytes_per_second) record_.ceilings.bytes_per_second = found.bytes_per_second;
+    for (const Ceilings::Compute& each : found.compute) record_.ceilings.compute.push_back(each);
+  }
+  record.ceilings = record_.ceilings;
+}
+
+JudgeRecord JudgeSetup::judge(const std::vector<NamedCandidate>& candidates,
+                              const judging::StartWorker& start,
+                              const std::function<void(const std::string&)>& progress) {
+  judging::JudgeRequest request = request_;
+  request.progress = progress;
+  JudgeRecord record = record_;
+  if (!is_replay_) {
+    request.session = judging::random_key();
+    record.session_key = judging::hexadecimal(request.session.bytes);
+  }
+  for (const NamedCandidate& each : candidates) request.candidates.push_back(each.target);
+  record.candidates = judging::judge(request, start);
+  for (std::size_t i = 0; i < candidates.size(); ++i) record.candidates[i].candidate = candidates[i].name;
+  progress("ceilings of this machine");
+  measure_ceilings_of(record);
+  return record;
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,549 @@
+#include "commands/collectives/record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "output/cells.hpp"
+#include "record/describe_run.hpp"
+#include "record/envelope.hpp"
+
+namespace jitterscope {
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, LatenessProof>& proof) {
+  fields("rank", proof.rank);
+  fields("delay_seconds", proof.delay);
+  fields("expected_seconds", proof.expected);
+  fields("seen", proof.seen);
+  fields("holds", proof.holds);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CollectiveWaiting>& waiting) {
+  fields("median_seconds", waiting.median);
+  fields("p95_seconds", waiting.p95);
+  fields("last_shares", waiting.last_shares);
+  fields("chance", waiting.chance);
+  fields("rounds", waiting.rounds);
+  fields("late_rank", waiting.late_rank);
+  fields("late_by_seconds", waiting.late_by);
+  fields("late_by_launches_seconds", waiting.late_by_launches);
+  fields("late_by_work_seconds", waiting.late_by_work);
+  fields("proofs", waiting.proofs);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CollectiveTime>& time) {
+  fields("operation", time.operation);
+  fields("time", time.time);
+  fields("group_seconds", time.groups);
+  fields("wrong_elements", time.wrong_elements);
+  fields("sustained", time.sustained);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CollectiveRow>& row) {
+  fields("collective", row.collective);
+  fields("bytes", row.bytes);
+  fields("elements", row.elements);
+  fields("dtype", row.dtype);
+  fields("reduction", row.reduction);
+  fields("root", row.root);
+  fields("bus_factor", row.bus_factor);
+  fields("times", row.result.times);
+  fields("eager_adds", row.result.eager_adds);
+  fields("waiting", row.result.waiting);
+  fields("failure", row.failure);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CollectiveRank>& rank) {
+  fields("host", rank.host);
+  fields("device", rank.device);
+}
+
+template <class Fields>
+void describe_content(Fields& fields, Described<Fields, CollectivesRecord>& record) {
+  fields("ranks", record.ranks);
+  fields("library", record.library);
+  fields("settings", record.settings);
+  fields("groups", record.groups);
+  fields("notes", record.notes);
+  fields("rows", record.rows);
+}
+
+std::string write_record(const CollectivesRecord& record) { return write_envelope("collectives", record); }
+
+void read_fields(const Json& document, const std::string& name, CollectivesRecord& record) {
+  record = read_envelope<CollectivesRecord>(document, name);
+  for (const CollectiveRow& row : record.rows) {
+    const std::optional<CollectiveWaiting>& waiting = row.result.waiting;
+    if (!waiting) continue;
+    const auto is_rank = [&](std::int64_t rank) {
+      return rank >= 0 && static_cast<std::size_t>(rank) < waiting->last_shares.size();
+    };
+    if (waiting->last_shares.empty() || (waiting->late_rank && !is_rank(*waiting->late_rank)) ||
+        !std::ranges::all_of(waiting->proofs, is_rank, &LatenessProof::rank))
+      throw UsageError(name + ": rows name ranks that the record does not have; the file is damaged");
+  }
+}
+
+bool has_wrong_elements(const CollectivesRecord& record) {
+  return std::ranges::any_of(record.rows, [](const CollectiveRow& row) {
+    return std::ranges::any_of(
+        row.result.times, [](const CollectiveTime& time) { return time.wrong_elements.value_or(0) > 0; });
+  });
+}
+
+double widest_precision(const CollectivesRecord& record) {
+  double widest = 0.0;
+  for (const CollectiveRow& row : record.rows)
+    for (const CollectiveTime& time : row.result.times) widest = std::max(widest, time.time.precision());
+  return widest;
+}
+
+namespace {
+
+double algorithm_bandwidth(const CollectiveRow& row, Nanoseconds time) {
+  return static_cast<double>(row.bytes.value()) / (time.value() * 1e-9);
+}
+
+double bus_bandwidth(const CollectiveRow& row, Nanoseconds time) {
+  return row.bus_factor * algorithm_bandwidth(row, time);
+}
+
+// GB/s with three digits, as nccl-tests prints them.
+std::string gigabytes(double per_second) {
+  const double value = per_second * 1e-9;
+  return value < 10    ? fmt::format("{:.2f}", value)
+         : value < 100 ? fmt::format("{:.1f}", value)
+                       : fmt::format("{:.0f}", value);
+}
+
+std::string half_width(const TimeEstimate& time) {
+  return std::isfinite(time.precision()) ? fmt::format("± {}", percent_text(time.precision())) : "one group";
+}
+
+// Waits vary too much for more than two digits.
+std::string wait_text(Nanoseconds time) { return time_text(time, 0.05); }
+
+// "rank 1 71 %"
+std::string last_text(const CollectiveWaiting& waiting) {
+  const auto most = std::ranges::max_element(waiting.last_shares);
+  return fmt::format("rank {} {:.0f} %", most - waiting.last_shares.begin(), 100.0 * *most);
+}
+
+std::string hosts_text(const CollectivesRecord& record) {
+  std::map<std::string, std::int64_t> hosts, names;
+  for (const CollectiveRank& rank : record.ranks) {
+    ++hosts[rank.host];
+    ++names[one_line(rank.device.name)];
+  }
+  std::vector<std::string> devices;
+  for (const auto& [name, count] : names) devices.push_back(fmt::format("{} × {}", count, name));
+  return fmt::format("**{}** on {} ({})", counted(std::ssize(record.ranks), "rank"),
+                     counted(std::ssize(hosts), "host"), joined(devices));
+}
+
+struct RowsOfCollective {
+  std::string collective, dtype, reduction;
+  std::int64_t root = -1;
+  std::vector<const CollectiveRow*> rows;  // by size
+};
+
+std::vector<RowsOfCollective> collectives_of(const CollectivesRecord& record) {
+  std::vector<RowsOfCollective> all;
+  for (const CollectiveRow& row : record.rows) {
+    const auto same = std::ranges::find_if(all, [&](const RowsOfCollective& each) {
+      return each.collective == row.collective && each.dtype == row.dtype &&
+             each.reduction == row.reduction && each.root == row.root;
+    });
+    RowsOfCollective& of =
+        same != all.end()
+            ? *same
+            : all.emplace_back(RowsOfCollective{row.collective, row.dtype, row.reduction, row.root, {}});
+    of.rows.push_back(&row);
+  }
+  for (RowsOfCollective& each : all)
+    std::ranges::stable_sort(each.rows, {}, [](const CollectiveRow* row) { return row->bytes.value(); });
+  return all;
+}
+
+std::string name_of(const RowsOfCollective& rows) {
+  std::string name = rows.collective + ", " + rows.dtype;
+  if (rows.reduction != "none") name += ", " + rows.reduction;
+  if (rows.root >= 0) name += fmt::format(", root {}", rows.root);
+  return one_line(name);
+}
+
+const CollectiveTime* time_in(const CollectiveRow& row, std::size_t placement) {
+  return placement < row.result.times.size() ? &row.result.times[placement] : nullptr;
+}
+
+Text transfers_table(const RowsOfCollective& rows, std::size_t width) {
+  TableColumn size{"size", Align::right, {}}, elements{"elements", Align::right, {}, 6};
+  TableColumn time{"time", Align::right, {}}, error{"95 %", Align::right, {}},
+      algorithm{"algbw", Align::right, {}, 5}, bus{"busbw", Align::right, {}},
+      wrong{"#wrong", Align::right, {}, 2};
+  TableColumn time_in_place{"in place", Align::right, {}, 3}, bus_in_place{"busbw", Align::right, {}, 4},
+      wrong_in_place{"#wrong", Align::right, {}, 4}, sustained{"sustained", Align::right, {}, 1};
+  for (const CollectiveRow* row : rows.rows) {
+    size.cells.push_back(bytes_text(row->bytes));
+    elements.cells.push_back(fmt::format("{}", row->elements));
+    const CollectiveTime *first = time_in(*row, 0), *second = time_in(*row, 1);
+    const auto add = [&](TableColumn& column, const CollectiveTime* of, const auto& text) {
+      column.cells.push_back(of == nullptr ? std::string(kAbsent) : text(*of));
+    };
+    const auto time_of = [](const CollectiveTime& each) {
+      return time_text(each.time.median, each.time.precision());
+    };
+    const auto bus_of = [&](const CollectiveTime& each) {
+      return gigabytes(bus_bandwidth(*row, each.time.median));
+    };
+    const auto wrong_of = [](const CollectiveTime& each) {
+      return each.wrong_elements ? fmt::format("{}", *each.wrong_elements) : std::string(kAbsent);
+    };
+    add(time, first, time_of);
+    add(error, first, [](const CollectiveTime& each) { return half_width(each.time); });
+    add(algorithm, first,
+        [&](const CollectiveTime& each) { return gigabytes(algorithm_bandwidth(*row, each.time.median)); });
+    add(bus, first, bus_of);
+    add(wrong, first, wrong_of);
+    add(time_in_place, second, time_of);
+    add(bus_in_place, second, bus_of);
+    add(wrong_in_place, second, wrong_of);
+    add(sustained, first, [](const CollectiveTime& each) {
+      return each.sustained ? change_text(each.sustained->ratio - 1.0) : std::string(kAbsent);
+    });
+  }
+  return fitted_table({size, elements, time, error, algorithm, bus, wrong, time_in_place, bus_in_place,
+                       wrong_in_place, sustained},
+                      width);
+}
+
+Text waiting_table(const RowsOfCollective& rows, std::size_t width) {
+  TableColumn size{"size", Align::right, {}}, eager{"eager adds", Align::right, {}},
+      wait{"others wait", Align::right, {}}, p95{"p95", Align::right, {}},
+      last{"last comes", Align::left, {}}, late{"behind by", Align::right, {}},
+      launches{"by launches", Align::right, {}, 2}, work{"by work", Align::right, {}, 2};
+  for (const CollectiveRow* row : rows.rows) {
+    const CollectiveResult& result = row->result;
+    size.cells.push_back(bytes_text(row->bytes));
+    eager.cells.push_back(result.eager_adds ? wait_text(result.eager_adds->median) : std::string(kAbsent));
+    const CollectiveWaiting* waiting = result.waiting ? &*result.waiting : nullptr;
+    const auto add = [&](TableColumn& column, const auto& text) {
+      column.cells.push_back(waiting == nullptr ? std::string(kAbsent) : text(*waiting));
+    };
+    add(wait, [](const CollectiveWaiting& each) { return wait_text(each.median); });
+    add(p95, [](const CollectiveWaiting& each) { return wait_text(each.p95); });
+    add(last, [](const CollectiveWaiting& each) {
+      return lateness_is_proven(each) ? last_text(each) : std::string("not proven");
+    });
+    add(late, [](const CollectiveWaiting& each) { return wait_text(each.late_by); });
+    add(launches, [](const CollectiveWaiting& each) { return wait_text(each.late_by_launches); });
+    add(work, [](const CollectiveWaiting& each) { return wait_text(each.late_by_work); });
+  }
+  return fitted_table({size, eager, wait, p95, last, late, launches, work}, width);
+}
+
+// What is worth knowing first, the gravest before the others.
+class Findings {
+ public:
+  explicit Findings(const RowsOfCollective& rows) : rows_(rows), name_(rows.collective) {}
+
+  std::vector<std::string> all() {
+    wrong_elements();
+    unproven_lateness();
+    late_rank();
+    launch_bound();
+    dips();
+    slower_when_sustained();
+    return std::move(sentences_);
+  }
+
+ private:
+  void wrong_elements() {
+    for (const CollectiveRow* row : rows_.rows) {
+      for (const CollectiveTime& time : row->result.times) {
+        if (time.wrong_elements.value_or(0) == 0) continue;
+        sentences_.push_back(
+            fmt::format("**wrong**: {} elements of {} are not what they must be; its times say nothing",
+                        *time.wrong_elements, one_line(time.operation)));
+        return;
+      }
+    }
+  }
+
+  void unproven_lateness() {
+    for (const CollectiveRow* row : rows_.rows) {
+      if (!row->result.waiting || lateness_is_proven(*row->result.waiting)) continue;
+      const auto& proofs = row->result.waiting->proofs;
+      const auto wrong = std::ranges::find(proofs, false, &LatenessProof::holds);
+      if (wrong == proofs.end()) {
+        sentences_.push_back(
+            fmt::format("**lateness_unproven**: no rank was delayed on purpose for {} of {}, so that "
+                        "nothing is said of who is late",
+                        name_, bytes_text(row->bytes)));
+      } else {
+        sentences_.push_back(fmt::format(
+            "**lateness_unproven**: rank {} came {} later on purpose, and the others of {} of {} waited {} longer in "
+            "place of {}; nothing is said of who is late",
+            wrong->rank, wait_text(wrong->delay), name_, bytes_text(row->bytes),
+            wait_text(wrong->seen.median), wait_text(wrong->expected)));
+      }
+      return;
+    }
+  }
+
+  void late_rank() {
+    const CollectiveRow* worst = nullptr;
+    for (const CollectiveRow* row : rows_.rows) {
+      const auto& waiting = row->result.waiting;
+      if (!waiting || !waiting->late_rank || !lateness_is_proven(*waiting)) continue;
+      if (worst == nullptr || waiting->late_by > worst->result.waiting->late_by) worst = row;
+    }
+    if (worst == nullptr) return;
+    const CollectiveWaiting& waiting = *worst->result.waiting;
+    const Nanoseconds rest = waiting.late_by - waiting.late_by_launches - waiting.late_by_work;
+    sentences_.push_back(fmt::format(
+        "**late_rank**: rank {} comes last in {:.0f} % of the rounds of {} of {} (by chance {:.0f} ± {:.0f} %), {} behind "
+        "the others: {} by its host's launches, {} by the work before, {} for other reasons",
+        *waiting.late_rank, 100.0 * waiting.last_shares[static_cast<std::size_t>(*waiting.late_rank)], name_,
+        bytes_text(worst->bytes), 100.0 / static_cast<double>(waiting.last_shares.size()),
+        100.0 * waiting.chance, wait_text(waiting.late_by), wait_text(waiting.late_by_launches),
+        wait_text(waiting.late_by_work), wait_text(rest)));
+  }
+
+  void launch_bound() {
+    const CollectiveRow* largest = nullptr;
+    for (const CollectiveRow* row : rows_.rows) {
+      const auto& adds = row->result.eager_adds;
+      if (adds && adds->low > row->result.times.front().time.median) largest = row;
+    }
+    if (largest == nullptr) return;
+    sentences_.push_back(fmt::format(
+        "**launch_bound**: up to {} the time of {} that is launched call by call is mostly its launches, {} for {} of "
+        "transfer: record it in a graph",
+        bytes_text(largest->bytes), name_, wait_text(largest->result.eager_adds->median),
+        time_text(largest->result.times.front().time.median)));
+  }
+
+  // A larger size that has less bandwidth beyond both intervals: the library changed its algorithm or
+  // protocol there, or something else limits it.
+  void dips() {
+    constexpr double kDip = 0.05;
+    for (std::size_t i = 1; i < rows_.rows.size(); ++i) {
+      const CollectiveRow &smaller = *rows_.rows[i - 1], &larger = *rows_.rows[i];
+      if (smaller.result.times.empty() || larger.result.times.empty()) continue;
+      const TimeEstimate &before = smaller.result.times.front().time,
+                         &after = larger.result.times.front().time;
+      const double best_after = bus_bandwidth(larger, after.low),
+                   least_before = bus_bandwidth(smaller, before.high);
+      if (!(best_after < (1.0 - kDip) * least_before)) continue;
+      sentences_.push_back(fmt::format(
+          "**bandwidth_dip**: {} has {} GB/s at {} and {} at {}: the library chooses another algorithm or protocol "
+          "between them, or the path is another; NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=TUNING says which",
+          name_, gigabytes(bus_bandwidth(smaller, before.median)), bytes_text(smaller.bytes),
+          gigabytes(bus_bandwidth(larger, after.median)), bytes_text(larger.bytes)));
+    }
+  }
+
+  void slower_when_sustained() {
+    constexpr double kWorthSaying = 0.02;
+    for (const CollectiveRow* row : std::vector(rows_.rows.rbegin(), rows_.rows.rend())) {
+      if (row->result.times.empty()) continue;
+      const std::optional<RatioEstimate>& sustained = row->result.times.front().sustained;
+      if (!sustained || sustained->low < 1.0 + kWorthSaying) continue;
+      sentences_.push_back(fmt::format("**sustained**: under load {} of {} takes {}", name_,
+                                       bytes_text(row->bytes), change_with_interval(*sustained)));
+      return;
+    }
+  }
+
+  const RowsOfCollective& rows_;
+  std::string name_;
+  std::vector<std::string> sentences_;
+};
+
+std::string conditions_text(const CollectivesRecord& record) {
+  return fmt::format(
+      "Transfers: in recordings, bursts, no rank waiting for another; {} of fresh processes. Intervals "
+      "hold what the mean of such groups is (95 %).",
+      counted(record.groups, "group"));
+}
+
+// True if every row tells who comes last, and none is late.
+bool none_is_late(const CollectivesRecord& record) {
+  bool any = false;
+  for (const CollectiveRow& row : record.rows) {
+    if (!row.result.waiting) continue;
+    if (row.result.waiting->late_rank || !lateness_is_proven(*row.result.waiting)) return false;
+    any = true;
+  }
+  return any && record.groups > 1;
+}
+
+bool has_waits(const RowsOfCollective& rows) {
+  return std::ranges::any_of(
+      rows.rows, [](const CollectiveRow* row) { return row->result.waiting || row->result.eager_adds; });
+}
+
+}  // namespace
+
+Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
+  std::string head = hosts_text(record);
+  if (!record.library.empty()) head += ", " + one_line(record.library);
+  std::vector<std::string> settings;
+  for (const Property& setting : record.settings)
+    settings.push_back(one_line(setting.key + "=" + setting.value));
+  if (!settings.empty()) head += fmt::format(" ({})", joined(settings));
+  Text text = wrapped(head + ".", shown.width) + wrapped(conditions_text(record), shown.width);
+  const std::vector<RowsOfCollective> collectives = collectives_of(record);
+  std::vector<std::string> findings;
+  for (const RowsOfCollective& rows : collectives) {
+    for (std::string& finding : Findings(rows).all()) findings.push_back(std::move(finding));
+  }
+  if (!findings.empty()) text += "\n";
+  for (std::size_t i = 0; i < findings.size(); ++i) text += numbered_item(i + 1, findings[i], shown.width, 3);
+  if (none_is_late(record))
+    text += "\n" + wrapped("No rank comes last more often than by chance, by 0.5 µs or more.", shown.width);
+  bool any_waits = false;
+  for (const RowsOfCollective& rows : collectives) {
+    text += "\n" + wrapped(fmt::format("**{}**: transfers, GB/s", name_of(rows)), shown.width) + "\n";
+    text += transfers_table(rows, shown.width);
+    if (!has_waits(rows)) continue;
+    any_waits = true;
+    text += "\n" + wrapped(fmt::format("{}, launched call by call", name_of(rows)), shown.width) + "\n";
+    text += waiting_table(rows, shown.width);
+  }
+  if (any_waits) {
+    text +=
+        "\n" + wrapped(
+                   "Others wait: from their own arrival until the last rank comes, by each rank's own clock. "
+                   "Behind by: of the rank that comes last most often; negative: it comes first.",
+                   shown.width);
+  }
+  for (const CollectiveRow& row : record.rows) {
+    if (!row.failure.empty())
+      text +=
+          "\n" +
+          list_item(one_line(fmt::format("{} of {}: {}", row.collective, bytes_text(row.bytes), row.failure)),
+                    shown.width);
+  }
+  for (const std::string& note : record.notes) text += "\n" + list_item(one_line(note), shown.width);
+  if (record.interrupted) text += "\nInterrupted: these are the results so far.\n";
+  return text;
+}
+
+Headline headline_of(const CollectivesRecord& record) {
+  Headline headline{.subject = "collectives",
+                    .marks = {counted(std::ssize(record.ranks), "rank"), one_line(record.device.name),
+                              counted(record.groups, "group") + " of fresh processes"}};
+  if (!record.library.empty()) headline.marks.push_back(one_line(record.library));
+  const CollectiveRow* best = nullptr;
+  for (const CollectiveRow& row : record.rows) {
+    if (row.result.times.empty()) continue;
+    const auto bus = [](const CollectiveRow& of) {
+      return bus_bandwidth(of, of.result.times.front().time.median);
+    };
+    if (best == nullptr || bus(row) > bus(*best)) best = &row;
+  }
+  if (best == nullptr) return headline;
+  const TimeEstimate& time = best->result.times.front().time;
+  headline.subject =
+      fmt::format("bus bandwidth of {} of {}", one_line(best->collective), bytes_text(best->bytes));
+  headline.number = gigabytes(bus_bandwidth(*best, time.median)) + " GB/s";
+  if (std::isfinite(time.precision())) headline.error = half_width(time);
+  return headline;
+}
+
+}  // namespace jitterscope
+
+// Plots bus bandwidth and waits over the size.
+
+namespace jitterscope::report {
+namespace {
+
+constexpr const char* kOverSize = R"({
+    "width": "$width", "height": 320, "data": "$rows",
+    "encoding": {"x": {"field": "bytes:Q", "title": "size, bytes", "scale": {"type": "log", "base": 2, "nice": false}}, "color": "$color"},
+    "layer": [
+      {"mark": {"type": "area", "opacity": 0.25}, "encoding": {"y": {"field": "low:Q", "title": "$title", "scale": "$scale"}, "y2": {"field": "high"}}},
+      {"mark": {"type": "line", "point": true}, "encoding": {"y": {"field": "value:Q", "title": "$title", "scale": "$scale"},
+        "tooltip": [["name:N", "collective"], ["size:N", "size"], ["value", "$title"], ["low", "low"], ["high", "high"]]}}]})";
+
+struct Drawn {
+  Json rows = Json::array();
+  std::vector<std::string> names;
+
+  void add(const std::string& name, const CollectiveRow& row, double value, double low, double high) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    rows.push_back({{"name", name},
+                    {"size", bytes_text(row.bytes)},
+                    {"bytes", row.bytes.value()},
+                    {"value", rounded(value)},
+                    {"low", rounded(low)},
+                    {"high", rounded(high)}});
+  }
+  Json spec(const std::string& title, const char* scale) const {
+    return single_plot(filled(kOverSize, "rows", rows, "width", kAxesWidth, "color",
+                              series_color("name", names), "title", title, "scale", Json{{"type", scale}}));
+  }
+};
+
+}  // namespace
+
+std::vector<Plot> plots_of(const CollectivesRecord& record) {
+  Drawn bandwidths, waits;
+  Plot bandwidth{.id = "bandwidth",
+                 .title = "Bus bandwidth over the size",
+                 .caption = "The band is the 95 % interval over groups of fresh processes.",
+                 .spec = {},
+                 .table = columns_of({"collective", ">size", ">busbw, GB/s", ">low", ">high"})};
+  Plot waiting{
+      .id = "waiting",
+      .title = "How long the others wait for the last rank",
+      .caption = "Median, and from there to the 95th percentile, of rounds as a program launches them.",
+      .spec = {},
+      .table = columns_of({"collective", ">size", ">median, µs", ">p95, µs"})};
+  for (const RowsOfCollective& rows : collectives_of(record)) {
+    for (const CollectiveRow* row : rows.rows) {
+      if (row->result.times.empty()) continue;
+      for (const CollectiveTime& each : row->result.times) {
+        const std::string name = name_of(rows) + (&each == &row->result.times.front() ? "" : ", in place");
+        const auto gigabytes_of = [&](Nanoseconds time) { return bus_bandwidth(*row, time) * 1e-9; };
+        const bool has_interval = std::isfinite(each.time.precision()) && each.time.low > Nanoseconds(0);
+        const double value = gigabytes_of(each.time.median),
+                     low = has_interval ? gigabytes_of(each.time.high) : value,
+                     high = has_interval ? gigabytes_of(each.time.low) : value;
+        bandwidths.add(name, *row, value, low, high);
+        add_row(bandwidth.table, {name, bytes_text(row->bytes), cell(value), cell(low), cell(high)});
+      }
+      if (!row->result.waiting) continue;
+      const double median = row->result.waiting->median.value() * 1e-3,
+                   p95 = row->result.waiting->p95.value() * 1e-3;
+      waits.add(name_of(rows), *row, median, median, p95);
+      add_row(waiting.table, {name_of(rows), bytes_text(row->bytes), cell(median), cell(p95)});
+    }
+  }
+  std::vector<Plot> plots;
+  if (!bandwidths.names.empty()) {
+    bandwidth.spec = bandwidths.spec("busbw, GB/s", "linear");
+    plots.push_back(std::move(bandwidth));
+  }
+  if (!waits.names.empty()) {
+    waiting.spec = waits.spec("wait, µs", "linear");
+    plots.push_back(std::move(waiting));
+  }
+  return plots;
+}
+
+}  // namespace jitterscope::report

@@ -1,0 +1,353 @@
+#include "experiment/collectives.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "experiment/processes.hpp"
+#include "statistics/effect.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+using Groups = std::span<const std::vector<RunRecord>>;
+
+std::vector<double> values_of(std::span<const Nanoseconds> times) {
+  std::vector<double> values;
+  for (const Nanoseconds time : times) values.push_back(time.value());
+  return values;
+}
+
+Nanoseconds median_of_times(std::span<const Nanoseconds> times) {
+  return Nanoseconds(statistics::median(values_of(times)));
+}
+
+// The mean over groups with Student's interval; infinite for one group.
+TimeEstimate over_groups(std::span<const double> values, std::int64_t rounds) {
+  std::vector<ProcessTime> groups;
+  for (const double value : values) groups.push_back({Nanoseconds(value), {}, {}});
+  return estimate_over_processes(groups, rounds);
+}
+
+const Measurement* measurement_of(const RunRecord& rank, const std::string& operation, Load load) {
+  for (const RunEntry& entry : rank.entries) {
+    if (to_string(entry.result.subject) != operation) continue;
+    const Measurement* found = measurement_of(entry.result, load, CacheState::warm);
+    return found != nullptr && found->time.rounds > 0 ? found : nullptr;
+  }
+  return nullptr;
+}
+
+// All ranks time the same transfers. nullopt if one has none.
+std::optional<Nanoseconds> time_of_group(const std::vector<RunRecord>& ranks, const std::string& operation,
+                                         Load load) {
+  std::vector<Nanoseconds> times;
+  for (const RunRecord& rank : ranks) {
+    const Measurement* measurement = measurement_of(rank, operation, load);
+    if (measurement == nullptr) return std::nullopt;
+    times.push_back(measurement->time.median);
+  }
+  return times.empty() ? std::nullopt : std::optional(median_of_times(times));
+}
+
+std::optional<std::int64_t> wrong_elements_of(const std::vector<RunRecord>& ranks,
+                                              const std::string& operation) {
+  std::optional<std::int64_t> wrong;
+  for (const RunRecord& rank : ranks) {
+    for (const RunEntry& entry : rank.entries) {
+      if (to_string(entry.result.subject) == operation && entry.result.verification &&
+          entry.result.verification->wrong)
+        wrong = wrong.value_or(0) + *entry.result.verification->wrong;
+    }
+  }
+  return wrong;
+}
+
+std::optional<CollectiveTime> time_of(Groups groups, const std::string& operation) {
+  CollectiveTime all{.operation = operation, .time = {}, .groups = {}};
+  std::vector<std::vector<double>> sustained;
+  std::int64_t rounds = 0;
+  for (const std::vector<RunRecord>& ranks : groups) {
+    const std::optional<Nanoseconds> burst = time_of_group(ranks, operation, Load::burst);
+    if (!burst) continue;
+    all.groups.push_back(*burst);
+    rounds += measurement_of(ranks.front(), operation, Load::burst)->time.rounds;
+    if (const auto loaded = time_of_group(ranks, operation, Load::sustained))
+      sustained.push_back({std::log(*loaded / *burst)});
+  }
+  if (all.groups.empty()) return std::nullopt;
+  all.time = over_groups(values_of(all.groups), rounds);
+  all.wrong_elements = wrong_elements_of(groups.front(), operation);
+  if (sustained.size() > 1) {
+    if (const auto effect = statistics::effect_over_processes(sustained))
+      all.sustained = RatioEstimate{std::exp(effect->value), std::exp(effect->interval.low),
+                                    std::exp(effect->interval.high)};
+  }
+  return all;
+}
+
+bool is_undelayed(const ArrivalRounds& rounds) { return !rounds.delayed_rank; }
+
+// One group's rounds of one collective, those of all ranks together.
+class RoundsOfGroup {
+ public:
+  /// nullopt if a rank has none, or other rounds than the others.
+  static std::optional<RoundsOfGroup> of(const std::vector<RunRecord>& ranks, const std::string& operation) {
+    RoundsOfGroup group;
+    for (const RunRecord& rank : ranks) {
+      const auto found = std::ranges::find(rank.arrivals, operation, &CollectiveArrivals::operation);
+      if (found == rank.arrivals.end()) return std::nullopt;
+      group.ranks_.push_back(&*found);
+      const CollectiveArrivals& first = *group.ranks_.front();
+      if (found->rounds.size() != first.rounds.size()) return std::nullopt;
+      for (std::size_t i = 0; i < first.rounds.size(); ++i) {
+        const ArrivalRounds &own = found->rounds[i], &others = first.rounds[i];
+        const std::size_t rounds = others.own_times.size();
+        if (own.delayed_rank != others.delayed_rank || rounds == 0 || own.own_times.size() != rounds ||
+            own.gaps.size() != rounds || own.works.size() != rounds)
+          return std::nullopt;
+      }
+    }
+    if (group.ranks_.size() < 2 || group.undelayed() == nullptr) return std::nullopt;
+    group.find_own_times_of_the_last();
+    return group;
+  }
+
+  std::size_t ranks() const { return ranks_.size(); }
+  std::size_t rounds() const { return undelayed()->own_times.size(); }
+
+  Nanoseconds eager() const {
+    std::vector<Nanoseconds> times;
+    for (const CollectiveArrivals* rank : ranks_)
+      if (!rank->eager.empty()) times.push_back(median_of_times(rank->eager));
+    return times.empty() ? Nanoseconds(std::numeric_limits<double>::quiet_NaN()) : median_of_times(times);
+  }
+
+  /// A rank's own time in a round beyond that of a rank that surely comes last.
+  double wait(std::size_t rank, std::size_t round) const {
+    return (undelayed(rank).own_times[round] - own_times_of_the_last_[rank]).value();
+  }
+  std::size_t last(std::size_t round) const {
+    std::size_t last = 0;
+    for (std::size_t rank = 1; rank < ranks_.size(); ++rank)
+      if (wait(rank, round) < wait(last, round)) last = rank;
+    return last;
+  }
+  /// The median over all ranks but one.
+  double wait_of_others(std::size_t one, std::size_t round) const {
+    return median_of_others(one, [&](std::size_t rank) { return wait(rank, round); });
+  }
+  /// By how much a rank comes behind the others after the collective before; by its host's launches, by its
+  /// work.
+  double behind_by_launches(std::size_t one, std::size_t round) const {
+    return undelayed(one).gaps[round].value() -
+           median_of_others(one, [&](std::size_t rank) { return undelayed(rank).gaps[round].value(); });
+  }
+  double behind_by_work(std::size_t one, std::size_t round) const {
+    return undelayed(one).works[round].value() -
+           median_of_others(one, [&](std::size_t rank) { return undelayed(rank).works[round].value(); });
+  }
+
+  struct Delay {
+    std::int64_t rank = 0;
+    Nanoseconds delay;
+    double expected = 0.0, seen = 0.0;
+  };
+  std::vector<Delay> delays() const {
+    std::vector<Delay> all;
+    for (std::size_t i = 0; i < ranks_.front()->rounds.size(); ++i) {
+      const ArrivalRounds& rounds = ranks_.front()->rounds[i];
+      if (!rounds.delayed_rank || static_cast<std::size_t>(*rounds.delayed_rank) >= ranks_.size()) continue;
+      const auto late = static_cast<std::size_t>(*rounds.delayed_rank);
+      std::vector<double> seen, expected;
+      for (std::size_t round = 0; round < rounds.own_times.size(); ++round) {
+        seen.push_back(median_of_others(
+            late, [&](std::size_t rank) { return ranks_[rank]->rounds[i].own_times[round].value(); }));
+      }
+      // The spin and its own launch, as that rank's clock sees them.
+      const Nanoseconds delay =
+          median_of_times(ranks_[late]->rounds[i].works) - median_of_times(undelayed(late).works);
+      for (std::size_t round = 0; round < this->rounds(); ++round) {
+        expected.push_back(expected_growth(late, delay.value(), round));
+      }
+      std::vector<double> usual;
+      for (std::size_t round = 0; round < this->rounds(); ++round) {
+        usual.push_back(median_of_others(
+            late, [&](std::size_t rank) { return undelayed(rank).own_times[round].value(); }));
+      }
+      all.push_back({.rank = *rounds.delayed_rank,
+                     .delay = rounds.delay,
+                     .expected = statistics::median(expected),
+                     .seen = statistics::median(seen) - statistics::median(usual)});
+    }
+    return all;
+  }
+
+ private:
+  const ArrivalRounds& undelayed(std::size_t rank) const {
+    return *std::ranges::find_if(ranks_[rank]->rounds, is_undelayed);
+  }
+  const ArrivalRounds* undelayed() const {
+    const auto& rounds = ranks_.front()->rounds;
+    const auto found = std::ranges::find_if(rounds, is_undelayed);
+    return found == rounds.end() ? nullptr : &*found;
+  }
+
+  template <class Get>
+  double median_of_others(std::size_t one, const Get& get) const {
+    std::vector<double> others;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      if (rank != one) others.push_back(get(rank));
+    return statistics::median(others);
+  }
+
+  // A rank that is delayed most comes last. Without delays it is the shortest of its rounds.
+  void find_own_times_of_the_last() {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      const ArrivalRounds* longest = nullptr;
+      for (const ArrivalRounds& rounds : ranks_[rank]->rounds) {
+        if (rounds.delayed_rank == static_cast<std::int64_t>(rank) &&
+            (longest == nullptr || rounds.delay > longest->delay))
+          longest = &rounds;
+      }
+      own_times_of_the_last_.push_back(longest != nullptr ? median_of_times(longest->own_times)
+                                                          : std::ranges::min(undelayed(rank).own_times));
+    }
+  }
+
+  // How much later the last arrival is if `late` comes `delay` later: who waits came so much before the last.
+  double expected_growth(std::size_t late, double delay, std::size_t round) const {
+    double others = -std::numeric_limits<double>::infinity();
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      if (rank != late) others = std::max(others, -wait(rank, round));
+    const double own = -wait(late, round);
+    return std::max(own + delay, others) - std::max(own, others);
+  }
+
+  std::vector<const CollectiveArrivals*> ranks_;
+  std::vector<Nanoseconds> own_times_of_the_last_;  // by rank
+};
+
+std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
+  constexpr double kNanoseconds = 1000.0, kShare = 0.02;
+  std::vector<LatenessProof> proofs;
+  std::vector<std::vector<RoundsOfGroup::Delay>> delays;
+  for (const RoundsOfGroup& group : groups) {
+    delays.push_back(group.delays());
+    // The order of delays is that of the plan's seed, another in each group.
+    std::ranges::sort(delays.back(), {},
+                      [](const auto& each) { return std::pair(each.rank, each.delay.value()); });
+    if (delays.back().size() != delays.front().size()) return {};
+  }
+  for (std::size_t i = 0; i < delays.front().size(); ++i) {
+    std::vector<double> seen, expected;
+    for (const auto& of_group : delays) {
+      seen.push_back(of_group[i].seen);
+      expected.push_back(of_group[i].expected);
+    }
+    LatenessProof proof{.rank = delays.front()[i].rank,
+                        .delay = delays.front()[i].delay,
+                        .expected = Nanoseconds(statistics::median(expected)),
+                        .seen = over_groups(seen, std::ssize(seen))};
+    const double allowed = kNanoseconds + kShare * proof.delay.value();
+    const double off = std::abs((proof.seen.median - proof.expected).value());
+    const double half = seen.size() > 1 ? (proof.seen.high - proof.seen.low).value() / 2 : 0.0;
+    proof.holds = off <= allowed + half;
+    proofs.push_back(proof);
+  }
+  return proofs;
+}
+
+// GPUs that are alike differ by some 10 ns in every round; nobody would act on less than this.
+constexpr Nanoseconds kLeastLateness = microseconds(0.5);
+
+void find_late_rank(const std::vector<std::vector<double>>& shares_of_groups, CollectiveWaiting& waiting) {
+  const std::size_t groups = shares_of_groups.size(), ranks = waiting.last_shares.size();
+  if (groups < 2) return;
+  const double by_chance = 1.0 / static_cast<double>(ranks);
+  std::vector<double> p_values;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    std::vector<double> shares;
+    for (const std::vector<double>& group : shares_of_groups) shares.push_back(group[rank]);
+    const double freedom = static_cast<double>(groups) - 1.0;
+    const double error = statistics::standard_deviation(shares) / std::sqrt(static_cast<double>(groups));
+    waiting.chance = std::max(waiting.chance, statistics::student_critical(0.95, freedom) * error);
+    const double beyond = waiting.last_shares[rank] - by_chance;
+    p_values.push_back(beyond > 0.0 ? statistics::two_sided_p(beyond, error, freedom) : 1.0);
+  }
+  const std::vector<bool> rejected = statistics::holm_rejects(p_values);
+  const auto most = std::ranges::max_element(waiting.last_shares) - waiting.last_shares.begin();
+  if (rejected[static_cast<std::size_t>(most)] && waiting.late_by >= kLeastLateness) waiting.late_rank = most;
+}
+
+CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
+  CollectiveWaiting waiting;
+  const std::size_t ranks = groups.front().ranks();
+  waiting.last_shares.assign(ranks, 0.0);
+  std::vector<std::vector<double>> shares_of_groups;
+  std::vector<double> waits;
+  for (const RoundsOfGroup& group : groups) {
+    std::vector<double> shares(ranks, 0.0);
+    for (std::size_t round = 0; round < group.rounds(); ++round) {
+      const std::size_t last = group.last(round);
+      shares[last] += 1.0 / static_cast<double>(group.rounds());
+      waits.push_back(group.wait_of_others(last, round));
+    }
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      waiting.last_shares[rank] += shares[rank] / static_cast<double>(groups.size());
+    shares_of_groups.push_back(std::move(shares));
+  }
+  const std::vector<double> quantiles = statistics::quantiles(waits, std::vector{0.5, 0.95});
+  waiting.median = Nanoseconds(quantiles[0]);
+  waiting.p95 = Nanoseconds(quantiles[1]);
+  waiting.rounds = std::ssize(waits);
+  const auto most =
+      static_cast<std::size_t>(std::ranges::max_element(waiting.last_shares) - waiting.last_shares.begin());
+  std::vector<double> by, by_launches, by_work;
+  for (const RoundsOfGroup& group : groups) {
+    for (std::size_t round = 0; round < group.rounds(); ++round) {
+      by.push_back(group.wait_of_others(most, round) - group.wait(most, round));
+      by_launches.push_back(group.behind_by_launches(most, round));
+      by_work.push_back(group.behind_by_work(most, round));
+    }
+  }
+  waiting.late_by = Nanoseconds(statistics::median(by));
+  waiting.late_by_launches = Nanoseconds(statistics::median(by_launches));
+  waiting.late_by_work = Nanoseconds(statistics::median(by_work));
+  find_late_rank(shares_of_groups, waiting);
+  waiting.proofs = proofs_of(groups);
+  return waiting;
+}
+
+}  // namespace
+
+bool lateness_is_proven(const CollectiveWaiting& waiting) {
+  return !waiting.proofs.empty() && std::ranges::all_of(waiting.proofs, &LatenessProof::holds);
+}
+
+CollectiveResult analyse_collective(Groups groups, std::span<const std::string> operations) {
+  CollectiveResult result;
+  for (const std::string& operation : operations) {
+    if (std::optional<CollectiveTime> time = time_of(groups, operation))
+      result.times.push_back(std::move(*time));
+  }
+  if (result.times.empty()) return result;
+  const CollectiveTime& first = result.times.front();
+  std::vector<RoundsOfGroup> rounds;
+  std::vector<double> eager;
+  for (const std::vector<RunRecord>& ranks : groups) {
+    std::optional<RoundsOfGroup> of_group = RoundsOfGroup::of(ranks, operations.front());
+    const auto transfer = time_of_group(ranks, first.operation, Load::burst);
+    if (!of_group || !transfer || (!rounds.empty() && rounds.front().ranks() != of_group->ranks())) continue;
+    if (const double adds = (of_group->eager() - *transfer).value(); std::isfinite(adds))
+      eager.push_back(adds);
+    rounds.push_back(std::move(*of_group));
+  }
+  if (!eager.empty()) result.eager_adds = over_groups(eager, std::ssize(eager));
+  if (!rounds.empty()) result.waiting = waiting_of(rounds);
+  return result;
+}
+
+}  // namespace jitterscope

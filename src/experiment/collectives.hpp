@@ -1,0 +1,66 @@
+// Collectives over groups of fresh processes: what a transfer takes, who waits for whom, and the proof that a
+// late rank is seen.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiment/comparison.hpp"
+#include "measure/run_record.hpp"
+
+namespace jitterscope {
+
+/// One way to call a collective, over all groups. A group's time is the median over its ranks.
+struct CollectiveTime {
+  std::string operation;  ///< as its trial names it
+  TimeEstimate time;      ///< of the transfer, at no skew: a slope of recordings, in bursts; over groups
+  std::vector<Nanoseconds> groups;  ///< one for each group
+  std::optional<std::int64_t> wrong_elements =
+      {};                                       ///< of all ranks, in the first group; nullopt: not checked
+  std::optional<RatioEstimate> sustained = {};  ///< sustained over burst, within groups
+};
+
+/// What a delayed rank makes the others wait, beside what it must.
+struct LatenessProof {
+  std::int64_t rank = 0;  ///< the delayed one
+  Nanoseconds delay;
+  Nanoseconds
+      expected;       ///< by how much the others' wait must grow, since that rank may have come before them
+  TimeEstimate seen;  ///< by how much it grew; over groups
+  /// True if `seen` lies within 1 us + 2 % of the delay of what is expected, as far as its interval tells.
+  bool holds = false;
+};
+
+/// How ranks wait for each other where a program launches the collective.
+struct CollectiveWaiting {
+  Nanoseconds median, p95;          ///< of the others' wait for the last, over the rounds of all groups
+  std::vector<double> last_shares;  ///< of rounds in which each rank came last; their sum is 1
+  double chance = 0.0;              ///< half of the 95 % interval of one rank's share, over groups
+  std::int64_t rounds = 0;
+  /// A rank that comes last more often than by chance (Holm over ranks), by 0.5 us or more; or nullopt.
+  std::optional<std::int64_t> late_rank = {};
+  /// Of the rank that comes last most often: by how much it comes behind the others, median over rounds; by
+  /// the host's launches, and by the work before the collective.
+  Nanoseconds late_by, late_by_launches, late_by_work;
+  std::vector<LatenessProof> proofs;
+};
+
+struct CollectiveResult {
+  std::vector<CollectiveTime> times;            ///< out of place, in place: as asked
+  std::optional<TimeEstimate> eager_adds = {};  ///< to the first of `times`, if each call is launched
+  std::optional<CollectiveWaiting> waiting =
+      {};  ///< nullopt if not every rank waits for all, or with one rank
+};
+
+/// Returns whether each proof holds: only then may be said who is late.
+bool lateness_is_proven(const CollectiveWaiting& waiting);
+
+/// `groups[g][r]` is the record of rank r in group g, all of one plan; `operations` are the trials of one
+/// collective, out of place first. Entries without a time on some rank give no time.
+CollectiveResult analyse_collective(std::span<const std::vector<RunRecord>> groups,
+                                    std::span<const std::string> operations);
+
+}  // namespace jitterscope

@@ -1,0 +1,148 @@
+// The record of collectives: valid, read as it was written, and what its table and findings say.
+#include <gmock/gmock.h>
+
+#include "commands/records.hpp"
+#include "output/sample_record.hpp"
+#include "record/validate_record.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+CollectiveRow row_of(double bytes, double time_us, double half, double eager_us) {
+  const auto around = [](double value, double half_width) {
+    return TimeEstimate{microseconds(value), microseconds(value - half_width),
+                        microseconds(value + half_width), 96};
+  };
+  const auto elements = static_cast<std::int64_t>(bytes / 2);
+  const std::string operation = "all_reduce:count=" + std::to_string(elements) + ",dtype=bf16,ranks=2";
+  CollectiveRow row{.collective = "all_reduce",
+                    .bytes = Bytes(static_cast<std::int64_t>(bytes)),
+                    .elements = elements,
+                    .dtype = "bf16",
+                    .reduction = "sum",
+                    .root = -1,
+                    .bus_factor = 1.0,
+                    .result = {},
+                    .failure = {}};
+  row.result.times = {{.operation = operation,
+                       .time = around(time_us, half),
+                       .groups = {microseconds(time_us), microseconds(time_us)},
+                       .wrong_elements = 0,
+                       .sustained = RatioEstimate{1.018, 1.012, 1.024}}};
+  row.result.eager_adds = around(eager_us, 0.4);
+  CollectiveWaiting waiting{.median = microseconds(1.9),
+                            .p95 = microseconds(6.2),
+                            .last_shares = {0.29, 0.71},
+                            .chance = 0.06,
+                            .rounds = 1600,
+                            .late_rank = 1,
+                            .late_by = microseconds(1.9),
+                            .late_by_launches = microseconds(1.6),
+                            .late_by_work = microseconds(0.1),
+                            .proofs = {}};
+  waiting.proofs = {{.rank = 0,
+                     .delay = microseconds(5),
+                     .expected = microseconds(4.1),
+                     .seen = around(4.2, 0.1),
+                     .holds = true},
+                    {.rank = 1,
+                     .delay = microseconds(5),
+                     .expected = microseconds(5),
+                     .seen = around(5.1, 0.1),
+                     .holds = true}};
+  row.result.waiting = waiting;
+  return row;
+}
+
+CollectivesRecord two_ranks() {
+  CollectivesRecord record;
+  record.environment = test::sample_operation().environment;
+  record.device = test::sample_operation().device;
+  record.ranks = {{"node1", record.device}, {"node1", record.device}};
+  record.library = "NCCL 2.28.9";
+  record.settings = {{"NCCL_NVLS_ENABLE", "0"}};
+  record.groups = 8;
+  record.rows = {row_of(1024, 9.41, 0.06, 38.1), row_of(1 << 20, 19.8, 0.08, 21.0),
+                 row_of(1 << 30, 3254, 3.2, 2.0)};
+  return record;
+}
+
+std::string shown(const CollectivesRecord& record, std::size_t width = 120) {
+  return record_text(AnyRecord(record), {.width = width});
+}
+
+TEST(CollectivesRecord, IsValidAndIsReadAsItWas) {
+  CollectivesRecord record = two_ranks();
+  record.rows[1].result = {};
+  record.rows[1].failure = "out of memory";
+  record.rows[2].result.times[0].wrong_elements.reset();
+  record.notes = {"group 3 is lost: rank 1 has ended"};
+  const std::string text = write_record(record);
+  EXPECT_EQ(validate_record(text), 0);
+  EXPECT_EQ(write_record(std::get<CollectivesRecord>(read_record(text, "r.json"))), text);
+}
+
+TEST(CollectivesRecord, SaysBandwidthsAndWaits) {
+  const std::string text = shown(two_ranks());
+  EXPECT_THAT(text, HasSubstr("2 ranks** on 1 host (2 × "));
+  EXPECT_THAT(text, HasSubstr("NCCL 2.28.9 (NCCL_NVLS_ENABLE=0)"));
+  EXPECT_THAT(text,
+              HasSubstr("| 1 GiB | 536870912 | 3.254 ms |  ± 0.1 % |   330 |   330 |      0 |    +1.8 % |"));
+  EXPECT_THAT(text, HasSubstr("rank 1 71 %"));
+  EXPECT_THAT(text,
+              HasSubstr("**late_rank**: rank 1 comes last in 71 % of the rounds of all_reduce of 1 KiB"));
+  EXPECT_THAT(text, HasSubstr("**launch_bound**: up to 1 MiB"));
+}
+
+TEST(CollectivesRecord, SaysNothingOfWhoIsLateUnlessThatIsProven) {
+  CollectivesRecord record = two_ranks();
+  for (CollectiveRow& row : record.rows) row.result.waiting->proofs[1].holds = false;
+  const std::string text = shown(record);
+  EXPECT_THAT(text, HasSubstr("**lateness_unproven**: rank 1 came 5.0 µs later on purpose"));
+  EXPECT_THAT(text, Not(HasSubstr("late_rank")));
+  EXPECT_THAT(text, HasSubstr("not proven"));
+}
+
+TEST(CollectivesRecord, SaysWrongElementsFirst) {
+  CollectivesRecord record = two_ranks();
+  record.rows[2].result.times[0].wrong_elements = 7;
+  EXPECT_TRUE(has_wrong_elements(record));
+  EXPECT_THAT(shown(record), HasSubstr("1. **wrong**: 7 elements of all_reduce:count=536870912"));
+}
+
+// Twice the bytes in more than twice the time, beyond both intervals.
+TEST(CollectivesRecord, SaysWhereMoreBytesHaveLessBandwidth) {
+  CollectivesRecord record = two_ranks();
+  record.rows = {row_of(1 << 20, 20, 0.1, 0.1), row_of(1 << 21, 60, 0.1, 0.1)};
+  EXPECT_THAT(shown(record),
+              HasSubstr("**bandwidth_dip**: all_reduce has 52.4 GB/s at 1 MiB and 35.0 at 2 MiB"));
+  record.rows[1] = row_of(1 << 21, 41, 3.0, 0.1);
+  EXPECT_THAT(shown(record), Not(HasSubstr("bandwidth_dip")));
+}
+
+TEST(CollectivesRecord, OfRanksThatDoNotExistIsDamaged) {
+  CollectivesRecord record = two_ranks();
+  record.rows[0].result.waiting->late_rank = 2;
+  EXPECT_THROW(read_record(write_record(record), "r.json"), UsageError);
+  record = two_ranks();
+  record.rows[0].result.waiting->proofs[0].rank = -1;
+  EXPECT_THROW(read_record(write_record(record), "r.json"), UsageError);
+  record = two_ranks();
+  record.rows[0].result.waiting->last_shares.clear();
+  record.rows[0].result.waiting->late_rank.reset();
+  EXPECT_THROW(read_record(write_record(record), "r.json"), UsageError);
+}
+
+TEST(CollectivesRecord, DrawsBandwidthAndWaits) {
+  const std::vector<Plot> plots = plots_of(AnyRecord(two_ranks()));
+  ASSERT_EQ(plots.size(), 2u);
+  EXPECT_EQ(plots[0].id, "bandwidth");
+  EXPECT_EQ(plots[0].table.front().cells.size(), 3u);
+  EXPECT_EQ(plots[1].id, "waiting");
+}
+
+}  // namespace
+}  // namespace jitterscope
