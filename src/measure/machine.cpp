@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -156,10 +158,29 @@ Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
   return ceilings;
 }
 
+namespace {
+
+// Copies take a whole buffer of each side, and memory is not as free on all.
+std::int64_t smallest(const std::vector<std::string>& sizes) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const std::string& size : sizes) {
+    std::int64_t bytes = 0;
+    const char* end = size.data() + size.size();
+    const auto read = std::from_chars(size.data(), end, bytes);
+    if (read.ec != std::errc() || read.ptr != end || bytes <= 0)
+      throw FailedError(fmt::format("another rank sent no size of memory, but '{}'", size.substr(0, 40)));
+    least = std::min(least, bytes);
+  }
+  return least;
+}
+
+}  // namespace
+
 std::vector<LinkRates> measure_links(Session& session, Ranks& ranks) {
   constexpr std::int64_t kMultiple = 32;  // of what a device opens to others
-  const std::int64_t bytes =
+  const std::int64_t most =
       std::get<Copy>(largest_copy(session.device().describe()).parameters()).bytes / kMultiple * kMultiple;
+  const std::int64_t bytes = smallest(ranks.exchange(std::to_string(most)));
   std::vector<LinkRates> rates;
   const auto memory = session.device().open_to_peers(ranks, Bytes(bytes));
   for (int turn = 0; turn < ranks.count(); ++turn) {
@@ -170,6 +191,7 @@ std::vector<LinkRates> measure_links(Session& session, Ranks& ranks) {
         return static_cast<double>(bytes) / to_seconds(fastest_burst(session, *copy));
       };
       rates.push_back({.peer = peer,
+                       .way = memory->way_to(peer),
                        .by_copy_engine = rate(PeerCopyBy::copy_engine, false),
                        .by_copy_engine_both_ways = rate(PeerCopyBy::copy_engine, true),
                        .by_kernel = rate(PeerCopyBy::kernel, false),
@@ -178,13 +200,6 @@ std::vector<LinkRates> measure_links(Session& session, Ranks& ranks) {
     ranks.exchange("links measured");  // the next rank's turn; after the last, nobody copies any more
   }
   return rates;
-}
-
-std::string links_text(const LinkRates& rates) {
-  const auto gigabytes = [](double rate) { return fmt::format("{:.0f}", rate * 1e-9); };
-  return fmt::format("copy engine {} GB/s one way, {} both; by kernel {} one way, {} both",
-                     gigabytes(rates.by_copy_engine), gigabytes(rates.by_copy_engine_both_ways),
-                     gigabytes(rates.by_kernel), gigabytes(rates.by_kernel_both_ways));
 }
 
 namespace {

@@ -21,21 +21,11 @@ std::string hypervisor();
 /// of a few bursts. Leaves out types that the device's library cannot multiply.
 Ceilings measure_ceilings(Session& session, std::span<const DataType> types);
 
-/// Rates of the link between this rank's device and another's, in bytes per second: those that cross it one
-/// way, or in sum those of both ways at once.
-struct LinkRates {
-  int peer = 0;
-  double by_copy_engine = 0, by_copy_engine_both_ways = 0, by_kernel = 0, by_kernel_both_ways = 0;
-};
-
 /// Measures this rank's link to each other rank, by large copies: the fastest of a few bursts, while no other
 /// rank copies. All ranks call it, and it waits for them. On CUDA it takes a second stream, which makes
 /// recordings slower: make all other comparisons before. Throws UsageError on every rank if the devices have
 /// no links.
 std::vector<LinkRates> measure_links(Session& session, Ranks& ranks);
-
-/// Returns "copy engine 372 GB/s one way, 710 both; by kernel 338 one way, 650 both".
-std::string links_text(const LinkRates& rates);
 
 /// Times a probe copy after one eviction, after four, and warm. Proven if one evicts as well as four, within
 /// 5 %, and is over 5 % slower than none.

@@ -30,6 +30,7 @@ class SomePeers final : public PeerMemory {
     const bool is_engine = by == PeerCopyBy::copy_engine;
     return std::make_unique<SomeCopy>(both_ways ? (is_engine ? 1 : 3) : (is_engine ? 2 : 4));
   }
+  std::string way_to(int peer) const override { return "over " + std::to_string(peer); }
 
  private:
   std::vector<int>& asked_;
@@ -54,9 +55,10 @@ class SecondOfThree final : public Ranks {
   int count() const override { return 3; }
   std::vector<std::string> exchange(const std::string& own) override {
     copies.push_back(device_.asked.size());
-    return {own, own, own};
+    return {others.empty() ? own : others, own, own};
   }
   std::vector<std::size_t> copies;
+  std::string others;  ///< what rank 0 says in place of the same as this one
 
  private:
   const LinkedDevice& device_;
@@ -68,9 +70,10 @@ TEST(Links, AreMeasuredToEachOtherRankInTurn) {
   SecondOfThree ranks(device);
   const std::vector<LinkRates> rates = measure_links(session, ranks);
   EXPECT_THAT(device.asked, ElementsAre(0, 0, 0, 0, 2, 2, 2, 2));
-  EXPECT_THAT(ranks.copies, ElementsAre(0, 8, 8)) << "a rank copies only in its turn";
+  EXPECT_THAT(ranks.copies, ElementsAre(0, 0, 8, 8)) << "a rank copies only in its turn";
   ASSERT_EQ(rates.size(), 2u);
   EXPECT_EQ(rates[1].peer, 2);
+  EXPECT_EQ(rates[1].way, "over 2");
   const double one = static_cast<double>(device.opened.value()) / 100e-6;
   EXPECT_EQ(device.opened.value() % 32, 0);
   EXPECT_NEAR(rates[0].by_copy_engine / one, 1 / 2.0, 1e-3);
@@ -79,13 +82,16 @@ TEST(Links, AreMeasuredToEachOtherRankInTurn) {
   EXPECT_NEAR(rates[0].by_kernel_both_ways / one, 1 / 3.0, 1e-3);
 }
 
-TEST(Links, TextSaysWhichRateIsWhich) {
-  EXPECT_EQ(links_text({.peer = 1,
-                        .by_copy_engine = 372e9,
-                        .by_copy_engine_both_ways = 710e9,
-                        .by_kernel = 338e9,
-                        .by_kernel_both_ways = 650e9}),
-            "copy engine 372 GB/s one way, 710 both; by kernel 338 one way, 650 both");
+// A copy takes the whole buffer of both sides.
+TEST(Links, AreMeasuredWithWhatFitsOnEachRank) {
+  LinkedDevice device(with_true_slopes({}));
+  Session session(device);
+  SecondOfThree ranks(device);
+  ranks.others = "4096";
+  measure_links(session, ranks);
+  EXPECT_EQ(device.opened, Bytes(4096));
+  ranks.others = "much";
+  EXPECT_THROW(measure_links(session, ranks), FailedError);
 }
 
 TEST(Links, ADeviceWithoutLinksSaysSo) {

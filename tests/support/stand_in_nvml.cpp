@@ -98,8 +98,9 @@ int nvmlDeviceGetName(Handle, char* text, unsigned size) {
   return kSuccess;
 }
 int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* device) {
-  if (std::strcmp(uuid, stand_in::kUuid) != 0) return 6;  // not found
-  *device = kDevice;
+  const bool is_first = std::strcmp(uuid, stand_in::kUuid) == 0;
+  if (!is_first && std::strcmp(uuid, stand_in::kSecondUuid) != 0) return 6;  // not found
+  *device = is_first ? kDevice : kSecond;
   return kSuccess;
 }
 int nvmlDeviceGetClockInfo(Handle device, int clock, unsigned* mhz) {

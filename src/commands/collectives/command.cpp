@@ -190,6 +190,7 @@ class CollectivesCommand {
     Plan plan;
     plan.ceilings = false;
     plan.verify = group == 0;
+    plan.links = group == 0 && devices_.size() > 1;
     ArrivalOptions arrivals;
     arrivals.seed = options.seed;
     arrivals.rounds = flags_.rounds;
@@ -246,7 +247,9 @@ class CollectivesCommand {
     }
     char host[256] = {};
     ::gethostname(host, sizeof host - 1);
-    for (const RunRecord& rank : groups_measured_.front()) record.ranks.push_back({host, rank.device});
+    for (const RunRecord& rank : groups_measured_.front())
+      record.ranks.push_back({host, rank.device, rank.links});
+    for (const std::string& note : groups_measured_.front().front().notes) record.notes.push_back(note);
     record.device = record.ranks.front().device;
     for (const LibraryInfo& library : record.device.libraries)
       if (library.name == "nccl" && library.problem.empty()) record.library = "NCCL " + library.version;

@@ -93,7 +93,11 @@ class CudaDevice : public Device {
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override;
   void join(Ranks& ranks) override;
   std::unique_ptr<PeerMemory> open_to_peers(Ranks& ranks, Bytes size) override {
-    return open_gpu_to_peers(context_, ranks, size);
+    return open_gpu_to_peers(context_, ranks, size, uuid_, [this](const std::string& uuid) {
+      std::string ignored;
+      const std::optional<NvmlDevice> other = NvmlDevice::find(uuid, &ignored);
+      return nvml_ && other ? words_of(describe_pair(*nvml_, *other)) : std::string();
+    });
   }
   std::vector<EngineListing> list_engines(const Operation& operation) override {
     const Operation::Parameters& parameters = operation.parameters();

@@ -137,6 +137,11 @@ class GpuPeerMemory final : public PeerMemory {
         others_[rank] = std::make_unique<OpenedMemory>(handle_of(handles.at(rank)));
     }
   }
+  void find_ways(const std::vector<std::string>& uuids, const WayTo& way_to) {
+    for (std::size_t rank = 0; rank < others_.size(); ++rank)
+      ways_.push_back(rank == static_cast<std::size_t>(rank_) ? std::string() : way_to(uuids.at(rank)));
+  }
+  std::string way_to(int peer) const override { return ways_.at(static_cast<std::size_t>(peer)); }
   std::unique_ptr<Workload> copy_from(int peer, PeerCopyBy by, bool both_ways) override {
     const auto index = static_cast<std::size_t>(peer);
     if (peer < 0 || index >= others_.size() || peer == rank_) {
@@ -153,6 +158,7 @@ class GpuPeerMemory final : public PeerMemory {
   int rank_;
   DeviceMemory own_;
   std::vector<std::unique_ptr<OpenedMemory>> others_;
+  std::vector<std::string> ways_;  ///< by rank
 };
 
 // Each rank says what went wrong there, so that all end alike. A handle has no blank in it, a sentence has.
@@ -177,7 +183,8 @@ std::vector<std::string> all_take(Ranks& ranks, const Step& step) {
 
 }  // namespace
 
-std::unique_ptr<PeerMemory> open_gpu_to_peers(const Context& context, Ranks& ranks, Bytes size) {
+std::unique_ptr<PeerMemory> open_gpu_to_peers(const Context& context, Ranks& ranks, Bytes size,
+                                              const std::string& uuid, const WayTo& way_to) {
   std::unique_ptr<GpuPeerMemory> memory;
   const std::vector<std::string> handles = all_take(ranks, [&] {
     context.make_current();
@@ -188,6 +195,7 @@ std::unique_ptr<PeerMemory> open_gpu_to_peers(const Context& context, Ranks& ran
     memory->open(handles);
     return std::string("opened");
   });
+  memory->find_ways(ranks.exchange(uuid), way_to);
   return memory;
 }
 

@@ -26,6 +26,7 @@
 #include "operation/operation.hpp"
 #include "support/forked_ranks.hpp"
 #include "support/stand_in_nccl.hpp"
+#include "support/stand_in_nvml.hpp"
 
 namespace jitterscope {
 namespace {
@@ -227,6 +228,19 @@ TEST_F(CollectiveOnGpu, CopiesReachAnotherRanksMemory) {
   });
   const std::string a(32, 'a'), b(32, 'b');
   EXPECT_THAT(results, ElementsAre(b + a + b + a, b + a + b + a));
+}
+
+TEST_F(CollectiveOnGpu, NvmlSaysOverWhatAnotherRanksMemoryIsReached) {
+  setenv("JITTERSCOPE_NVML", STAND_IN_NVML_LIBRARY, 1);
+  setenv(stand_in::kGpus, "2", 1);
+  const auto ways = run_ranks(2, [](Ranks& ranks) {
+    const auto device = gpu_of(ranks);
+    const auto memory = device->open_to_peers(ranks, Bytes(64));
+    ranks.exchange("done");
+    return memory->way_to(1 - ranks.rank());
+  });
+  unsetenv(stand_in::kGpus);
+  EXPECT_THAT(ways, ElementsAre("NV2", "NV4"));
 }
 
 TEST_F(CollectiveOnGpu, MemoryThatCannotBeReachedIsRefusedOnEveryRank) {
