@@ -265,7 +265,7 @@ struct Property {
 
 /// A shared library and whether it was found.
 struct LibraryInfo {
-  std::string name;     ///< cudnn, cublaslt, cupti, nvml, onednn
+  std::string name;     ///< cudnn, cublaslt, cupti, nccl, nvml, onednn
   std::string version;  ///< empty if it was not found
   std::string path;
   std::string problem;  ///< why it was not found or is unusable; empty if it is usable
@@ -367,6 +367,20 @@ class Ranks {
   virtual std::vector<std::string> exchange(const std::string& own) = 0;
 };
 
+enum class PeerCopyBy { copy_engine, kernel };
+
+/// A buffer of each rank, which the devices of all ranks reach over their links. Copies
+/// must be destroyed before it. Ranks meet (Ranks::exchange) after the last copy and before it is destroyed.
+class PeerMemory {
+ public:
+  virtual ~PeerMemory() = default;
+  /// Returns work that copies another rank's whole buffer to this one's, or, both ways, half of it, and at
+  /// the same time the other half of this one's to the other's. Throws UsageError if `peer` is no other rank.
+  virtual std::unique_ptr<Workload> copy_from(int peer, PeerCopyBy by, bool both_ways) = 0;
+  /// Returns in few words over what the peer is reached ("NV18"); empty if that is not known.
+  virtual std::string way_to(int) const { return {}; }
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -378,6 +392,9 @@ class Device {
   /// launch the same ones in the same order. `ranks` must outlive the device, and waits for the others.
   /// Throws UsageError if the device has no collectives, or if two ranks have the same device.
   virtual void join(Ranks& ranks);
+  /// Opens a buffer of `size`, a multiple of 32 bytes, to all ranks; waits for the others. Throws UsageError
+  /// on every rank if one cannot: it has no links, or its memory cannot be reached.
+  virtual std::unique_ptr<PeerMemory> open_to_peers(Ranks& ranks, Bytes size);
   /// Returns all engines that can run an operation, in the order in which PyTorch would try them with
   /// benchmark on; a tag may appear twice. Empty if the device has no choice: it then ignores an operation's
   /// engine.

@@ -22,7 +22,8 @@ int exact_digits(DataType dtype) {
 }
 
 std::uint64_t drawn(const RankData& data, std::int64_t rank, std::int64_t index) {
-  const std::uint64_t place = (static_cast<std::uint64_t>(rank) << 44) ^ static_cast<std::uint64_t>(index);
+  const std::uint64_t place =
+      (static_cast<std::uint64_t>(rank) << 44) ^ static_cast<std::uint64_t>(index % kInputPeriod);
   return Random(data.seed ^ Random(place).next()).next();
 }
 

@@ -10,6 +10,10 @@
 
 namespace jitterscope {
 
+/// Elements after which a rank's input repeats itself, so that a device need not be given more: a prime, so
+/// that a part in the place of another, or one that is shifted, does not look the same.
+inline constexpr std::int64_t kInputPeriod = 65521;
+
 /// Element `index` of the x of `rank`, in the type and data that `data` says: small whole numbers whose sums
 /// are exact in the type in any order; powers of two for products. Depends on nothing but its arguments, so
 /// it can be computed for one element alone. `collective` names its ranks.

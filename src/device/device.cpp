@@ -65,6 +65,10 @@ void Device::join(Ranks&) {
                    "(--device virtual:cluster-2xh200)");
 }
 
+std::unique_ptr<PeerMemory> Device::open_to_peers(Ranks&, Bytes) {
+  throw UsageError(describe().id + " has no links to other devices; take GPUs (--device cuda)");
+}
+
 std::vector<Counter> Device::list_counters() {
   throw MissingError(
       describe().id +

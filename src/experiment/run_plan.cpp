@@ -109,6 +109,7 @@ class PlanRunner {
       stage("who arrives last", total_);
       record_.arrivals = measure_arrivals(session_, *listeners_.ranks, *plan_.arrivals);
     }
+    if (plan_.links && listeners_.ranks != nullptr && !is_interrupted()) take_links();
     if (plan_.in_sequence && !record_.sequence && !is_interrupted()) measure_in_sequence();
     if (plan_.trace_kernels) trace_kernels();
     look_for_others();
@@ -117,6 +118,15 @@ class PlanRunner {
   }
 
  private:
+  // Collectives have been timed by then, and some run over links that copies cannot use.
+  void take_links() {
+    stage("the links between ranks", total_);
+    try {
+      record_.links = measure_links(session_, *listeners_.ranks);
+    } catch (const UsageError& error) {  // on every rank
+      record_.notes.push_back(fmt::format("links between ranks were not measured: {}", error.what()));
+    }
+  }
   bool is_interrupted() const { return jitterscope::is_interrupted(shared_options(plan_)); }
   void stage(const std::string& text, std::size_t number) const {
     if (listeners_.stage) listeners_.stage(text, number, total_);

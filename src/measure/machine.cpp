@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -100,23 +102,27 @@ namespace {
 constexpr int kBursts = 5;
 constexpr Nanoseconds kIdle = milliseconds(20);
 
+Nanoseconds fastest_burst(Session& session, Workload& workload) {
+  session.queue().launch(workload);
+  session.queue().wait();
+  RoundShape shape;
+  shape.values = 2;
+  shape.conditioning_launches = 1;
+  const TimedWork work{session.device(), session.queue(), workload, CacheState::warm};
+  RoundRunner runner(work, shape, MeasureOptions(), session.calibration());
+  Nanoseconds best = runner.run_held_round(kIdle, Nanoseconds(0)).time();
+  for (int i = 1; i < kBursts; ++i)
+    best = std::min(best, runner.run_held_round(kIdle, Nanoseconds(0)).time());
+  return best;
+}
+
 Nanoseconds fastest_burst(Session& session, const Operation& operation) {
   // A CPU takes longer to draw 64 million normal numbers than to copy them.
   const bool any_data = std::holds_alternative<Copy>(operation.parameters()) &&
                         !session.device().describe().capabilities.copies_depend_on_data;
   const auto prepared =
       session.device().prepare(operation, InputData{.kind = any_data ? DataKind::ones : DataKind::normal});
-  session.queue().launch(*prepared);
-  session.queue().wait();
-  RoundShape shape;
-  shape.values = 2;
-  shape.conditioning_launches = 1;
-  const TimedWork work{session.device(), session.queue(), *prepared, CacheState::warm};
-  RoundRunner runner(work, shape, MeasureOptions(), session.calibration());
-  Nanoseconds best = runner.run_held_round(kIdle, Nanoseconds(0)).time();
-  for (int i = 1; i < kBursts; ++i)
-    best = std::min(best, runner.run_held_round(kIdle, Nanoseconds(0)).time());
-  return best;
+  return fastest_burst(session, *prepared);
 }
 
 Operation largest_copy(const DeviceDescription& device) {
@@ -150,6 +156,50 @@ Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
     }
   }
   return ceilings;
+}
+
+namespace {
+
+// Copies take a whole buffer of each side, and memory is not as free on all.
+std::int64_t smallest(const std::vector<std::string>& sizes) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const std::string& size : sizes) {
+    std::int64_t bytes = 0;
+    const char* end = size.data() + size.size();
+    const auto read = std::from_chars(size.data(), end, bytes);
+    if (read.ec != std::errc() || read.ptr != end || bytes <= 0)
+      throw FailedError(fmt::format("another rank sent no size of memory, but '{}'", size.substr(0, 40)));
+    least = std::min(least, bytes);
+  }
+  return least;
+}
+
+}  // namespace
+
+std::vector<LinkRates> measure_links(Session& session, Ranks& ranks) {
+  constexpr std::int64_t kMultiple = 32;  // of what a device opens to others
+  const std::int64_t most =
+      std::get<Copy>(largest_copy(session.device().describe()).parameters()).bytes / kMultiple * kMultiple;
+  const std::int64_t bytes = smallest(ranks.exchange(std::to_string(most)));
+  std::vector<LinkRates> rates;
+  const auto memory = session.device().open_to_peers(ranks, Bytes(bytes));
+  for (int turn = 0; turn < ranks.count(); ++turn) {
+    for (int peer = 0; turn == ranks.rank() && peer < ranks.count(); ++peer) {
+      if (peer == turn) continue;
+      const auto rate = [&](PeerCopyBy by, bool both_ways) {
+        const auto copy = memory->copy_from(peer, by, both_ways);
+        return static_cast<double>(bytes) / to_seconds(fastest_burst(session, *copy));
+      };
+      rates.push_back({.peer = peer,
+                       .way = memory->way_to(peer),
+                       .by_copy_engine = rate(PeerCopyBy::copy_engine, false),
+                       .by_copy_engine_both_ways = rate(PeerCopyBy::copy_engine, true),
+                       .by_kernel = rate(PeerCopyBy::kernel, false),
+                       .by_kernel_both_ways = rate(PeerCopyBy::kernel, true)});
+    }
+    ranks.exchange("links measured");  // the next rank's turn; after the last, nobody copies any more
+  }
+  return rates;
 }
 
 namespace {

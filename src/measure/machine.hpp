@@ -21,6 +21,12 @@ std::string hypervisor();
 /// of a few bursts. Leaves out types that the device's library cannot multiply.
 Ceilings measure_ceilings(Session& session, std::span<const DataType> types);
 
+/// Measures this rank's link to each other rank, by large copies: the fastest of a few bursts, while no other
+/// rank copies. All ranks call it, and it waits for them. On CUDA it takes a second stream, which makes
+/// recordings slower: make all other comparisons before. Throws UsageError on every rank if the devices have
+/// no links.
+std::vector<LinkRates> measure_links(Session& session, Ranks& ranks);
+
 /// Times a probe copy after one eviction, after four, and warm. Proven if one evicts as well as four, within
 /// 5 %, and is over 5 % slower than none.
 CacheProof prove_cold(Session& session);

@@ -152,6 +152,14 @@ inline void add_calls(std::int64_t& sum, std::int64_t count) {
   if (__builtin_add_overflow(sum, count, &sum)) sum = std::numeric_limits<std::int64_t>::max();
 }
 
+/// Rates of the link between a rank's device and another's, in bytes per second: those that cross it one way,
+/// or in sum those of both ways at once.
+struct LinkRates {
+  std::int64_t peer = 0;
+  std::string way;  ///< as PeerMemory::way_to
+  double by_copy_engine = 0, by_copy_engine_both_ways = 0, by_kernel = 0, by_kernel_both_ways = 0;
+};
+
 struct RunRecord {
   Environment environment;
   DeviceDescription device;
@@ -162,6 +170,7 @@ struct RunRecord {
   std::vector<RunEntry> entries;
   std::optional<SequenceMeasurement> sequence;
   std::vector<CollectiveArrivals> arrivals;      ///< of this rank, if they were asked for
+  std::vector<LinkRates> links;                  ///< of this rank to each other, if they were asked for
   std::vector<UntimedOperator> untimed;          ///< operators of the input record that were not timed
   std::optional<Nanoseconds> recorded_gpu_time;  ///< for everything in the input record
   std::optional<RecordedUse> recorded_use;       ///< of the GPU by the recorded program

@@ -154,7 +154,13 @@ namespace {
 // Each element counts: among a million right ones, the norm of one wrong one is within what rounding does.
 Verification verify_collective(Queue& queue, PreparedOperation& prepared) {
   const auto& collective = std::get<Collective>(prepared.operation().parameters());
-  const RankData data = prepared.rank_data().value();
+  const std::optional<RankData> own = prepared.rank_data();
+  if (!own) {
+    throw UsageError(prepared.operation().text() +
+                     ": its input is what another operation wrote, which no rank knows of the others; verify "
+                     "it with an input of its own");
+  }
+  const RankData data = *own;
   launch_into_poison(queue, prepared);
   const std::vector<Operand> operands = prepared.operation().operands();
   const std::vector<double> found = prepared.read_operand(operands.size() - 1);

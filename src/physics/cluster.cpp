@@ -136,6 +136,17 @@ Nanoseconds transfer_time(const Cluster& cluster, double bytes) {
   return latency + seconds(bytes / bandwidth);
 }
 
+Nanoseconds transfer_time(const Cluster& cluster, std::int64_t from, std::int64_t to, double bytes) {
+  Nanoseconds latency;
+  double bandwidth = cluster.links.front().bandwidth;
+  for (const Link& link : cluster.links) {
+    latency += link.latency;
+    bandwidth = std::min(bandwidth, link.bandwidth);
+    if (from / link.ranks == to / link.ranks) break;
+  }
+  return latency + seconds(bytes / bandwidth);
+}
+
 Parameters of_rank(const Parameters& all, const Cluster& cluster, std::int64_t rank) {
   Random random(cluster.seed ^ Random(static_cast<std::uint64_t>(rank) + 1).next());
   const auto factor = [&](double spread) { return std::max(0.1, 1.0 + spread * random.normal()); };

@@ -51,6 +51,9 @@ struct Cluster {
 /// Returns how long so many bytes take over the slowest link of all ranks, once all are there; without noise.
 Nanoseconds transfer_time(const Cluster& cluster, double bytes);
 
+/// Returns how long so many bytes take from one rank to another, over the first link that joins both.
+Nanoseconds transfer_time(const Cluster& cluster, std::int64_t from, std::int64_t to, double bytes);
+
 /// Returns the GPU of a rank: that of all, with what differs. Another rank is another device.
 Parameters of_rank(const Parameters& all, const Cluster& cluster, std::int64_t rank);
 

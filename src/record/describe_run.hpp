@@ -222,6 +222,16 @@ void describe(Fields& fields, Described<Fields, CollectiveArrivals>& arrivals) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, LinkRates>& link) {
+  fields("peer", link.peer);
+  fields("way", link.way);
+  fields("copy_engine_bytes_per_second", link.by_copy_engine);
+  fields("copy_engine_both_ways_bytes_per_second", link.by_copy_engine_both_ways);
+  fields("kernel_bytes_per_second", link.by_kernel);
+  fields("kernel_both_ways_bytes_per_second", link.by_kernel_both_ways);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, UntimedOperator>& untimed) {
   fields("name", untimed.name);
   fields("count", untimed.count);
@@ -391,6 +401,7 @@ void describe_content(Fields& fields, Described<Fields, RunRecord>& record) {
   fields("results", record.entries);
   describe_sequence(fields, record);
   fields.where(!record.arrivals.empty(), "arrivals", record.arrivals);
+  fields.where(!record.links.empty(), "links", record.links);
   fields("untimed", record.untimed);
   fields("recorded_gpu_seconds", record.recorded_gpu_time);
   fields("recorded_use", record.recorded_use);

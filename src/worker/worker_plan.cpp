@@ -59,6 +59,7 @@ void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
   fields("ceilings", plan.plan.ceilings);
   fields("trace_kernels", plan.plan.trace_kernels);
   fields("arrivals", plan.plan.arrivals);
+  fields("links", plan.plan.links);
 }
 
 template <class Fields>

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "jitterscope/error.hpp"
 
@@ -23,6 +24,14 @@ TEST(Subprocess, BothStreamsAndTheExitCodeComeBack) {
   EXPECT_EQ(outcome.output, "out\n");
   EXPECT_EQ(outcome.errors, "err\n");
   EXPECT_FALSE(has_children());
+}
+
+// What NCCL reads, among the rest: workers do as the program that starts them was told.
+TEST(Subprocess, ItHasTheSameEnvironment) {
+  ::setenv("NCCL_NVLS_ENABLE", "0", 1);
+  EXPECT_EQ(shell("echo $NCCL_NVLS_ENABLE").output, "0\n");
+  ::unsetenv("NCCL_NVLS_ENABLE");
+  EXPECT_EQ(shell("echo $NCCL_NVLS_ENABLE").output, "\n");
 }
 
 TEST(Subprocess, MoreThanAPipeHolds) {

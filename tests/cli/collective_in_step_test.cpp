@@ -33,12 +33,14 @@ class ClusterInStep : public ::testing::Test {
       plan.plan.groups = {{{Operation::parse(operation), options}}};
       plan.plan.ceilings = false;
       plan.plan.verify = true;
+      plan.plan.links = measures_links_;
     }
     return run_in_step(plans, {.executable = JITTERSCOPE_EXECUTABLE});
   }
 
   std::filesystem::path file_;
   std::string base_ = "quiet";
+  bool measures_links_ = false;
 };
 
 // The stragglers' table ends [cluster], so its keys come first.
@@ -76,6 +78,18 @@ TEST_F(ClusterInStep, AllRanksMeasureTheTransfer) {
     EXPECT_EQ(records[0].entries[0].result.measurements[0].rounds.size(),
               records[1].entries[0].result.measurements[0].rounds.size());
   }
+}
+
+// 100 GB/s each way, less the latency of each copy.
+TEST_F(ClusterInStep, LinksComeHomeFromEachRankThatWasAsked) {
+  EXPECT_TRUE(run(kReduce, once(QueueMode::saturated))[0].links.empty());
+  measures_links_ = true;
+  const std::vector<RunRecord> records = run(kReduce, once(QueueMode::saturated), "", 3);
+  ASSERT_EQ(records.size(), 3u);
+  ASSERT_EQ(records[1].links.size(), 2u);
+  EXPECT_EQ(records[1].links[1].peer, 2);
+  EXPECT_NEAR(records[1].links[1].by_copy_engine, 100e9, 5e9);
+  EXPECT_NEAR(records[1].links[1].by_kernel_both_ways, 200e9, 10e9);
 }
 
 TEST_F(ClusterInStep, ShortOnesBySlopesOfRecordings) {

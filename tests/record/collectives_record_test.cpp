@@ -106,6 +106,44 @@ TEST(CollectivesRecord, SaysNothingOfWhoIsLateUnlessThatIsProven) {
   EXPECT_THAT(text, HasSubstr("not proven"));
 }
 
+LinkRates link_to(std::int64_t peer, double rate, const std::string& way) {
+  return {.peer = peer,
+          .way = way,
+          .by_copy_engine = rate,
+          .by_copy_engine_both_ways = 1.9 * rate,
+          .by_kernel = 0.9 * rate,
+          .by_kernel_both_ways = 1.7 * rate};
+}
+
+TEST(CollectivesRecord, SaysLinksAndWhatShareOfThemIsReached) {
+  CollectivesRecord record = two_ranks();
+  EXPECT_THAT(shown(record), Not(HasSubstr("of link")));
+  record.ranks[0].links = {link_to(1, 372e9, "NV18")};
+  record.ranks[1].links = {link_to(0, 372e9, "NV18")};
+  const std::string text = shown(record);
+  EXPECT_THAT(text,
+              HasSubstr("Links, measured: copy engine 372 GB/s one way, 707 both; by kernel 335 one way, "
+                        "632 both (NV18)."));
+  EXPECT_THAT(text, HasSubstr("|   330 |    89 % |"));
+  EXPECT_THAT(text, Not(HasSubstr("from 0"))) << "two ranks have one pair";
+  EXPECT_THAT(record_text(AnyRecord(record), {.width = 120, .details = true}), HasSubstr("from 0"));
+  const std::string written = write_record(record);
+  EXPECT_EQ(validate_record(written), 0);
+  EXPECT_EQ(write_record(std::get<CollectivesRecord>(read_record(written, "r.json"))), written);
+}
+
+TEST(CollectivesRecord, SaysLinksByPairsOfMoreRanks) {
+  CollectivesRecord record = two_ranks();
+  record.ranks.push_back(record.ranks[0]);
+  record.ranks[0].links = {link_to(1, 372e9, "NV18"), link_to(2, 24e9, "system")};
+  record.ranks[1].links = {link_to(0, 371e9, "NV18"), link_to(2, 24e9, "system")};
+  record.ranks[2].links = {link_to(0, 24e9, "system"), link_to(1, 24e9, "system")};
+  const std::string text = shown(record);
+  EXPECT_THAT(text, HasSubstr("copy engine 24.0 to 372 GB/s one way"));
+  EXPECT_THAT(text, HasSubstr("(NV18; system)"));
+  EXPECT_THAT(text, HasSubstr("|    1 |    371 NV18 |           – | 24.0 system |"));
+}
+
 TEST(CollectivesRecord, SaysWrongElementsFirst) {
   CollectivesRecord record = two_ranks();
   record.rows[2].result.times[0].wrong_elements = 7;
@@ -129,6 +167,9 @@ TEST(CollectivesRecord, OfRanksThatDoNotExistIsDamaged) {
   EXPECT_THROW(read_record(write_record(record), "r.json"), UsageError);
   record = two_ranks();
   record.rows[0].result.waiting->proofs[0].rank = -1;
+  EXPECT_THROW(read_record(write_record(record), "r.json"), UsageError);
+  record = two_ranks();
+  record.ranks[0].links = {link_to(2, 372e9, "")};
   EXPECT_THROW(read_record(write_record(record), "r.json"), UsageError);
   record = two_ranks();
   record.rows[0].result.waiting->last_shares.clear();

@@ -136,7 +136,7 @@ void launch_kernel(NativeQueue queue);
 /// What a callable does that waits for the queue itself: in a held queue, until that is released.
 void wait_for_queue(NativeQueue queue);
 
-class ScriptedDevice final : public Device {
+class ScriptedDevice : public Device {
  public:
   explicit ScriptedDevice(Script script = {}) { state_.script = std::move(script); }
 

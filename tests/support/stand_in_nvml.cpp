@@ -17,9 +17,12 @@ using namespace jitterscope::cuda::nvml;
 
 namespace {
 
-int device_storage;
+int device_storage, second_storage;
 std::uint64_t hardware_slowdown = 0;  // nanoseconds
 const Handle kDevice = reinterpret_cast<Handle>(&device_storage);
+const Handle kSecond = reinterpret_cast<Handle>(&second_storage);
+constexpr const char* kBusIds[] = {"00000000:18:00.0", "00000000:2A:00.0", "00000000:3A:00.0"};
+constexpr unsigned kLinks = 4;
 
 bool missing(const char* function) {
   const char* list = std::getenv(stand_in::kMissing);
@@ -30,9 +33,14 @@ bool missing(const char* function) {
 template <class Value>
 int answer(const char* function, Handle device, Value* out, Value value) {
   if (missing(function)) return kFunctionNotFound;
-  if (device != kDevice) return kInvalidArgument;
+  if (device != kDevice && device != kSecond) return kInvalidArgument;
   *out = value;
   return kSuccess;
+}
+
+template <class Value>
+int answer_link(const char* function, Handle device, unsigned link, Value* out, Value value) {
+  return link < kLinks ? answer(function, device, out, value) : static_cast<int>(kInvalidArgument);
 }
 
 int change(const char* function, const std::string& line) {
@@ -72,16 +80,17 @@ int nvmlSystemGetProcessName(unsigned pid, char* text, unsigned size) {
   return kSuccess;
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = std::getenv(stand_in::kNoGpu) == nullptr ? 1 : 0;
+  const char* gpus = std::getenv(stand_in::kGpus);
+  *count = std::getenv(stand_in::kNoGpu) != nullptr ? 0 : gpus == nullptr ? 1 : std::atoi(gpus);
   return kSuccess;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* device) {
-  if (index != 0) return kInvalidArgument;
-  *device = kDevice;
+  if (index > 1) return kInvalidArgument;
+  *device = index == 0 ? kDevice : kSecond;
   return kSuccess;
 }
-int nvmlDeviceGetUUID(Handle, char* text, unsigned size) {
-  std::snprintf(text, size, "%s", stand_in::kUuid);
+int nvmlDeviceGetUUID(Handle device, char* text, unsigned size) {
+  std::snprintf(text, size, "%s", device == kDevice ? stand_in::kUuid : stand_in::kSecondUuid);
   return kSuccess;
 }
 int nvmlDeviceGetName(Handle, char* text, unsigned size) {
@@ -89,8 +98,9 @@ int nvmlDeviceGetName(Handle, char* text, unsigned size) {
   return kSuccess;
 }
 int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* device) {
-  if (std::strcmp(uuid, stand_in::kUuid) != 0) return 6;  // not found
-  *device = kDevice;
+  const bool is_first = std::strcmp(uuid, stand_in::kUuid) == 0;
+  if (!is_first && std::strcmp(uuid, stand_in::kSecondUuid) != 0) return 6;  // not found
+  *device = is_first ? kDevice : kSecond;
   return kSuccess;
 }
 int nvmlDeviceGetClockInfo(Handle device, int clock, unsigned* mhz) {
@@ -160,6 +170,55 @@ int nvmlDeviceGetSupportedGraphicsClocks(Handle, unsigned memory_mhz, unsigned* 
 int nvmlDeviceSetGpuLockedClocks(Handle, unsigned low, unsigned high) {
   return change("nvmlDeviceSetGpuLockedClocks",
                 "lock " + std::to_string(low) + " " + std::to_string(high) + "\n");
+}
+int nvmlDeviceGetPciInfo_v3(Handle device, PciInfo* info) {
+  std::strcpy(info->bus_id, kBusIds[device == kDevice ? 0 : 1]);
+  return missing("nvmlDeviceGetPciInfo_v3") ? kFunctionNotFound : kSuccess;
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(Handle device, unsigned* generation) {
+  return answer("nvmlDeviceGetCurrPcieLinkGeneration", device, generation, 1u);
+}
+int nvmlDeviceGetCurrPcieLinkWidth(Handle device, unsigned* width) {
+  return answer("nvmlDeviceGetCurrPcieLinkWidth", device, width, 8u);
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(Handle device, unsigned* generation) {
+  return answer("nvmlDeviceGetMaxPcieLinkGeneration", device, generation, 5u);
+}
+int nvmlDeviceGetMaxPcieLinkWidth(Handle device, unsigned* width) {
+  return answer("nvmlDeviceGetMaxPcieLinkWidth", device, width, 16u);
+}
+int nvmlDeviceGetNvLinkState(Handle device, unsigned link, int* is_active) {
+  return answer_link("nvmlDeviceGetNvLinkState", device, link, is_active,
+                     link == 1 && device == kDevice ? 0 : 1);
+}
+int nvmlDeviceGetNvLinkVersion(Handle device, unsigned link, unsigned* version) {
+  return answer_link("nvmlDeviceGetNvLinkVersion", device, link, version, link == 3 ? 4u : 5u);
+}
+int nvmlDeviceGetNvLinkErrorCounter(Handle device, unsigned link, int counter, unsigned long long* value) {
+  return answer_link("nvmlDeviceGetNvLinkErrorCounter", device, link, value,
+                     counter == kReplays ? 10ull + link : 1000ull);
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(Handle device, unsigned link, int* type) {
+  return answer_link("nvmlDeviceGetNvLinkRemoteDeviceType", device, link, type,
+                     static_cast<int>(device == kDevice ? kRemoteGpu : kRemoteSwitch));
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(Handle device, unsigned link, PciInfo* info) {
+  if (device == kSecond) return kNotSupported;
+  std::strcpy(info->bus_id, kBusIds[link == 2 ? 2 : 1]);
+  return kSuccess;
+}
+int nvmlDeviceGetP2PStatus(Handle first, Handle, int ability, int* status) {
+  const int answered = ability == kPeerReads ? kPeerOk : ability == kPeerWrites ? kPeerSwitchedOff : 77;
+  return answer("nvmlDeviceGetP2PStatus", first, status, answered);
+}
+int nvmlDeviceGetTopologyCommonAncestor(Handle first, Handle, int* level) {
+  return answer("nvmlDeviceGetTopologyCommonAncestor", first, level, static_cast<int>(kNode));
+}
+int nvmlDeviceGetGpuFabricInfo(Handle device, FabricInfo* info) {
+  FabricInfo fabric;
+  fabric.state = kFabricReady;
+  fabric.status = device == kDevice ? kSuccess : kNoPermission;
+  return answer("nvmlDeviceGetGpuFabricInfo", device, info, fabric);
 }
 int nvmlDeviceResetGpuLockedClocks(Handle) { return change("nvmlDeviceResetGpuLockedClocks", "reset\n"); }
 

@@ -3,7 +3,13 @@
 
 namespace jitterscope::stand_in {
 
-inline constexpr const char* kUuid = "GPU-00112233-4455-6677-8899-aabbccddeeff";
+/// Of the stand-in driver's first GPU.
+inline constexpr const char* kUuid = "GPU-00000000-0000-0000-0000-000000000000";
+
+/// With kGpus = "2" there is a second GPU. Its links lead to a switch, those of the first to the second, but
+/// for one that is down and one that leads elsewhere.
+inline constexpr const char* kGpus = "STAND_IN_NVML_GPUS";
+inline constexpr const char* kSecondUuid = "GPU-01000000-0000-0000-0000-000000000000";
 
 /// File to which the library appends a line for each change: "lock MIN MAX" or "reset".
 inline constexpr const char* kStateFile = "STAND_IN_NVML_STATE";

@@ -51,6 +51,7 @@ WorkerPlan some_plan() {
   plan.plan.verify = true;
   plan.plan.ceilings = false;
   plan.plan.trace_kernels = true;
+  plan.plan.links = true;
   return plan;
 }
 
@@ -62,6 +63,7 @@ TEST(WorkerPlan, IsReadAsItWasWritten) {
   EXPECT_TRUE(read.plan.verify);
   EXPECT_FALSE(read.plan.ceilings);
   EXPECT_TRUE(read.plan.trace_kernels);
+  EXPECT_TRUE(read.plan.links);
   ASSERT_EQ(read.plan.groups.size(), 1u);
   ASSERT_EQ(read.plan.groups[0].size(), 2u);
   EXPECT_EQ(*read.plan.groups[0][1].operation(), Operation::parse("add:count=2048"));

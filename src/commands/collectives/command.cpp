@@ -204,6 +204,7 @@ class CollectivesCommand {
     Plan plan;
     plan.ceilings = false;
     plan.verify = group == 0;
+    plan.links = group == 0 && devices_.size() > 1;
     ArrivalOptions arrivals;
     arrivals.seed = options.seed;
     arrivals.rounds = flags_.rounds;
@@ -267,8 +268,9 @@ class CollectivesCommand {
     for (const RunRecord& rank : groups_measured_.front()) {
       const std::string host =
           invocation_.ranks ? invocation_.ranks->host_of(record.ranks.size()) : std::string(name);
-      record.ranks.push_back({host, rank.device});
+      record.ranks.push_back({host, rank.device, rank.links});
     }
+    for (const std::string& note : groups_measured_.front().front().notes) record.notes.push_back(note);
     record.device = record.ranks.front().device;
     for (const LibraryInfo& library : record.device.libraries)
       if (library.name == "nccl" && library.problem.empty()) record.library = "NCCL " + library.version;

@@ -1,6 +1,7 @@
 #include "commands/collectives/record.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -68,6 +69,7 @@ template <class Fields>
 void describe(Fields& fields, Described<Fields, CollectiveRank>& rank) {
   fields("host", rank.host);
   fields("device", rank.device);
+  fields.where(!rank.links.empty(), "links", rank.links);
 }
 
 template <class Fields>
@@ -84,6 +86,12 @@ std::string write_record(const CollectivesRecord& record) { return write_envelop
 
 void read_fields(const Json& document, const std::string& name, CollectivesRecord& record) {
   record = read_envelope<CollectivesRecord>(document, name);
+  for (const CollectiveRank& rank : record.ranks) {
+    for (const LinkRates& link : rank.links) {
+      if (link.peer < 0 || link.peer >= std::ssize(record.ranks))
+        throw UsageError(name + ": links name ranks that the record does not have; the file is damaged");
+    }
+  }
   for (const CollectiveRow& row : record.rows) {
     const std::optional<CollectiveWaiting>& waiting = row.result.waiting;
     if (!waiting) continue;
@@ -153,6 +161,70 @@ std::string hosts_text(const CollectivesRecord& record) {
                      counted(std::ssize(hosts), "host"), joined(devices));
 }
 
+// What the links between ranks give, as measured.
+class Links {
+ public:
+  explicit Links(const CollectivesRecord& record) : ranks_(record.ranks) {
+    for (const CollectiveRank& rank : ranks_) {
+      for (const LinkRates& link : rank.links) all_.push_back(&link);
+    }
+  }
+
+  bool are_measured() const { return !all_.empty(); }
+  /// The best rate one way, bytes/s, of any pair and kind of copy: what busbw can reach.
+  double best() const {
+    double best = 0.0;
+    for (const LinkRates* link : all_) best = std::max({best, link->by_copy_engine, link->by_kernel});
+    return best;
+  }
+  std::string text() const {
+    std::string text =
+        fmt::format("Links, measured: copy engine {} GB/s one way, {} both; by kernel {} one way, {} both",
+                    range(&LinkRates::by_copy_engine), range(&LinkRates::by_copy_engine_both_ways),
+                    range(&LinkRates::by_kernel), range(&LinkRates::by_kernel_both_ways));
+    const std::set<std::string> ways = names_of_ways();
+    if (!ways.empty()) text += fmt::format(" ({})", fmt::join(ways, "; "));
+    return text + ".";
+  }
+  Text matrix(std::size_t width) const {
+    const bool are_ways_alike = names_of_ways().size() < 2;
+    std::vector<TableColumn> columns = {{"rank", Align::right, {}}};
+    for (std::size_t peer = 0; peer < ranks_.size(); ++peer)
+      columns.push_back({fmt::format("from {}", peer), Align::right, {}});
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      columns[0].cells.push_back(fmt::format("{}", rank));
+      for (std::size_t peer = 0; peer < ranks_.size(); ++peer) {
+        const auto& links = ranks_[rank].links;
+        const auto link = std::ranges::find(links, static_cast<std::int64_t>(peer), &LinkRates::peer);
+        std::string cell(kAbsent);
+        if (link != links.end()) cell = gigabytes(link->by_copy_engine);
+        if (link != links.end() && !are_ways_alike && !link->way.empty()) cell += " " + one_line(link->way);
+        columns[peer + 1].cells.push_back(std::move(cell));
+      }
+    }
+    return fitted_table(columns, width);
+  }
+
+ private:
+  // "372", or "360 to 372" where pairs differ by more than the digits that are shown.
+  std::string range(double LinkRates::*rate) const {
+    const auto value = [&](const LinkRates* link) { return link->*rate; };
+    const auto [least, most] = std::ranges::minmax(all_, {}, value);
+    const std::string low = gigabytes(least->*rate), high = gigabytes(most->*rate);
+    return low == high ? low : low + " to " + high;
+  }
+  std::set<std::string> names_of_ways() const {
+    std::set<std::string> ways;
+    for (const LinkRates* link : all_) {
+      if (!link->way.empty()) ways.insert(one_line(link->way));
+    }
+    return ways;
+  }
+
+  const std::vector<CollectiveRank>& ranks_;
+  std::vector<const LinkRates*> all_;
+};
+
 struct RowsOfCollective {
   std::string collective, dtype, reduction;
   std::int64_t root = -1;
@@ -188,11 +260,12 @@ const CollectiveTime* time_in(const CollectiveRow& row, std::size_t placement) {
   return placement < row.result.times.size() ? &row.result.times[placement] : nullptr;
 }
 
-Text transfers_table(const RowsOfCollective& rows, std::size_t width) {
+// `best_link`: bytes/s; 0 if no link was measured.
+Text transfers_table(const RowsOfCollective& rows, double best_link, std::size_t width) {
   TableColumn size{"size", Align::right, {}}, elements{"elements", Align::right, {}, 6};
   TableColumn time{"time", Align::right, {}}, error{"95 %", Align::right, {}},
       algorithm{"algbw", Align::right, {}, 5}, bus{"busbw", Align::right, {}},
-      wrong{"#wrong", Align::right, {}, 2};
+      of_link{"of link", Align::right, {}, 2}, wrong{"#wrong", Align::right, {}, 2};
   TableColumn time_in_place{"in place", Align::right, {}, 3}, bus_in_place{"busbw", Align::right, {}, 4},
       wrong_in_place{"#wrong", Align::right, {}, 4}, sustained{"sustained", Align::right, {}, 1};
   for (const CollectiveRow* row : rows.rows) {
@@ -216,6 +289,10 @@ Text transfers_table(const RowsOfCollective& rows, std::size_t width) {
     add(algorithm, first,
         [&](const CollectiveTime& each) { return gigabytes(algorithm_bandwidth(*row, each.time.median)); });
     add(bus, first, bus_of);
+    add(of_link, first, [&](const CollectiveTime& each) {
+      return best_link > 0.0 ? percent_text(bus_bandwidth(*row, each.time.median) / best_link)
+                             : std::string(kAbsent);
+    });
     add(wrong, first, wrong_of);
     add(time_in_place, second, time_of);
     add(bus_in_place, second, bus_of);
@@ -224,8 +301,8 @@ Text transfers_table(const RowsOfCollective& rows, std::size_t width) {
       return each.sustained ? change_text(each.sustained->ratio - 1.0) : std::string(kAbsent);
     });
   }
-  return fitted_table({size, elements, time, error, algorithm, bus, wrong, time_in_place, bus_in_place,
-                       wrong_in_place, sustained},
+  return fitted_table({size, elements, time, error, algorithm, bus, of_link, wrong, time_in_place,
+                       bus_in_place, wrong_in_place, sustained},
                       width);
 }
 
@@ -406,6 +483,8 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
     settings.push_back(one_line(setting.key + "=" + setting.value));
   if (!settings.empty()) head += fmt::format(" ({})", joined(settings));
   Text text = wrapped(head + ".", shown.width) + wrapped(conditions_text(record), shown.width);
+  const Links links(record);
+  if (links.are_measured()) text += wrapped(links.text(), shown.width);
   const std::vector<RowsOfCollective> collectives = collectives_of(record);
   std::vector<std::string> findings;
   for (const RowsOfCollective& rows : collectives) {
@@ -415,10 +494,15 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
   for (std::size_t i = 0; i < findings.size(); ++i) text += numbered_item(i + 1, findings[i], shown.width, 3);
   if (none_is_late(record))
     text += "\n" + wrapped("No rank comes last more often than by chance, by 0.5 µs or more.", shown.width);
+  if (links.are_measured() && (shown.details || record.ranks.size() > 2)) {
+    text += "\n" +
+            wrapped("**Links**: GB/s that the copy engine of each row's rank reads, one way", shown.width) +
+            "\n" + links.matrix(shown.width);
+  }
   bool any_waits = false;
   for (const RowsOfCollective& rows : collectives) {
     text += "\n" + wrapped(fmt::format("**{}**: transfers, GB/s", name_of(rows)), shown.width) + "\n";
-    text += transfers_table(rows, shown.width);
+    text += transfers_table(rows, links.are_measured() ? links.best() : 0.0, shown.width);
     if (!has_waits(rows)) continue;
     any_waits = true;
     text += "\n" + wrapped(fmt::format("{}, launched call by call", name_of(rows)), shown.width) + "\n";

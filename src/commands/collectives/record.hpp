@@ -30,6 +30,8 @@ struct CollectiveRow {
 struct CollectiveRank {
   std::string host;
   DeviceDescription device;
+  std::vector<LinkRates> links =
+      {};  ///< to each other rank, measured by copies; empty if that was not possible
 };
 
 struct CollectivesRecord {

@@ -200,6 +200,8 @@ constexpr LibraryUse kLibraryUses[] = {
      "install cuBLAS (pip install nvidia-cublas-cu12, or nvidia-cublas for CUDA 13)"},
     {"cupti", "kernel times for comparison",
      "install CUPTI (pip install nvidia-cuda-cupti-cu12, or nvidia-cuda-cupti for CUDA 13)"},
+    {"nccl", "collectives of several GPUs",
+     "install NCCL (pip install nvidia-nccl-cu12, or nvidia-nccl-cu13 for CUDA 13)"},
     {"nvrtc", "kernels of your own, by cuda:FILE.cu:KERNEL",
      "install NVRTC (pip install nvidia-cuda-nvrtc-cu12, or nvidia-cuda-nvrtc for CUDA 13)"},
     {"torch", "any operator of PyTorch, by aten::…",

@@ -22,8 +22,11 @@
 #include "device/cuda/cupti/counters.hpp"
 #include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/cuda/nccl.hpp"
 #include "device/cuda/nvml.hpp"
+#include "device/cuda/nvml_links.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/cuda/peer_memory.hpp"
 #include "device/torch/plugin.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
@@ -82,17 +85,20 @@ class CudaDevice : public Device {
         nvml_(NvmlDevice::find(uuid_, &nvml_problem_)),
         major_(context_.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)),
         minor_(context_.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)) {
-    if (nvml_) return;
-    const std::string part = uuid_of(context_.device(), "MIG");
-    std::string ignored;
-    nvml_ = NvmlDevice::find(part, &ignored);
-    if (!nvml_) return;
-    uuid_ = part;
-    nvml_problem_.clear();
+    if (!nvml_) look_for_part();
+    if (nvml_) links_ = link_properties(*nvml_);
   }
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override;
+  void join(Ranks& ranks) override;
+  std::unique_ptr<PeerMemory> open_to_peers(Ranks& ranks, Bytes size) override {
+    return open_gpu_to_peers(context_, ranks, size, uuid_, [this](const std::string& uuid) {
+      std::string ignored;
+      const std::optional<NvmlDevice> other = NvmlDevice::find(uuid, &ignored);
+      return nvml_ && other ? words_of(describe_pair(*nvml_, *other)) : std::string();
+    });
+  }
   std::vector<EngineListing> list_engines(const Operation& operation) override {
     const Operation::Parameters& parameters = operation.parameters();
     if (std::holds_alternative<Conv2d>(parameters)) return list_convolution_engines(context_, operation);
@@ -145,6 +151,15 @@ class CudaDevice : public Device {
   void idle_awake(Nanoseconds time) override { stay_awake(time); }
 
  private:
+  // A part of a split GPU has a UUID of its own.
+  void look_for_part() {
+    const std::string part = uuid_of(context_.device(), "MIG");
+    std::string ignored;
+    nvml_ = NvmlDevice::find(part, &ignored);
+    if (!nvml_) return;
+    uuid_ = part;
+    nvml_problem_.clear();
+  }
   std::string id() const { return fmt::format("cuda:{}", context_.ordinal()); }
   CountedGpu counted() const {
     context_.make_current();
@@ -158,6 +173,7 @@ class CudaDevice : public Device {
   std::string uuid_;
   std::string nvml_problem_;
   std::optional<NvmlDevice> nvml_;
+  std::vector<Property> links_;  ///< read once, as it takes a call for each of many links
   int major_, minor_;
 };
 
@@ -182,6 +198,7 @@ std::vector<LibraryInfo> CudaDevice::libraries() const {
           cublas_library(),
           cublaslt_library(),
           cupti_library(),
+          nccl_library(),
           nvrtc_library(),
           torch::torch_library()};
 }
@@ -192,8 +209,10 @@ std::vector<Property> CudaDevice::properties() const {
       {"compute_capability", fmt::format("{}.{}", major_, minor_)},
       {"pci_bus_id", pci_bus_id_of(context_.device())},
       {"memory_bus_bits", std::to_string(context_.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH))}};
-  if (!nvml_) return list;
   const auto add = [&](const char* key, std::string value) { list.push_back({key, std::move(value)}); };
+  if (std::string settings = nccl_environment(); !settings.empty())
+    add("nccl_environment", std::move(settings));
+  if (!nvml_) return list;
   const auto add_mhz = [&](const char* key, std::optional<Hertz> clock) {
     if (clock) add(key, fmt::format("{:.0f}", clock->value() * 1e-6));
   };
@@ -211,6 +230,7 @@ std::vector<Property> CudaDevice::properties() const {
   add_watts("power_limit_watts", nvml_->power_limit());
   add_watts("power_limit_default_watts", nvml_->default_power_limit());
   if (const auto mode = nvml_->virtualisation()) add("virtualisation", *mode);
+  list.insert(list.end(), links_.begin(), links_.end());
   return list;
 }
 
@@ -235,10 +255,19 @@ DeviceDescription CudaDevice::describe() {
   description.capabilities.pytorch_device = id();
   description.capabilities.memory_nodes = memory_nodes();
   description.capabilities.reason_not_fusible = reason_not_fusible_on_gpu;
-  description.capabilities.has_collectives = false;
   description.libraries = libraries();
   description.properties = properties();
   return description;
+}
+
+void CudaDevice::join(Ranks& ranks) {
+  if (uuid_.starts_with("MIG")) {
+    throw UsageError(fmt::format(
+        "{} is a part of a split GPU (MIG), and NCCL takes only whole ones; take a GPU that is not split",
+        id()));
+  }
+  context_.make_current();
+  context_.join(std::make_unique<Communicator>(ranks, uuid_));
 }
 
 Prepare* fused_way(GpuFusion way) {
@@ -260,6 +289,7 @@ struct PrepareOf {
   Prepare* operator()(const Copy&) const { return prepare_copy; }
   Prepare* operator()(const Allocation&) const { return prepare_allocation; }
   Prepare* operator()(const Spin&) const { return prepare_spin; }
+  Prepare* operator()(const Collective&) const { return prepare_collective; }
   Prepare* operator()(const BatchNorm&) const { return prepare_batch_norm; }
   Prepare* operator()(const Attention&) const { return prepare_attention; }
   Prepare* operator()(const CudaKernel&) const { return prepare_cuda_kernel; }
@@ -286,7 +316,7 @@ std::unique_ptr<PreparedOperation> prepare_steps(const Context& context, const O
 
 std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operation, const InputData& data) {
   context_.make_current();
-  refuse_collective(operation, id(), {.has_collectives = false}, false);
+  refuse_collective(operation, id(), {}, context_.communicator() != nullptr);
   require_data_type(operation, id(), data_types());
   if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
     for (const Operation& step : chain->steps) require_data_type(step, id(), data_types());

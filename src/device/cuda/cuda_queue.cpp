@@ -1,15 +1,18 @@
 #include "device/cuda/cuda_queue.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #include <cuda.h>
 #include <fmt/format.h>
 
 #include "device/cuda/driver.hpp"
 #include "device/cuda/memory.hpp"
+#include "device/cuda/nccl.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
 
@@ -58,6 +61,16 @@ Bytes eviction_size(const Context& context) {
   return std::max(2 * l2, Bytes(std::int64_t{64} << 20));
 }
 
+// A thread that sleeps while it waits for other ranks looks so often, as it must ask NCCL for errors.
+constexpr std::chrono::microseconds kBetweenQuestions(50);
+
+bool has_passed(CUevent event) {
+  const CUresult state = driver().cuEventQuery(event);
+  if (state == CUDA_ERROR_NOT_READY) return false;
+  check(state, "asking whether the GPU is done");
+  return true;
+}
+
 class CudaRecording : public Recording {
  public:
   explicit CudaRecording(CUgraph graph) {
@@ -101,9 +114,9 @@ CudaQueue::~CudaQueue() {
   release();
   try {
     context_.make_current();
-  } catch (const Error&) {  // the GPU is lost: nothing is left to free
+    wait_for_stream();
+  } catch (const Error&) {  // the GPU is lost, or a communicator was aborted: nothing is left to wait for
   }
-  driver().cuStreamSynchronize(stream_);
   destroy_events();
 }
 
@@ -244,15 +257,28 @@ void CudaQueue::wait() {
   require_not_recording("a wait");
   release();
   context_.make_current();
-  check(driver().cuStreamSynchronize(stream_), "waiting for the GPU");
+  wait_for_stream();
   throw_if_hold_timed_out();
+}
+
+void CudaQueue::wait_for_stream() {
+  if (context_.communicator() == nullptr)
+    return check(driver().cuStreamSynchronize(stream_), "waiting for the GPU");
+  check(driver().cuEventRecord(waking_, stream_), "recording an event");
+  wait_for_event(waking_);
+}
+
+void CudaQueue::wait_for_event(CUevent event, const std::function<void()>& pause) {
+  Communicator* communicator = context_.communicator();
+  if (communicator == nullptr) return check(driver().cuEventSynchronize(event), "waiting for the GPU");
+  communicator->wait([event] { return cuda::has_passed(event); }, pause);
 }
 
 void CudaQueue::wait_for(Mark mark) {
   // The slots of the marks taken since the queue was held end just before next_mark_.
   const std::uint32_t age = (next_mark_ - 1 - mark.slot) % kRingSize;
   if (is_held_ && age < marks_behind_hold_) release();
-  check(driver().cuEventSynchronize(events_[mark.slot]), "waiting for the GPU");
+  wait_for_event(events_[mark.slot]);
   throw_if_hold_timed_out();
 }
 
@@ -261,16 +287,11 @@ void CudaQueue::wait_asleep() {
   release();
   context_.make_current();
   check(driver().cuEventRecord(waking_, stream_), "recording an event");
-  check(driver().cuEventSynchronize(waking_), "waiting for the GPU");
+  wait_for_event(waking_, [] { std::this_thread::sleep_for(kBetweenQuestions); });
   throw_if_hold_timed_out();
 }
 
-bool CudaQueue::has_passed(Mark mark) {
-  const CUresult state = driver().cuEventQuery(events_[mark.slot]);
-  if (state == CUDA_ERROR_NOT_READY) return false;
-  check(state, "asking whether the GPU is done");
-  return true;
-}
+bool CudaQueue::has_passed(Mark mark) { return cuda::has_passed(events_[mark.slot]); }
 
 std::unique_ptr<TemporaryMemory> CudaQueue::allocate(Bytes size, MemorySource source) {
   require_not_recording("an allocation");

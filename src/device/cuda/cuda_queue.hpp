@@ -1,6 +1,7 @@
 // A CUDA stream with a hold, marks, clock stamps and cache states.
 #pragma once
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,9 @@ class CudaQueue : public Queue {
   void destroy_events() noexcept;
   void require_not_recording(const char* what) const;
   void throw_if_hold_timed_out();
+  /// Waits for an event that was recorded, for ever only where no other rank takes part.
+  void wait_for_event(CUevent event, const std::function<void()>& pause = {});
+  void wait_for_stream();
   volatile HoldWords& hold_words() const { return *static_cast<HoldWords*>(hold_memory_.pointer()); }
   volatile ClockSample& sample(std::uint32_t slot) const {
     return static_cast<ClockSample*>(samples_.pointer())[slot];

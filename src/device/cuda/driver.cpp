@@ -7,6 +7,7 @@
 
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/layer_kernels.hpp"
+#include "device/cuda/nccl.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -165,6 +166,7 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
 
 Context::~Context() {
   driver().cuCtxSetCurrent(handle_);
+  communicator_.reset();
   workspaces_.reset();
   pages_.reset();
   layer_kernels_.reset();
@@ -176,6 +178,8 @@ Context::~Context() {
 void Context::make_current() const {
   check(driver().cuCtxSetCurrent(handle_), "making the GPU's context current");
 }
+
+void Context::join(std::unique_ptr<Communicator> communicator) { communicator_ = std::move(communicator); }
 
 void Context::require_own(CUstream stream) const {
   make_current();

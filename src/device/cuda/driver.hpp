@@ -102,6 +102,7 @@ class HandleCache {
 
 // One GPU's primary context, shared with every library of the process (PyTorch among them).
 
+class Communicator;
 class Kernels;
 class LayerKernels;
 
@@ -137,6 +138,10 @@ class Context {
   /// stream; null: from the context's own pool.
   void borrow_workspaces(WorkspacePool<PlacedMemory>* pool) const { borrowed_ = pool; }
   PhysicalPool& pages() const { return *pages_; }
+  /// Takes the communicator of this process's rank and destroys it with the context.
+  void join(std::unique_ptr<Communicator> communicator);
+  /// Null unless the device has joined other ranks.
+  Communicator* communicator() const { return communicator_.get(); }
 
  private:
   int ordinal_;
@@ -148,6 +153,7 @@ class Context {
   std::unique_ptr<PhysicalPool> pages_;
   std::unique_ptr<WorkspacePool<PlacedMemory>> workspaces_ = std::make_unique<WorkspacePool<PlacedMemory>>();
   mutable WorkspacePool<PlacedMemory>* borrowed_ = nullptr;
+  std::unique_ptr<Communicator> communicator_;
 };
 
 }  // namespace jitterscope::cuda

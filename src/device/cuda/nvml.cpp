@@ -32,19 +32,6 @@ bool is_by_hardware(const std::string& reason) {
   return reason == "hardware" || reason == "hardware_thermal" || reason == "power_brake";
 }
 
-// Treats a function that the library lacks as one that the GPU does not support.
-template <class Function, class... Arguments>
-int call(Function* function, Arguments... arguments) {
-  return function == nullptr ? static_cast<int>(kFunctionNotFound) : function(arguments...);
-}
-
-template <class Value, class Function, class... Arguments>
-std::optional<Value> read(Function* function, Arguments... arguments) {
-  Value value{};
-  if (call(function, arguments..., &value) != kSuccess) return std::nullopt;
-  return value;
-}
-
 std::optional<Hertz> as_clock(std::optional<unsigned> mhz) {
   if (!mhz || *mhz == 0) return std::nullopt;
   return megahertz(*mhz);

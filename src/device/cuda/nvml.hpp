@@ -48,6 +48,8 @@ class NvmlDevice {
   static std::vector<NvmlDevice> all(std::string* problem);
 
   const Nvml& library() const { return *nvml_; }
+  const nvml::Functions& functions() const { return nvml_->functions(); }
+  nvml::Handle handle() const { return handle_; }
   /// Takes about 10 µs. Sensors that take milliseconds (energy, slowdowns by hardware) are read only if the
   /// last time was 100 ms before `now` (host time) or the hardware holds the clock down. In between there is
   /// no energy, and the slowdowns keep their last values.
@@ -80,7 +82,6 @@ class NvmlDevice {
  private:
   NvmlDevice(std::shared_ptr<const Nvml> library, nvml::Handle handle)
       : nvml_(std::move(library)), handle_(handle) {}
-  const nvml::Functions& functions() const { return nvml_->functions(); }
   template <std::size_t count>
   using FieldNumbers = std::array<std::optional<double>, count>;
   template <std::size_t count>

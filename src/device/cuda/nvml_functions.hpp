@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace jitterscope::cuda::nvml {
 
@@ -64,6 +65,51 @@ struct ProcessInfo {  // layout for nvmlDeviceGetComputeRunningProcesses_v3
 };
 static_assert(sizeof(ProcessInfo) == 24);
 
+// Links between GPUs, and to the host.
+
+enum NvLinkErrors : int { kReplays = 0, kRecoveries = 1 };
+enum RemoteDevice : int { kRemoteGpu = 0, kRemoteSwitch = 2 };
+/// What one GPU may do to another one's memory, and the answers.
+enum PeerAbility : int { kPeerReads = 0, kPeerWrites = 1, kPeerNvLink = 2, kPeerAtomics = 3 };
+enum PeerStatus : int {
+  kPeerOk = 0,
+  kPeerNotByChipset = 1,
+  kPeerNotByGpu = 2,
+  kPeerNotByTopology = 3,
+  kPeerSwitchedOff = 4,
+  kPeerNotSupported = 5,
+};
+/// Where the ways of two GPUs to the host meet.
+enum CommonAncestor : int {
+  kSameBoard = 0,
+  kOneSwitch = 10,
+  kSeveralSwitches = 20,
+  kHostBridge = 30,
+  kNode = 40,
+  kSystem = 50,
+};
+
+struct PciInfo {  // nvmlPciInfo_t
+  char legacy_bus_id[16] = {};
+  std::uint32_t domain = 0, bus = 0, device = 0, device_id = 0, subsystem_id = 0;
+  char bus_id[32] = {};
+};
+static_assert(sizeof(PciInfo) == 68);
+
+enum FabricState : std::uint8_t {
+  kNoFabric = 0,
+  kFabricNotStarted = 1,
+  kFabricInProgress = 2,
+  kFabricReady = 3
+};
+struct FabricInfo {  // nvmlGpuFabricInfo_t
+  std::uint8_t cluster[16] = {};
+  int status = kSuccess;  ///< a Result: whether joining the fabric worked
+  std::uint32_t clique = 0;
+  std::uint8_t state = kNoFabric;
+};
+static_assert(sizeof(FabricInfo) == 28);
+
 // X(name, parameters)
 #define JITTERSCOPE_NVML_FUNCTIONS(X)                                               \
   X(nvmlInit_v2, ())                                                                \
@@ -96,7 +142,20 @@ static_assert(sizeof(ProcessInfo) == 24);
   X(nvmlDeviceGetSupportedMemoryClocks, (Handle, unsigned*, unsigned*))             \
   X(nvmlDeviceGetSupportedGraphicsClocks, (Handle, unsigned, unsigned*, unsigned*)) \
   X(nvmlDeviceSetGpuLockedClocks, (Handle, unsigned, unsigned))                     \
-  X(nvmlDeviceResetGpuLockedClocks, (Handle))
+  X(nvmlDeviceResetGpuLockedClocks, (Handle))                                       \
+  X(nvmlDeviceGetPciInfo_v3, (Handle, PciInfo*))                                    \
+  X(nvmlDeviceGetCurrPcieLinkGeneration, (Handle, unsigned*))                       \
+  X(nvmlDeviceGetCurrPcieLinkWidth, (Handle, unsigned*))                            \
+  X(nvmlDeviceGetMaxPcieLinkGeneration, (Handle, unsigned*))                        \
+  X(nvmlDeviceGetMaxPcieLinkWidth, (Handle, unsigned*))                             \
+  X(nvmlDeviceGetNvLinkState, (Handle, unsigned, int*))                             \
+  X(nvmlDeviceGetNvLinkVersion, (Handle, unsigned, unsigned*))                      \
+  X(nvmlDeviceGetNvLinkErrorCounter, (Handle, unsigned, int, unsigned long long*))  \
+  X(nvmlDeviceGetNvLinkRemoteDeviceType, (Handle, unsigned, int*))                  \
+  X(nvmlDeviceGetNvLinkRemotePciInfo_v2, (Handle, unsigned, PciInfo*))              \
+  X(nvmlDeviceGetP2PStatus, (Handle, Handle, int, int*))                            \
+  X(nvmlDeviceGetTopologyCommonAncestor, (Handle, Handle, int*))                    \
+  X(nvmlDeviceGetGpuFabricInfo, (Handle, FabricInfo*))
 
 struct Functions {
 #define JITTERSCOPE_DECLARE(name, parameters) int(*name) parameters = nullptr;
@@ -104,5 +163,19 @@ struct Functions {
 #undef JITTERSCOPE_DECLARE
   const char* (*nvmlErrorString)(int) = nullptr;
 };
+
+/// Treats a function that the library lacks as one that the GPU does not support.
+template <class Function, class... Arguments>
+int call(Function* function, Arguments... arguments) {
+  return function == nullptr ? static_cast<int>(kFunctionNotFound) : function(arguments...);
+}
+
+/// Returns what a function writes behind its other arguments; nullopt if it fails.
+template <class Value, class Function, class... Arguments>
+std::optional<Value> read(Function* function, Arguments... arguments) {
+  Value value{};
+  if (call(function, arguments..., &value) != kSuccess) return std::nullopt;
+  return value;
+}
 
 }  // namespace jitterscope::cuda::nvml

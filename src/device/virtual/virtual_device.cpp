@@ -128,6 +128,32 @@ void refuse_streams_of_collectives(const Operation& operation) {
       "those out");
 }
 
+// Copies move no bytes, they take their time. A link has its bandwidth in each direction.
+class SimulatedPeers final : public PeerMemory {
+ public:
+  SimulatedPeers(const ClusterLink& link, Bytes size) : link_(link), size_(size) {}
+  std::unique_ptr<Workload> copy_from(int peer, PeerCopyBy by, bool both_ways) override {
+    const physics::Cluster& cluster = link_.cluster();
+    if (peer < 0 || peer >= cluster.ranks || peer == link_.rank())
+      throw UsageError(fmt::format("rank {} has no link to rank {}", link_.rank(), peer));
+    const double bytes = static_cast<double>(size_.value()) / (both_ways ? 2.0 : 1.0);
+    auto kernel = std::make_shared<Kernel>();
+    kernel->name = "virtual_peer_copy";
+    kernel->work.fixed = physics::transfer_time(cluster, link_.rank(), peer, bytes);
+    if (by == PeerCopyBy::copy_engine) kernel->engine = Engine::copy_to_device;
+    return std::make_unique<PeerCopy>(std::move(kernel));
+  }
+
+ private:
+  struct PeerCopy final : Workload {
+    explicit PeerCopy(std::shared_ptr<Kernel> its_kernel) : kernel(std::move(its_kernel)) {}
+    void run(NativeQueue queue) override { static_cast<VirtualQueue*>(queue)->launch_kernel(kernel, false); }
+    std::shared_ptr<Kernel> kernel;
+  };
+  const ClusterLink& link_;
+  Bytes size_;
+};
+
 class SimulatedDevice final : public VirtualDevice {
  public:
   SimulatedDevice(const physics::Parameters& parameters, std::uint64_t seed, std::string_view id,
@@ -138,6 +164,10 @@ class SimulatedDevice final : public VirtualDevice {
 
   DeviceDescription describe() override;
   void join(Ranks& ranks) override;
+  std::unique_ptr<PeerMemory> open_to_peers(Ranks& ranks, Bytes size) override {
+    if (!link_) return VirtualDevice::open_to_peers(ranks, size);
+    return std::make_unique<SimulatedPeers>(*link_, size);
+  }
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
     refuse_collective(operation, id_, capabilities(), link_ != nullptr);
     require_means(operation, id_, capabilities());

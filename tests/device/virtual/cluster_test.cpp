@@ -5,6 +5,8 @@
 #include "device/virtual/gpus.hpp"
 #include "device/virtual/rank_threads.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/machine.hpp"
+#include "measure/session.hpp"
 #include "measure/verify.hpp"
 #include "operation/kinds_collective.hpp"
 
@@ -265,6 +267,38 @@ TEST(Cluster, ARankWithAWrongElementIsCaught) {
     EXPECT_EQ(found.passed, ranks.rank() == 0);
     EXPECT_EQ(found.wrong, ranks.rank()) << "one of 100,000";
   });
+}
+
+// Pairs of neighbours at 100 GB/s, and all four by the second link, at 20.
+TEST(Cluster, LinksGiveTheRatesOfTheSlowestBetweenTwoRanks) {
+  std::vector<std::vector<LinkRates>> rates(4);
+  run_ranks(4, [&](ThreadRanks& ranks) {
+    physics::Parameters gpu = plain_cluster(4);
+    gpu.cluster->links = {{.ranks = 2, .latency = {}, .bandwidth = 100e9},
+                          {.ranks = 4, .latency = {}, .bandwidth = 20e9}};
+    const auto device = make_virtual_device(gpu, 1);
+    device->join(ranks);
+    Session session(*device);
+    rates[static_cast<std::size_t>(ranks.rank())] = measure_links(session, ranks);
+  });
+  ASSERT_EQ(rates[2].size(), 3u);
+  EXPECT_EQ(rates[2][2].peer, 3);
+  EXPECT_NEAR(rates[2][0].by_copy_engine, 20e9, 0.02 * 20e9);
+  EXPECT_NEAR(rates[2][2].by_copy_engine, 100e9, 0.02 * 100e9);
+  EXPECT_NEAR(rates[2][2].by_copy_engine_both_ways, 200e9, 0.02 * 200e9);
+  EXPECT_NEAR(rates[2][2].by_kernel, 100e9, 0.02 * 100e9);
+}
+
+// A rank that is asked for elements behind a period gets those of the period again.
+TEST(CollectiveValues, RepeatAfterAPeriodAndNotBefore) {
+  const Collective collective{.count = 2 * kInputPeriod, .ranks = 2};
+  std::int64_t differ = 0;
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    const double value = collective_input(collective, {}, 1, i);
+    EXPECT_EQ(collective_input(collective, {}, 1, kInputPeriod + i), value);
+    differ += collective_input(collective, {}, 1, kInputPeriod - 1 + i) == value ? 0 : 1;
+  }
+  EXPECT_GT(differ, 900);
 }
 
 // Sums in any order are exact, or a right result would count as wrong.

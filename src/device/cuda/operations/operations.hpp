@@ -31,6 +31,8 @@ Prepare prepare_copy;
 /// Uses no InputData: there are no operands, and the launch allocates.
 Prepare prepare_allocation;
 Prepare prepare_spin;
+/// Prepares a collective by NCCL. The context has joined the other ranks.
+Prepare prepare_collective;
 /// Prepares a user's kernel, compiled by NVRTC.
 Prepare prepare_cuda_kernel;
 /// Prepares the steps by `prepare`, on their own streams if the chain asks for several.
