@@ -227,6 +227,12 @@ std::string advice_of(const WhereToWork& where) {
                   : "Work on: not known, as no layer has a ceiling that was measured";
 }
 
+std::string limit_of_faster_kernels(double idle) {
+  constexpr double kMostlyIdle = 0.5;
+  if (idle < kMostlyIdle) return {};
+  return fmt::format("no faster kernel shortens that, at most the other {}", percent_text(1.0 - idle));
+}
+
 std::string unknown_ceilings(const WhereToWork& where) {
   constexpr double kNothing = 1e-9;
   const double faster = where.faster_than_ceiling, without = where.unknown - faster;

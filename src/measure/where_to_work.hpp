@@ -51,6 +51,9 @@ std::optional<WhereToWork> where_to_work(const RunRecord& record);
 
 /// Returns one sentence: what to work on first, or why nothing can be named.
 std::string advice_of(const WhereToWork& where);
+/// What that says of faster kernels, that a GPU idles for so large a share of the time: "no faster kernel
+/// shortens that, at most the other 43 %". Empty below a half.
+std::string limit_of_faster_kernels(double idle);
 /// Says of how much of the time no ceiling is known, and why; empty if all are known.
 std::string unknown_ceilings(const WhereToWork& where);
 

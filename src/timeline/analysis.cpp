@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -19,6 +20,46 @@ std::string demangled(const std::string& name) {
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 && text != nullptr ? std::string(text.get()) : name;
+}
+
+// Takes "7cutlass6Kernel…" as "cutlass::Kernel" from the front.
+std::string take_mangled_names(std::string_view& rest) {
+  std::string names;
+  while (!rest.empty() && rest.front() >= '1' && rest.front() <= '9') {
+    std::size_t length = 0, digits = 0;
+    const auto is_digit = [&] { return digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9'; };
+    while (is_digit() && length < rest.size())
+      length = 10 * length + static_cast<std::size_t>(rest[digits++] - '0');
+    if (length > rest.size() - digits) break;
+    if (!names.empty()) names += "::";
+    names += rest.substr(digits, length);
+    rest.remove_prefix(digits + length);
+  }
+  return names;
+}
+
+// The demangler gives up on some kernels of cuDNN: their own name and that of their first argument are
+// written out in it.
+std::string readable(const std::string& mangled) {
+  std::string_view rest(mangled);
+  if (!rest.starts_with("_Z")) return mangled;
+  rest.remove_prefix(rest.starts_with("_ZN") ? 3 : 2);
+  std::string names = take_mangled_names(rest);
+  if (names.empty()) return mangled;
+  if (!rest.starts_with("I")) return names;
+  rest.remove_prefix(1);
+  if (rest.starts_with("N")) rest.remove_prefix(1);
+  if (rest.starts_with("S") && rest.find('_') < 4)
+    rest.remove_prefix(rest.find('_') + 1);  // S1_: a name again
+  const std::string argument = take_mangled_names(rest);
+  return argument.empty() ? names : names + '<' + argument + '<';
+}
+
+// The name without what stands before and behind it: "Kernel" of "cutlass::Kernel<…>(…)".
+std::string own_name(std::string_view text) {
+  text = text.substr(0, text.find_first_of("<(,>"));
+  const std::size_t space = text.rfind("::");
+  return std::string(space == std::string_view::npos ? text : text.substr(space + 2));
 }
 
 std::string_view memory_text(capture::MemoryKind kind) {
@@ -103,7 +144,7 @@ std::string full_name(const WorkName& name) {
     case WorkKind::graph: return name.name;
     case WorkKind::copy:
       return fmt::format("copy from {} to {}", memory_text(name.from), memory_text(name.to));
-    case WorkKind::set: return fmt::format("set of {}", memory_text(name.to));
+    case WorkKind::set: return fmt::format("memset on {}", memory_text(name.to));
   }
   return name.name;
 }
@@ -117,9 +158,16 @@ std::string short_name(const WorkName& name) {
   const std::size_t anonymous_length = std::string_view("(anonymous namespace)::").size();
   for (std::size_t at = 0; (at = text.find("(anonymous namespace)::", at)) != std::string::npos;)
     text.erase(at, anonymous_length);
-  text = text.substr(0, text.find_first_of("<("));
-  if (const std::size_t space = text.rfind("::"); space != std::string::npos) text.erase(0, space + 2);
-  return text.empty() ? full_name(name) : text;
+  text = readable(text);
+  std::string own = own_name(std::string_view(text).substr(0, text.find_first_of("<(")));
+  // CUTLASS names all its kernels so, and tells them apart by their argument.
+  constexpr std::array<std::string_view, 3> kOfAll = {"Kernel", "Kernel2", "device_kernel"};
+  const std::size_t arguments = text.find('<');
+  if (arguments != std::string::npos && std::ranges::find(kOfAll, std::string_view(own)) != kOfAll.end()) {
+    if (std::string argument = own_name(std::string_view(text).substr(arguments + 1)); !argument.empty())
+      own = std::move(argument);
+  }
+  return own.empty() ? full_name(name) : own;
 }
 
 bool converts_layout(const WorkName& name) {

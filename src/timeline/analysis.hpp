@@ -61,7 +61,8 @@ struct AnalysisChoice {
 /// Throws UsageError if no process has that rank, or none has that range.
 Analysis analyse(const Timeline& timeline, const AnalysisChoice& choice);
 
-/// A kernel's name for people: demangled, without its namespaces, arguments and template parameters.
+/// A kernel's name for people: demangled, without its namespaces, arguments and template parameters; of
+/// CUTLASS's, which are all named `Kernel`, that of the first parameter.
 std::string short_name(const WorkName& name);
 /// Demangled as a whole; "copy from pinned memory to the GPU".
 std::string full_name(const WorkName& name);

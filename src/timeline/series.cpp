@@ -54,6 +54,63 @@ MedianOfSeries median_of_series(const std::vector<double>& values) {
   return result;
 }
 
+double robust_deviation(std::span<const double> values, double middle) {
+  constexpr double kNormal = 1.4826;
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double value : values) distances.push_back(std::abs(value - middle));
+  return kNormal * statistics::median(distances);
+}
+
+std::optional<LevelShift> level_shift_of(const std::vector<double>& values) {
+  constexpr std::size_t kFewest = 8;
+  constexpr double kLeast = 0.01, kDeviations = 3.0;
+  // A stretch of one level lies nearer to it than a third of the way to the other.
+  constexpr double kOfLevel = 1.0 / 3.0;
+  if (values.size() < 4 * kFewest) return std::nullopt;
+  const double middle = statistics::median(values);
+  // A value that is far off would be a level of its own.
+  const double reach = std::max(kDeviations * robust_deviation(values, middle), kLeast * middle);
+  std::vector<double> within;
+  within.reserve(values.size());
+  for (const double value : values) within.push_back(std::clamp(value, middle - reach, middle + reach));
+  std::vector<std::size_t> bounds = statistics::change_points(within);
+  bounds.insert(bounds.begin(), 0);
+  bounds.push_back(values.size());
+  const std::span<const double> all(values);
+  std::optional<std::size_t> found;
+  double most = 0.0;
+  for (std::size_t k = 1; k + 1 < bounds.size(); ++k) {
+    const std::size_t at = bounds[k];
+    if (at < kFewest || values.size() - at < kFewest) continue;
+    const auto earlier = all.first(at), later = all.subspan(at);
+    const double before = statistics::median(earlier), after = statistics::median(later);
+    const double shift = std::abs(after - before);
+    const double deviation = std::max(robust_deviation(earlier, before), robust_deviation(later, after));
+    if (shift < kLeast * before || shift < kDeviations * deviation) continue;
+    bool are_two_levels = true;
+    for (std::size_t i = 0; i + 1 < bounds.size() && are_two_levels; ++i) {
+      const auto stretch = all.subspan(bounds[i], bounds[i + 1] - bounds[i]);
+      if (stretch.size() < kFewest) continue;
+      const double level = bounds[i] < at ? before : after;
+      are_two_levels = std::abs(statistics::median(stretch) - level) < kOfLevel * shift;
+    }
+    // What a division into two levels explains; their medians are the same for some way beyond the change.
+    const auto mean = [](std::span<const double> part) {
+      return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
+    };
+    const double apart = mean(std::span(within).subspan(at)) - mean(std::span(within).first(at));
+    const double weight = apart * apart * static_cast<double>(earlier.size() * later.size());
+    if (!are_two_levels || weight <= most) continue;
+    most = weight;
+    found = at;
+  }
+  if (!found) return std::nullopt;
+  const auto middle_place = values.begin() + static_cast<std::ptrdiff_t>(*found);
+  return LevelShift{*found, median_of_series({values.begin(), middle_place}),
+                    median_of_series({middle_place, values.end()})};
+}
+
 double correlation(std::span<const double> a, std::span<const double> b) {
   const auto n = static_cast<double>(a.size());
   const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n,

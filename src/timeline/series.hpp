@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,20 @@ struct MedianOfSeries {
   statistics::Interval interval;
 };
 MedianOfSeries median_of_series(const std::vector<double>& values);
+
+/// 1.4826 times the median distance from `middle`: the standard deviation, if the values are normal.
+double robust_deviation(std::span<const double> values, double middle);
+
+/// A change of a series' level that stays to its end.
+struct LevelShift {
+  std::size_t at = 0;  ///< index of the first value of the later level
+  MedianOfSeries before, after;
+
+  double change() const { return after.median / before.median - 1.0; }
+};
+/// Looks for one in positive values: at least eight of each level, apart by at least 1 % and by three robust
+/// deviations of either. What drifts, and a level that was left and came back, is none.
+std::optional<LevelShift> level_shift_of(const std::vector<double>& values);
 
 /// Which share of the variance of one series another explains, by a straight line of positive slope.
 struct ShareOfSeries {

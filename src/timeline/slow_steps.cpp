@@ -12,7 +12,7 @@ namespace jitterscope::timeline {
 namespace {
 
 constexpr double kLeastLonger = 0.01;
-constexpr double kFewestDeviations = 3.0, kNormal = 1.4826;  // of the median absolute deviation
+constexpr double kFewestDeviations = 3.0;  // robust ones
 constexpr std::size_t kTraits = 13;
 
 // So many deviations that normal noise gives one slow step in a hundred programs of so many steps.
@@ -28,7 +28,7 @@ struct Portrait {
   double busy() const { return seconds - idle; }
   std::uint32_t causes = 0;  // index of Portraits::by_cause, of one in which calls were recorded
   bool loads = false, is_first = false, after_other_kind = false;
-  bool is_full = false;
+  bool is_full = false, is_whole = true;  // as Step has them
 };
 
 double log_choose(double n, double k) {
@@ -73,6 +73,14 @@ class Portraits {
   }
   const std::vector<std::size_t>& indices() const { return indices_; }
   const std::vector<Portrait>& all() const { return portraits_; }
+  // Makes later steps what they would be on the earlier level, so that others are not slow for being early.
+  void take_out(const StepLevels& levels) {
+    for (std::size_t i = 0; i < portraits_.size(); ++i) {
+      if (indices_[i] < levels.step) continue;
+      portraits_[i].seconds -= levels.busy + levels.idle;
+      portraits_[i].idle -= levels.idle;
+    }
+  }
   const std::array<double, kIdleCauses>& idle_by_cause(const Portrait& portrait) const {
     return by_cause_[portrait.causes];
   }
@@ -83,6 +91,7 @@ class Portraits {
     result.seconds = static_cast<double>(step.end - step.begin) * 1e-9;
     result.after_other_kind = after_other_kind;
     result.is_full = step.is_full;
+    result.is_whole = step.is_whole;
     if (step.is_full) {
       result.causes = static_cast<std::uint32_t>(by_cause_.size());
       by_cause_.emplace_back();
@@ -164,21 +173,39 @@ std::vector<StepTrait> traits_of(const Portraits& portraits, const Portrait& ste
   return traits;
 }
 
-double robust_deviation(const std::vector<double>& values, double middle) {
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::abs(value - middle));
-  return kNormal * statistics::median(distances);
+std::optional<StepLevels> levels_of(const Portraits& portraits) {
+  std::vector<std::size_t> places;
+  std::vector<double> times;
+  for (std::size_t i = 0; i < portraits.all().size(); ++i) {
+    if (!portraits.all()[i].is_whole) continue;
+    places.push_back(i);
+    times.push_back(portraits.all()[i].seconds);
+  }
+  const std::optional<LevelShift> shift = level_shift_of(times);
+  if (!shift) return std::nullopt;
+  std::vector<double> busy[2], idle[2];
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Portrait& step = portraits.all()[places[i]];
+    busy[i >= shift->at].push_back(step.busy());
+    idle[i >= shift->at].push_back(step.idle);
+  }
+  return StepLevels{.step = portraits.indices()[places[shift->at]],
+                    .earlier = shift->at,
+                    .later = places.size() - shift->at,
+                    .before = shift->before,
+                    .after = shift->after,
+                    .busy = statistics::median(busy[1]) - statistics::median(busy[0]),
+                    .idle = statistics::median(idle[1]) - statistics::median(idle[0])};
 }
 
-// Which of the steps lie in long stretches. Where calls are recorded, steps take longer for that.
+// Which of the steps lie in long stretches. Where calls are recorded for a while, steps take longer for that.
 std::vector<bool> in_long_stretches(const std::vector<Portrait>& all) {
   constexpr std::size_t kFewestOfStretch = 8;  // a shorter stretch is a few slow steps
   std::vector<bool> in_stretch(all.size());
   std::vector<std::size_t> places;
   std::vector<double> times;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].is_full) continue;
+    if (!all[i].is_whole) continue;
     places.push_back(i);
     times.push_back(all[i].seconds);
   }
@@ -231,7 +258,7 @@ LongStretches long_stretches(const Portraits& portraits, const Steps& steps,
   std::vector<double> times[2], busy[2], idle[2];
   bool follows = false;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].is_full) continue;
+    if (!all[i].is_whole) continue;
     const bool is_in = in_stretch[i];
     times[is_in].push_back(all[i].seconds);
     busy[is_in].push_back(all[i].busy());
@@ -295,10 +322,12 @@ std::string_view phrase_of(StepTrait trait) {
 
 SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const Steps& steps) {
   SlowSteps slow;
-  const Portraits portraits(process, work, steps);
+  Portraits portraits(process, work, steps);
   const std::vector<Portrait>& all = portraits.all();
   slow.of = all.size();
   if (all.size() < 20) return slow;  // of fewer, no step can be told from chance
+  slow.levels = levels_of(portraits);
+  if (slow.levels) portraits.take_out(*slow.levels);
   // Recording calls makes all steps of its windows longer: each detail has its own median.
   const std::vector<bool> in_stretch = in_long_stretches(all);
   slow.stretches = long_stretches(portraits, steps, in_stretch);

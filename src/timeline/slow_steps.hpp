@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "timeline/idle.hpp"
+#include "timeline/series.hpp"
 #include "timeline/steps.hpp"
 #include "timeline/timeline.hpp"
 
@@ -48,7 +50,17 @@ struct LongStretches {
   double busy = 0.0, idle = 0.0;   ///< seconds of a step, in the median, beyond the others'
 };
 
+/// A change of the steps' times that stays: what is said of steps that follow it is told from its later
+/// level.
+struct StepLevels {
+  std::size_t step = 0;                ///< index of Steps::steps: the first of the later level
+  std::size_t earlier = 0, later = 0;  ///< steps of each level
+  MedianOfSeries before, after;        ///< seconds
+  double busy = 0.0, idle = 0.0;       ///< seconds of a step, in the median, beyond the earlier ones
+};
+
 struct SlowSteps {
+  std::optional<StepLevels> levels;
   LongStretches stretches;
   std::vector<std::size_t> steps;  ///< outside of these; indices of Steps::steps, in the order of time
   std::size_t of = 0;              ///< steps that were looked at

@@ -111,7 +111,8 @@ void add_sequences(const DeviceWork& work, std::size_t length, std::vector<Recur
 // A step's work as a number that does not depend on its order: streams shift against each other.
 class Contents {
  public:
-  Contents(const DeviceWork& work, const std::vector<WorkName>& names) : work_(work), sums_(work.size() + 1) {
+  Contents(const DeviceWork& work, const std::vector<WorkName>& names)
+      : work_(work), names_(names), sums_(work.size() + 1) {
     std::map<std::tuple<WorkKind, std::string_view, capture::MemoryKind, capture::MemoryKind>, std::uint32_t>
         known;
     for (const WorkName& name : names) {
@@ -129,6 +130,17 @@ class Contents {
     return sum;
   }
   double all_time() const { return all_time_; }
+  // The same as a number of the kernels alone, and how many they are.
+  std::pair<std::uint64_t, std::size_t> kernels_of(const Step& step) const {
+    std::pair<std::uint64_t, std::size_t> result{};
+    for (std::size_t i = step.first; i < step.last; ++i) {
+      const std::uint32_t what = work_.what[i];
+      if (names_[what].kind != WorkKind::kernel && names_[what].kind != WorkKind::graph) continue;
+      result.first += mixed(what);
+      ++result.second;
+    }
+    return result;
+  }
   // Whether two steps do nearly the same: an input may take another kernel, and one that grows other shapes
   // of the same kernels.
   bool are_alike(const Step& a, const Step& b) const {
@@ -158,6 +170,7 @@ class Contents {
   }
 
   const DeviceWork& work_;
+  const std::vector<WorkName>& names_;
   std::vector<std::uint64_t> sums_;
   std::vector<std::uint32_t> without_shape_;  // by name
   double all_time_ = 0.0;
@@ -203,6 +216,20 @@ class Division {
       if (step.kind == 0) usual += step.last - step.first;
     }
     return static_cast<double>(usual) / static_cast<double>(items);
+  }
+
+  // The same of kernels: steps that differ by copies alone do the same work.
+  double share_of_usual_kernels() const {
+    const auto first =
+        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
+    const std::uint64_t usual = contents_.kernels_of(*first).first;
+    std::size_t all = 0, alike = 0;
+    for (const Step& step : steps_) {
+      const auto [contents, count] = contents_.kernels_of(step);
+      all += count;
+      if (step.kind == 0 || contents == usual) alike += count;
+    }
+    return all > 0 ? static_cast<double>(alike) / static_cast<double>(all) : 0.0;
   }
 
   // Where a step of the most frequent kind idles longest: how far behind its first item, and how long. From a
@@ -372,6 +399,37 @@ class WindowsOfSteps {
   std::size_t next_ = 0;
 };
 
+// How often the same work comes where it comes two to five times and is most of what there is; else 0.
+std::size_t few_repetitions(const Process& process, const DeviceWork& work, const Contents& contents) {
+  constexpr std::size_t kMostTried = 8;
+  const PlacesByName places(work, process.names.size());
+  std::vector<Recurrence> few;
+  for (std::size_t what = 0; what < places.names(); ++what) {
+    const auto at = places.of(what);
+    if (at.size() >= 2 && at.size() <= kFewestSteps)
+      few.push_back({.places = {at.begin(), at.end()}, .distance = at[1] - at[0]});
+  }
+  std::stable_sort(few.begin(), few.end(),
+                   [](const Recurrence& a, const Recurrence& b) { return a.distance > b.distance; });
+  few.resize(std::min(few.size(), kMostTried));
+  std::size_t most = 0;
+  for (const Recurrence& each : few) {
+    std::vector<Step> alike;
+    for (const std::uint32_t place : each.places) {
+      // The record may end a little before the last one does.
+      const std::size_t end = std::min<std::size_t>(place + each.distance, work.size());
+      const Step step{place, static_cast<std::uint32_t>(end), work.begin[place], work.end[end - 1]};
+      if (alike.empty() || contents.are_alike(alike[0], step)) alike.push_back(step);
+    }
+    double covered = 0.0;
+    for (const Step& step : alike) covered += contents.time_of(step.first, step.last);
+    // What begins late in a step has one fewer before the end.
+    if (alike.size() >= 2 && each.distance >= 2 && covered >= kCovered * contents.all_time())
+      most = std::max(most, alike.size());
+  }
+  return most;
+}
+
 void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work) {
   std::size_t in_steps = 0, kinds = 0;
   WindowsOfSteps windows(process);
@@ -432,15 +490,26 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   });
   if (tried.empty() && all > 0)
     result.reason = "the same kernel comes again and again, and nothing shows where a step begins";
-  if (tried.empty()) return result;
   const Contents contents(work, process.names);
-  std::optional<Division> found;
+  const auto say_if_few = [&] {
+    if (const std::size_t times = few_repetitions(process, work, contents); times > 0) {
+      result.reason = fmt::format(
+          "the same work comes {} times, and fewer than five are no evidence; a longer record "
+          "tells, or --ranges with ranges of the program's own",
+          times);
+    }
+  };
+  if (tried.empty()) {
+    say_if_few();
+    return result;
+  }
+  std::optional<Division> found, repetition;
   // A shorter step is one where all steps are alike; or where most are, and each begins behind a gap of its
   // own: the tokens of a decoding loop among prefills. The layers of a network have neither.
   // A network whose host is late has a gap at each layer, but a longer one where its step begins.
   constexpr double kLongerGap = 1.5;
   const auto is_better = [&](const Division& shorter) {
-    if (shorter.share_of_usual() >= kAllAlike) return true;
+    if (shorter.share_of_usual() >= kAllAlike || shorter.share_of_usual_kernels() >= kAllAlike) return true;
     const Division::LongestGap gap = shorter.longest_gap();
     return shorter.share_of_usual() >= kMostAlike && gap.longest >= 2.0 * gap.next && gap.longest > 0.0 &&
            found->longest_gap().longest < kLongerGap * gap.longest;
@@ -461,9 +530,15 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
       if (!found) result.reason = std::move(problem);
     } else if (!found || is_better(division)) {
       found.emplace(std::move(division));
+      repetition.reset();
+    } else if (!repetition && division.share_of_usual() >= kMostAlike) {
+      repetition.emplace(std::move(division));
     }
   }
-  if (!found) return result;
+  if (!found) {
+    say_if_few();
+    return result;
+  }
   // The program begins a step where the GPU idles longest, if one place stands out.
   if (const Division::LongestGap gap = found->longest_gap(); gap.longest > 2.0 * gap.at_first) {
     Division moved(work, contents, found->places_behind(gap.offset));
@@ -474,6 +549,13 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   result.steps = found->take_steps();
   result.reason.clear();
   describe_kinds(result, process, work);
+  if (repetition) {
+    const auto within = std::make_shared<Steps>();
+    within->source = StepSource::repetition;
+    within->steps = repetition->take_steps();
+    describe_kinds(*within, process, work);
+    result.repetition = within;
+  }
   return result;
 }
 

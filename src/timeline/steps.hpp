@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct Steps {
   std::vector<Step> steps;     ///< in the order of time
   std::size_t other_work = 0;  ///< work before, between and behind them
   std::string reason;          ///< why none were found
+  /// What repeats within a step and makes nearly all of it, if something does: layers of a network, or the
+  /// program's own steps where every tenth has something more. The work alone does not tell which.
+  std::shared_ptr<const Steps> repetition;
 
   bool were_found() const { return source != StepSource::none; }
 };
@@ -45,7 +49,8 @@ struct Steps {
 /// distances begins a step, if at least five steps hold the same work, nine of ten work items lie in steps
 /// that occur at least three times, and these cover half of the GPU's time. A wrong answer would be worse
 /// than none: gaps between kernels alone are no evidence, nor is one kernel that comes again and again. A
-/// step is no shorter than a launch of a graph.
+/// step is no shorter than a launch of a graph. A repetition within a longer one is the step where all
+/// kernels lie in it, so that only copies come in between, or where each stands behind a gap of its own.
 Steps find_steps(const Process& process, const DeviceWork& work);
 
 /// Steps as the program named them: one begins with each range of that name. Throws UsageError, with the

@@ -185,6 +185,19 @@ class Pages(unittest.TestCase):
         self.assertEqual(problems, [], "\n" + "\n".join(problems))
 
 
+class CaptureGuide(unittest.TestCase):
+    def test_what_capture_show_prints_is_what_the_guide_shows(self):
+        """A block that begins with the command has its whole output below it."""
+        page = "docs/guide/capture.md"
+        shown = [block.text() for block in blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
+                 if block.text().startswith("$ jitterscope capture show tests/")]
+        self.assertEqual(len(shown), 1)
+        command, output = shown[0].split("\n", 1)
+        run = subprocess.run([PROGRAM, *command.split()[2:]], cwd=ROOT, capture_output=True, text=True, check=True,
+                             stdin=subprocess.DEVNULL, env={**os.environ, "COLUMNS": "80", "JITTERSCOPE_SETTINGS": ""})
+        self.assertEqual(run.stdout, output)
+
+
 class WhichGpuIsSlow(unittest.TestCase):
     def test_the_commands_of_the_guide_name_it(self):
         """All lines of the block are run as they stand, in a shell, and the comparison once more as JSON."""

@@ -31,6 +31,8 @@ class Maker {
     copy.to = capture::MemoryKind::device;
     copy_ = process_.names.size();
     process_.names.push_back(copy);
+    std::swap(copy.from, copy.to);
+    if (program.save_every > 0) process_.names.push_back(copy);
   }
 
   Timeline make() {
@@ -72,6 +74,7 @@ class Maker {
     const bool copies = program_.copy_slows >= 0.0 && step % 2 == 1;
     const double begin = time_;
     if (program_.as_graphs) ++correlation_;
+    slower_ = step >= program_.slower_from ? program_.slower : 0.0;
     for (std::size_t i = 0; i < program_.head; ++i) kernel(program_.kernels + i, 0.0);
     for (std::size_t layer = 0; layer < program_.layers; ++layer) {
       time_ += program_.layer_gap_us * kMicrosecond;
@@ -85,12 +88,24 @@ class Maker {
       if (copies && layer == 0 && program_.records_calls) ++correlation_;
       if (copies && layer == 0) add(copy_, begin, middle_, 7, 64 << 20);
     }
+    if (ends(program_.extra_every, step, program_.extra_at_random))
+      kernel(program_.kernels + program_.head, 0.0);
+    if (ends(program_.save_every, step, false)) {
+      add(copy_ + 1, time_, time_ + 2e5, 5, 1 << 20);
+      time_ += 2e5 + program_.gap_us * kMicrosecond;
+    }
+  }
+
+  // Whether something that comes every so many steps ends this one.
+  bool ends(std::size_t every, std::size_t step, bool at_random) {
+    return every > 0 && (at_random ? random_.below(every) == 0 : step % every == every - 1);
   }
 
   void kernel(std::size_t what, double slower) {
     const double wave = std::sin(2.0 * std::numbers::pi * time_ / (10.0 * kSecond));
     const bool other = program_.other_process_slows > 0.0 && is_other_there(time_);
-    double length = lengths_[what] * (1.0 + slower) * (1.0 + program_.clock * std::max(0.0, wave));
+    double length =
+        lengths_[what] * (1.0 + slower) * (1.0 + slower_) * (1.0 + program_.clock * std::max(0.0, wave));
     if (other) length *= 1.0 + program_.other_process_slows;
     if (calls_[what]++ < 7) length *= 1.0 + program_.first_calls_slow;
     length *= std::exp(program_.noise * random_.normal() + (what < drifts_.size() ? drifts_[what] : 0.0));
@@ -161,6 +176,7 @@ class Maker {
   std::vector<double> lengths_, drifts_;
   std::vector<std::size_t> calls_;
   std::size_t copy_ = 0;
+  double slower_ = 0.0;
   double time_ = 0.0, middle_ = 0.0, called_ = 0.0;
   std::uint32_t correlation_ = 0;
 };

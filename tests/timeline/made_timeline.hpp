@@ -39,10 +39,15 @@ struct MadeProgram {
   double first_calls_slow = 0.0;     ///< the first seven calls of each kernel take so much longer
   double trend = 0.0;                ///< of the first three kernels, from the first step to the last
   double other_process_slows = 0.0;  ///< in every second stretch of 3 s another process is there
-  std::size_t prefill_every = 0;     ///< a step of another kind in front of every so many steps
-  std::size_t warm_up = 37;          ///< kernels before the first step that follow no order
-  bool records_calls = false;        ///< as --detail full
-  bool as_graphs = false;            ///< a step is one launch of a graph, and kernels are its nodes
+  std::size_t slower_from = 0;       ///< from this step on all kernels take longer by
+  double slower = 0.0;
+  std::size_t extra_every = 0;    ///< a kernel more, that no other step has, ends every so many steps
+  bool extra_at_random = false;   ///< the same as often, at random places
+  std::size_t save_every = 0;     ///< a copy to the host, of 200 µs, ends every so many steps
+  std::size_t prefill_every = 0;  ///< a step of another kind in front of every so many steps
+  std::size_t warm_up = 37;       ///< kernels before the first step that follow no order
+  bool records_calls = false;     ///< as --detail full
+  bool as_graphs = false;         ///< a step is one launch of a graph, and kernels are its nodes
 };
 
 Timeline make_timeline(const MadeProgram& program);

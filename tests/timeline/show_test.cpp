@@ -65,6 +65,40 @@ TEST(CaptureText, SaysWhenStepsTookLongerForAWhile) {
                     HasSubstr("longer in each, and works as long as ever")));
 }
 
+TEST(CaptureText, SaysFromWhichStepOnAllTakeLonger) {
+  test::MadeProgram program{.steps = 200, .kernels = 5};
+  program.slower_from = 120;
+  program.slower = 0.1;
+  const std::string text = shown(test::make_timeline(program));
+  EXPECT_THAT(text,
+              AllOf(ContainsRegex("^\\*\\*120 steps of [0-9.]+ ms ± [0-9.]+ %, then 7[0-9] of "),
+                    ContainsRegex("\\*\\*From step 121 on steps take [0-9.]+ % longer\\*\\*, to the end"),
+                    HasSubstr("5 kernels change together"), Not(HasSubstr("factor common"))));
+  program.slower = -0.1;
+  EXPECT_THAT(
+      shown(test::make_timeline(program)),
+      ContainsRegex("\\*\\*From step 121 on steps take [0-9.]+ % less\\*\\*.*works [0-9.]+ µs less in each"));
+}
+
+TEST(CaptureText, SaysThatAStepIsSoManyRepetitions) {
+  const std::string text = shown(
+      test::make_timeline({.steps = 200, .kernels = 5, .step_gap_us = 0.0, .extra_every = 10, .warm_up = 0}));
+  EXPECT_THAT(text, HasSubstr("A step is 10 times the same 5 launches, of "));
+}
+
+TEST(CaptureText, NamesTheTableOnlyWhereItNamesSomething) {
+  EXPECT_THAT(shown(test::make_timeline({.steps = 300})),
+              HasSubstr("Nothing was found that the times follow. "));
+  EXPECT_THAT(shown(test::make_timeline({.steps = 300, .place_slows = 0.2})),
+              HasSubstr("Nothing was found that the times follow, beyond what the table names. "));
+}
+
+TEST(CaptureText, LeavesNoColumnOutOfTheDetails) {
+  const Timeline timeline = test::make_timeline({.steps = 300, .place_slows = 0.2});
+  EXPECT_THAT(shown(timeline, {.width = 80}), HasSubstr("Left out at 80 columns"));
+  EXPECT_THAT(shown(timeline, {.width = 80, .details = true}), Not(HasSubstr("Left out")));
+}
+
 TEST(CaptureText, DoesNotInventSteps) {
   Timeline timeline = test::make_timeline({.steps = 0, .warm_up = 3000});
   EXPECT_THAT(shown(timeline),
@@ -255,15 +289,23 @@ TEST(CollectiveWaits, AreNotToldOfGpusThatHaveGroupsOfTheirOwn) {
 }
 
 TEST(CaptureRecord, IsReadAsItWasWritten) {
-  const Timeline timeline =
-      test::make_timeline({.steps = 1000, .late_input_every = 25, .copy_slows = 0.05, .records_calls = true});
-  const CaptureRecord record = make_capture_record(timeline, analyse(timeline, {}));
-  const std::string text = write_record(record);
-  const AnyRecord read = read_record(text, "capture.json");
-  ASSERT_TRUE(std::holds_alternative<CaptureRecord>(read));
-  EXPECT_EQ(write_record(std::get<CaptureRecord>(read)), text);
-  EXPECT_EQ(record_text(read, {.width = 100}).lines(), record_text(record, {.width = 100}).lines());
-  EXPECT_EQ(plots_of(read).size(), 3u);
+  test::MadeProgram with_levels{.steps = 600, .kernels = 5, .step_gap_us = 0.0, .extra_every = 10};
+  with_levels.slower_from = 300;
+  with_levels.slower = -0.1;
+  for (const test::MadeProgram& program :
+       {test::MadeProgram{.steps = 1000, .late_input_every = 25, .copy_slows = 0.05, .records_calls = true},
+        with_levels}) {
+    const Timeline timeline = test::make_timeline(program);
+    const CaptureRecord record = make_capture_record(timeline, analyse(timeline, {}));
+    EXPECT_EQ(record.devices[0].levels.has_value(), program.slower != 0.0);
+    EXPECT_EQ(record.devices[0].repetition.has_value(), program.slower != 0.0);
+    const std::string text = write_record(record);
+    const AnyRecord read = read_record(text, "capture.json");
+    ASSERT_TRUE(std::holds_alternative<CaptureRecord>(read));
+    EXPECT_EQ(write_record(std::get<CaptureRecord>(read)), text);
+    EXPECT_EQ(record_text(read, {.width = 100}).lines(), record_text(record, {.width = 100}).lines());
+    EXPECT_EQ(plots_of(read).size(), 3u);
+  }
 }
 
 // Whatever is no capture is refused with one sentence that says what it is not.
@@ -358,10 +400,25 @@ TEST(ShortName, LeavesOutNamespacesArgumentsAndTemplates) {
   EXPECT_EQ(short_name(name), "vectorized_elementwise_kernel");
   name.name = "sm90_xmma_wgrad_implicit_gemm";
   EXPECT_EQ(short_name(name), "sm90_xmma_wgrad_implicit_gemm");
+  // CUTLASS's kernels, one of them as cuDNN has it: the demangler gives up on it.
+  name.name = "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(cutlass_80_simt::Params)";
+  EXPECT_EQ(short_name(name), "cutlass_80_simt_sgemm_64x64_8x5_tn_align1");
+  name.name =
+      "void cutlass__5x_cudnn::Kernel<cutlass__5x_cudnn::reduction::kernel::ReduceSplitK<cutlass__5x_cudnn::"
+      "MatrixShape<1, 1>>>(Params)";
+  EXPECT_EQ(short_name(name), "ReduceSplitK");
+  name.name = "_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS1_11threadblockE";
+  EXPECT_EQ(short_name(name), "ImplicitGemmConvolution");
+  name.name = "_ZN3cutE";
+  EXPECT_EQ(short_name(name), "cut");
+  name.name = "_Z9999999999999999999999x";
+  EXPECT_EQ(short_name(name), name.name);
   name.kind = WorkKind::copy;
   name.from = capture::MemoryKind::pinned;
   name.to = capture::MemoryKind::device;
   EXPECT_EQ(short_name(name), "copy from pinned memory to the GPU");
+  name.kind = WorkKind::set;
+  EXPECT_EQ(short_name(name), "memset on the GPU");
 }
 
 // Launches a second, with and without recording in turn.

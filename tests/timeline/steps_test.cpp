@@ -115,6 +115,41 @@ TEST(Steps, AreNotInventedWhereTheyAreTheSmallerPart) {
   EXPECT_FALSE(steps_of({.steps = 10, .warm_up = 5000}).were_found());
 }
 
+// Why there are none: three steps are steps, and too few to tell.
+TEST(Steps, ThatAreFewerThanFiveAreSaidToBeSo) {
+  for (const std::size_t count : {2u, 3u, 4u}) {
+    const Steps steps = steps_of({.steps = count, .warm_up = 0});
+    EXPECT_FALSE(steps.were_found());
+    EXPECT_THAT(steps.reason, testing::HasSubstr("the same work comes " + std::to_string(count) + " times"));
+  }
+  EXPECT_THAT(steps_of({.steps = 0, .warm_up = 5000}).reason,
+              testing::Not(testing::HasSubstr("fewer than five")));
+}
+
+// A save is copies alone: the step is what all kernels lie in, and every tenth is another kind.
+TEST(Steps, AreFoundBetweenSaves) {
+  const Steps steps =
+      steps_of({.steps = 200, .kernels = 5, .step_gap_us = 0.0, .save_every = 10, .warm_up = 0});
+  ASSERT_EQ(steps.kinds.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(steps.kinds[0].count), 180.0, 1.0);
+  EXPECT_NEAR(static_cast<double>(steps.kinds[1].count), 20.0, 1.0);
+  EXPECT_EQ(steps.kinds[0].work, 5u);
+  EXPECT_EQ(steps.kinds[1].work, 6u);
+  EXPECT_EQ(steps.repetition, nullptr);
+}
+
+// A kernel behind every tenth may as well be a network's head behind ten layers: both are told.
+TEST(Steps, OfTenRepetitionsTellWhatRepeats) {
+  const Steps steps =
+      steps_of({.steps = 200, .kernels = 5, .step_gap_us = 0.0, .extra_every = 10, .warm_up = 0});
+  ASSERT_EQ(steps.kinds.size(), 1u);
+  EXPECT_EQ(steps.kinds[0].work, 51u);
+  ASSERT_NE(steps.repetition, nullptr);
+  EXPECT_EQ(steps.repetition->kinds[0].work, 5u);
+  EXPECT_NEAR(static_cast<double>(steps.repetition->steps.size()), 200.0, 11.0);
+  EXPECT_EQ(steps_of({.steps = 200}).repetition, nullptr);
+}
+
 TEST(Steps, OfNothing) {
   Process process;
   EXPECT_FALSE(find_steps(process, {}).were_found());
@@ -457,6 +492,48 @@ TEST(MedianOfSeries, HoldsForSeriesWhoseNeighboursAreAlike) {
     EXPECT_GE(held, kTries * 92 / 100) << length << " values, neighbours alike by " << alike;
     EXPECT_LT(held, kTries) << length << " values, neighbours alike by " << alike;
   }
+}
+
+// A level that changes once and stays, whichever side is the longer; what comes back or drifts is none.
+TEST(LevelShift, IsAChangeThatStays) {
+  Random random(7);
+  const auto series = [&](std::initializer_list<std::pair<std::size_t, double>> levels,
+                          double noise = 0.003) {
+    std::vector<double> values;
+    for (const auto& [count, level] : levels) {
+      for (std::size_t i = 0; i < count; ++i) values.push_back(level * std::exp(noise * random.normal()));
+    }
+    return values;
+  };
+  for (const auto& [earlier, later, after] : {std::tuple(120u, 80u, 1.1),
+                                              {80u, 120u, 1.1},
+                                              {100u, 100u, 0.8},
+                                              {30u, 170u, 0.95},
+                                              {185u, 15u, 1.03}}) {
+    const std::optional<LevelShift> shift = level_shift_of(series({{earlier, 1.0}, {later, after}}));
+    ASSERT_TRUE(shift) << earlier;
+    EXPECT_NEAR(static_cast<double>(shift->at), earlier, 1.0);
+    EXPECT_NEAR(shift->change(), after - 1.0, 0.003);
+    EXPECT_LT(shift->after.interval.high - shift->after.interval.low, 0.01);
+  }
+  EXPECT_FALSE(level_shift_of(series({{200, 1.0}})));
+  EXPECT_FALSE(level_shift_of(series({{60, 1.0}, {60, 1.1}, {80, 1.0}})));
+  EXPECT_FALSE(level_shift_of(series({{100, 1.0}, {100, 1.005}})));
+  EXPECT_FALSE(level_shift_of(series({{100, 1.0}, {100, 1.1}}, 0.1)));
+  std::vector<double> ramp = series({{300, 1.0}});
+  for (std::size_t i = 0; i < ramp.size(); ++i) ramp[i] *= 1.0 + 0.1 * static_cast<double>(i) / 300.0;
+  EXPECT_FALSE(level_shift_of(ramp));
+}
+
+TEST(LevelShift, IsRarelyFoundInSeriesThatDrift) {
+  Random random(8);
+  std::size_t found = 0;
+  for (std::size_t attempt = 0; attempt < 200; ++attempt) {
+    std::vector<double> values = drifting(400, 0.9, random);
+    for (double& value : values) value = std::exp(0.01 * value);
+    if (level_shift_of(values)) ++found;
+  }
+  EXPECT_LE(found, 4u);
 }
 
 TEST(ShareOfSeries, HoldsForSeriesWhoseNeighboursAreAlike) {

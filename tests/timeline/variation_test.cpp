@@ -218,6 +218,43 @@ TEST(SlowSteps, HaveStretchesInWhichTheHostIsSlower) {
   EXPECT_TRUE(slow.steps.empty());
 }
 
+// Whether calls were recorded all the time or not at all: where they were, steps are as comparable.
+TEST(SlowSteps, HaveLevelsWhereAChangeStays) {
+  for (const bool calls : {false, true}) {
+    for (const std::size_t from : {120u, 60u}) {
+      MadeProgram program{.steps = 200, .kernels = 5, .records_calls = calls};
+      program.slower_from = from;
+      program.slower = 0.1;
+      const SlowSteps slow = analysed(program).slow;
+      ASSERT_TRUE(slow.levels) << calls << ' ' << from;
+      EXPECT_NEAR(static_cast<double>(slow.levels->step), from, 1.0);
+      EXPECT_NEAR(slow.levels->after.median / slow.levels->before.median, 1.1, 0.005);
+      EXPECT_GT(slow.levels->busy, 10.0 * std::abs(slow.levels->idle));
+      EXPECT_TRUE(slow.stretches.spans.empty());
+      EXPECT_TRUE(slow.steps.empty());
+    }
+  }
+}
+
+// A late input is as slow on the later level as on the earlier one.
+TEST(SlowSteps, AreToldFromTheirLevel) {
+  MadeProgram program{.steps = 400, .kernel_us = 2000.0, .late_input_every = 40};
+  program.slower_from = 200;
+  program.slower = 0.05;
+  const SlowSteps slow = analysed(program).slow;
+  ASSERT_TRUE(slow.levels);
+  EXPECT_EQ(slow.steps.size(), 10u);
+}
+
+TEST(SlowSteps, HaveStretchesWhereAllCallsWereRecorded) {
+  MadeProgram program{.steps = 400, .records_calls = true};
+  program.slow_host_from = 100;
+  program.slow_host_to = 150;
+  const SlowSteps slow = analysed(program).slow;
+  ASSERT_EQ(slow.stretches.spans.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(slow.stretches.steps.size()), 50.0, 2.0);
+}
+
 TEST(SlowSteps, AreNoStretchesInProgramsThatDrift) {
   std::size_t found = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

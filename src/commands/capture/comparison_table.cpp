@@ -13,7 +13,9 @@ namespace jitterscope {
 namespace {
 
 using timeline::CaptureComparison;
+using timeline::ComparedSteps;
 using timeline::OneSided;
+using timeline::TimeChange;
 using timeline::WorkChange;
 
 std::string time_of_seconds(double seconds) { return time_text(Nanoseconds(seconds * 1e9)); }
@@ -23,14 +25,73 @@ std::string effect_text(const statistics::Effect& effect) {
       {std::exp(effect.value), std::exp(effect.interval.low), std::exp(effect.interval.high)});
 }
 
-std::string head(const CaptureComparison& comparison) {
-  if (comparison.has_steps) {
-    return fmt::format("**The step takes {}, was {}**{}.", time_of_seconds(comparison.second_step),
-                       time_of_seconds(comparison.first_step),
-                       comparison.step_effect ? ": " + effect_text(*comparison.step_effect) : "");
+std::string change_of(const TimeChange& change) {
+  return change.effect ? ": " + effect_text(*change.effect) : "";
+}
+
+Text head(const CaptureComparison& comparison, std::size_t width) {
+  if (!comparison.has_steps) {
+    return wrapped(
+        fmt::format("**The GPU works {} in all, was {}**; not both sides have steps that were found, "
+                    "so that calls are compared. It idles {} of the time, was {}.",
+                    time_of_seconds(comparison.second_total), time_of_seconds(comparison.first_total),
+                    percent_text(comparison.second_idle), percent_text(comparison.first_idle)),
+        width);
   }
-  return fmt::format("**The GPU works {}, was {}** in all; the sides have no step in common.",
-                     time_of_seconds(comparison.second_busy), time_of_seconds(comparison.first_busy));
+  Text text = wrapped(fmt::format("**The step takes {}, was {}**{}.", time_of_seconds(comparison.step.second),
+                                  time_of_seconds(comparison.step.first), change_of(comparison.step)),
+                      width);
+  text += wrapped(fmt::format("In it the GPU works {}, was {}{}; it idles {} of the time, was {}.",
+                              time_of_seconds(comparison.busy.second), time_of_seconds(comparison.busy.first),
+                              change_of(comparison.busy), percent_text(comparison.second_idle),
+                              percent_text(comparison.first_idle)),
+                  width);
+  constexpr double kMuchBeside = 0.01;
+  if (comparison.first_beside > kMuchBeside * comparison.busy.first ||
+      comparison.second_beside > kMuchBeside * comparison.busy.second) {
+    text += wrapped(
+        fmt::format("Between these steps, as in steps of another kind, it works {} more for each of "
+                    "them, was {}.",
+                    time_of_seconds(comparison.second_beside), time_of_seconds(comparison.first_beside)),
+        width);
+  }
+  constexpr double kMostlyAlike = 0.5;
+  if (comparison.alike < kMostlyAlike) {
+    text += wrapped(
+        fmt::format("**The steps do different work**: they share {} of it. Their times tell nothing of "
+                    "each other unless a step of one is to be compared with one of the other.",
+                    percent_text(comparison.alike)),
+        width);
+  }
+  return text;
+}
+
+// Which steps are compared, where not all that `capture show` finds are.
+Text parts_text(const CaptureComparison& comparison, std::size_t width) {
+  Text text;
+  for (const ComparedSteps& part : comparison.parts) {
+    if (part.within) {
+      text += list_item(fmt::format("{}: compared is what repeats within its steps, {:.0f} times in each",
+                                    one_line(part.source), *part.within),
+                        width);
+    }
+    if (part.levels) {
+      text += list_item(
+          fmt::format("{}: from step {} on a step takes {}, before it {} ({}); the later {} are compared",
+                      one_line(part.source), part.levels->step + 1,
+                      time_of_seconds(part.levels->after.median), time_of_seconds(part.levels->before.median),
+                      time_change_text(part.levels->after.median / part.levels->before.median - 1.0),
+                      counted(static_cast<std::int64_t>(part.levels->later), "step")),
+          width);
+    }
+  }
+  return text.empty() ? Text() : Text("\n") + text;
+}
+
+// "2 calls, was 1": of a step, or in all.
+std::string calls_text(const WorkChange& change) {
+  if (std::abs(change.second_calls - change.first_calls) < 0.005 * change.first_calls) return "";
+  return fmt::format(" ({:.3g} calls, was {:.3g})", change.second_calls, change.first_calls);
 }
 
 Text only_text(const std::vector<OneSided>& only, const char* side, const ShownPage& shown) {
@@ -43,10 +104,11 @@ Text only_text(const std::vector<OneSided>& only, const char* side, const ShownP
               shown.width);
   const std::size_t count = shown.details ? only.size() : std::min<std::size_t>(3, only.size());
   for (std::size_t i = 0; i < count; ++i) {
-    text +=
-        list_item(fmt::format("{}: {} in {}", kernel_label(only[i].name), time_of_seconds(only[i].seconds),
-                              counted(static_cast<std::int64_t>(only[i].calls), "call")),
-                  shown.width);
+    text += list_item(
+        fmt::format("{}: {} in {}, {} of its work", kernel_label(only[i].name),
+                    time_of_seconds(only[i].seconds),
+                    counted(static_cast<std::int64_t>(only[i].calls), "call"), percent_text(only[i].share)),
+        shown.width);
   }
   if (count < only.size())
     text += list_item(fmt::format("{} more: --details", only.size() - count), shown.width);
@@ -56,35 +118,35 @@ Text only_text(const std::vector<OneSided>& only, const char* side, const ShownP
 }  // namespace
 
 Text capture_comparison_text(const CaptureComparison& comparison, const ShownPage& shown) {
-  Text text = wrapped(head(comparison), shown.width);
-  const char* unit = comparison.has_steps ? "a step" : "in all";
-  text += wrapped(
-      fmt::format("Of it the GPU works {} {}, was {}; it idles {} of the time, was {}.",
-                  time_of_seconds(comparison.second_busy), unit, time_of_seconds(comparison.first_busy),
-                  percent_text(comparison.second_idle), percent_text(comparison.first_idle)),
-      shown.width);
+  Text text = head(comparison, shown.width) + parts_text(comparison, shown.width) + "\n";
   const auto shown_changes = std::count_if(comparison.changes.begin(), comparison.changes.end(),
                                            [](const WorkChange& change) { return change.is_shown; });
-  text += wrapped(fmt::format("{} of {} that both ran take another time.", shown_changes,
-                              counted(static_cast<std::int64_t>(comparison.changes.size()), "kernel")),
+  text += wrapped(fmt::format("{} of {} that both ran take another time{}.", shown_changes,
+                              counted(static_cast<std::int64_t>(comparison.changes.size()), "kernel"),
+                              comparison.has_steps ? " in a step" : " a call"),
                   shown.width) +
           "\n";
   std::size_t count = shown.details ? comparison.changes.size()
                                     : std::min<std::size_t>(shown.top.value_or(8), comparison.changes.size());
   TableColumn name{"kernel [blocks]", Align::left, {}}, first{"first", Align::right, {}},
       second{"second", Align::right, {}};
-  TableColumn change{"change (95 %)", Align::right, {}},
-      moves{std::string("moves ") + unit + " by", Align::right, {}, 1};
+  TableColumn change{"change (95 %)", Align::right, {}}, moves{"moves a step by", Align::right, {}, 1};
   for (std::size_t i = 0; i < count; ++i) {
     const WorkChange& each = comparison.changes[i];
-    name.cells.push_back(kernel_label(each.name) + (each.same_shape ? "" : " (another shape)"));
-    first.cells.push_back(time_of_seconds(each.first_median));
-    second.cells.push_back(time_of_seconds(each.second_median));
-    change.cells.push_back(!each.effect ? "" : each.is_shown ? effect_text(*each.effect) : "not shown");
-    const double by = each.second_in_step - each.first_in_step;
-    moves.cells.push_back(fmt::format("{}{}", by < 0 ? "-" : "+", time_of_seconds(std::abs(by))));
+    name.cells.push_back(kernel_label(each.name) + (each.same_shape ? "" : " (another shape)") +
+                         calls_text(each));
+    first.cells.push_back(time_of_seconds(each.time.first));
+    second.cells.push_back(time_of_seconds(each.time.second));
+    change.cells.push_back(!each.time.effect ? ""
+                           : each.is_shown   ? effect_text(*each.time.effect)
+                                             : "not shown");
+    const double by = each.time.second - each.time.first;
+    moves.cells.push_back(
+        each.is_shown ? fmt::format("{}{}", by < 0 ? "-" : "+", time_of_seconds(std::abs(by))) : "");
   }
-  if (count > 0) text += fitted_table({name, first, second, change, moves}, shown.width);
+  std::vector<TableColumn> columns{name, first, second, change};
+  if (comparison.has_steps) columns.push_back(moves);
+  if (count > 0) text += table_for(columns, shown);
   if (count < comparison.changes.size())
     text += fmt::format("{} more: --details\n", comparison.changes.size() - count);
   if (!comparison.only_first.empty() || !comparison.only_second.empty()) text += "\n";

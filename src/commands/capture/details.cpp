@@ -107,6 +107,12 @@ Text capture_step_text(const Timeline& timeline, const Analysis& analysis, std::
                   steps.size(), seconds_text(length), change_text(length / kind.seconds - 1.0),
                   seconds_text(kind.seconds), seconds_text(seconds_of({steps.front().begin, step.begin}))),
       shown.width);
+  if (const auto& levels = device.slow.levels) {
+    text += wrapped(fmt::format("From step {} on all steps take {} ({}, was {}).", levels->step + 1,
+                                time_change_text(levels->after.median / levels->before.median - 1.0),
+                                seconds_text(levels->after.median), seconds_text(levels->before.median)),
+                    shown.width);
+  }
   // Each kernel's time here beside its median.
   struct Here {
     std::size_t calls = 0;
@@ -142,7 +148,8 @@ Text capture_step_text(const Timeline& timeline, const Analysis& analysis, std::
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::abs(a.second.seconds - a.second.usual) > std::abs(b.second.seconds - b.second.usual);
   });
-  const std::size_t count = shown.details ? rows.size() : std::min<std::size_t>(8, rows.size());
+  const std::size_t count =
+      shown.details ? rows.size() : std::min<std::size_t>(shown.top.value_or(8), rows.size());
   TableColumn name{"kernel [blocks]", Align::left, {}}, calls{"calls", Align::right, {}, 1},
       now{"here", Align::right, {}};
   TableColumn usual{"usually", Align::right, {}}, change{"change", Align::right, {}, 2};
@@ -155,7 +162,7 @@ Text capture_step_text(const Timeline& timeline, const Analysis& analysis, std::
     usual.cells.push_back(seconds_text(each.usual));
     change.cells.push_back(each.usual > 0.0 ? change_text(each.seconds / each.usual - 1.0) : "");
   }
-  text += fitted_table({name, calls, now, usual, change}, shown.width);
+  text += table_for({name, calls, now, usual, change}, shown);
   if (count < rows.size()) text += fmt::format("{} more: --details\n", rows.size() - count);
   return text;
 }

@@ -11,19 +11,23 @@
 
 #include "base/quantity_text.hpp"
 #include "commands/capture/record.hpp"
+#include "measure/where_to_work.hpp"
 
 namespace jitterscope {
 namespace {
 
 constexpr std::size_t kSentenceIndent = 3;  // width of "1. ": Markdown then keeps the lines in the item
 
-// "51.8 ms ± 0.1 %": a value with half its interval.
-std::string step_time_text(const CaptureStepKind& kind) {
-  const double half = 0.5 * (kind.high - kind.low).value();
-  const double precision = kind.median.value() > 0.0 ? half / kind.median.value() : 0.0;
-  const std::string time = time_text(kind.median, std::max(precision, 1e-4));
-  return precision > 0.2 ? fmt::format("{} ({})", time, time_range_text(kind.low, kind.high))
+// "51.8 ms ± 0.1 %": a median with half its 95 % interval.
+std::string median_text(Nanoseconds median, Nanoseconds low, Nanoseconds high) {
+  const double half = 0.5 * (high - low).value();
+  const double precision = median.value() > 0.0 ? half / median.value() : 0.0;
+  const std::string time = time_text(median, std::max(precision, 1e-4));
+  return precision > 0.2 ? fmt::format("{} ({})", time, time_range_text(low, high))
                          : fmt::format("{} ± {}", time, percent_text(precision));
+}
+std::string step_time_text(const CaptureStepKind& kind) {
+  return median_text(kind.median, kind.low, kind.high);
 }
 
 // "1.98 M", "12345": a number that is read at a glance.
@@ -53,12 +57,28 @@ std::string headline(const CaptureDevice& device, bool has_losses) {
     return fmt::format("**No steps were found** {}. Steps: {}{}.", place, device.no_steps, ranges);
   }
   if (device.steps.size() > 1) return fmt::format("**{} kinds of steps** {}.", device.steps.size(), place);
-  return fmt::format("**{} steps of {}** {}.", device.steps[0].count, step_time_text(device.steps[0]), place);
+  if (const auto& levels = device.levels) {
+    return fmt::format("**{} of {}, then {} of {}** (medians, 95 %) {}.", counted(levels->earlier, "step"),
+                       median_text(levels->before, levels->before_low, levels->before_high), levels->later,
+                       median_text(levels->after, levels->after_low, levels->after_high), place);
+  }
+  return fmt::format("**{} steps of {}** (median, 95 %) {}.", device.steps[0].count,
+                     step_time_text(device.steps[0]), place);
+}
+
+// What repeats within a step may be the program's step as well.
+std::string repetition_text(const CaptureDevice& device) {
+  return fmt::format(
+      "A step is {:.0f} times the same {}, of {} in the median, and what comes in between: layers of a network, "
+      "or steps of the program's own with something more after each so many. --ranges NAME takes its ranges.",
+      device.repetition->times, counted(device.repetition->launches, "launch"),
+      time_text(device.repetition->median));
 }
 
 Text headlines(const CaptureDevice& device, bool has_losses, std::size_t width) {
   constexpr std::size_t kTop = 4;
   Text text = wrapped(headline(device, has_losses), width);
+  if (device.repetition) text += wrapped(repetition_text(device), width);
   if (device.steps.size() < 2) return text;
   text += "\n";
   for (std::size_t i = 0; i < std::min(kTop, device.steps.size()); ++i) {
@@ -148,6 +168,26 @@ std::string stretches_text(const CaptureLongStretches& found) {
                          : "");
 }
 
+// That all kernels change together is a part of it, unless a cause of that is known.
+bool explains_common(const std::optional<CaptureStepLevels>& levels, const CaptureCommonFactor& common) {
+  return levels && !common.is_clock && std::abs(levels->busy.value()) > std::abs(levels->idle.value());
+}
+
+std::string levels_text(const CaptureStepLevels& levels, const CaptureDevice& device) {
+  const auto more = [](double value) { return value < 0.0 ? "less" : "longer"; };
+  const bool is_idle = std::abs(levels.idle.value()) > std::abs(levels.busy.value());
+  const Nanoseconds part = is_idle ? levels.idle : levels.busy;
+  return fmt::format(
+      "**From step {} on steps take {} {}**, to the end ({} of {}, from {} on): the GPU {} {} {} in "
+      "each{}.",
+      levels.step, percent_text(std::abs(levels.longer())), more(levels.longer()), levels.later,
+      levels.earlier + levels.later, duration_text(levels.at), is_idle ? "idles" : "works",
+      time_text(Nanoseconds(std::abs(part.value()))), more(part.value()),
+      device.common && explains_common(device.levels, *device.common)
+          ? fmt::format("; {} change together", counted(device.common->kernels, "kernel"))
+          : "");
+}
+
 // A cause of variation, and about how much of the time it makes.
 struct Finding {
   double size = 0.0;
@@ -183,7 +223,12 @@ void add_followed(const CaptureDevice& device, std::vector<Finding>& findings) {
 
 std::vector<Finding> variations_of(const CaptureDevice& device) {
   std::vector<Finding> findings;
-  if (device.common) {
+  if (const auto& levels = device.levels) {
+    const double fewer = static_cast<double>(std::min(levels->earlier, levels->later)) /
+                         static_cast<double>(levels->earlier + levels->later);
+    findings.push_back({fewer * std::abs(levels->longer()), levels_text(*levels, device)});
+  }
+  if (device.common && !explains_common(device.levels, *device.common)) {
     findings.push_back(
         {device.busy * device.common->effect,
          fmt::format(
@@ -217,21 +262,21 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
 // steps have in common, then the other causes.
 std::vector<std::string> findings_of(const CaptureDevice& device) {
   constexpr double kMuch = 0.01;
-  constexpr double kMostlyIdle = 0.5, kMuchIdle = 0.2, kMuchConverted = 0.02, kMuchCopied = 0.02;
+  constexpr double kMuchIdle = 0.2, kMuchConverted = 0.02, kMuchCopied = 0.02;
   const double idle = 1.0 - device.busy;
+  const std::string limit = limit_of_faster_kernels(idle);
   const std::vector<Finding> variations = variations_of(device);
   std::vector<std::string> findings;
   const auto add_idle = [&] {
     findings.push_back(
-        fmt::format("**The GPU idles {}** of the time{}{}.", percent_text(idle),
-                    idle >= kMostlyIdle ? ": no faster kernel shortens that" : "",
-                    device.idle.empty() ? "; a capture with --detail mixed or full tells why" : ""));
+        fmt::format("**The GPU idles {}** of the time{}{}{}.", percent_text(idle), limit.empty() ? "" : ": ",
+                    limit, device.idle.empty() ? "; a capture with --detail mixed or full tells why" : ""));
   };
-  if (idle >= kMostlyIdle) add_idle();
+  if (!limit.empty()) add_idle();
   for (const Finding& each : variations) {
     if (each.size >= kMuch) findings.push_back(each.sentence);
   }
-  if (idle >= kMuchIdle && idle < kMostlyIdle) add_idle();
+  if (idle >= kMuchIdle && limit.empty()) add_idle();
   double conversions = 0.0;
   for (const CaptureWork& work : device.work) conversions += work.converts_layout ? work.share : 0.0;
   if (conversions >= kMuchConverted) {
@@ -244,8 +289,9 @@ std::vector<std::string> findings_of(const CaptureDevice& device) {
     if (copies.total.value() < kMuchCopied * device.length.value()) continue;
     findings.push_back(fmt::format(
         "**{}** ({}) take {} of the time{}; {} of it is beside kernels.",
-        // "copy from pinned memory to the GPU", "set of the GPU"
-        copies.name.starts_with("copy") ? "Copies" + copies.name.substr(4) : "Sets" + copies.name.substr(3),
+        // "copy from pinned memory to the GPU", "memset on the GPU"
+        copies.name.starts_with("copy") ? "Copies" + copies.name.substr(4)
+                                        : "Memsets" + copies.name.substr(6),
         number_text(copies.count), percent_text(copies.total.value() / device.length.value()),
         copies.bytes > 0.0 ? ", " + rate_text(copies.bytes / (copies.total.value() * 1e-9), "B/s") : "",
         percent_text(copies.beside_kernels)));
@@ -298,7 +344,7 @@ Text kernel_table(const CaptureDevice& device, const ShownPage& shown) {
     follows.cells.push_back(text);
     rest.cells.push_back(work.rest ? percent_text(*work.rest) : "");
   }
-  Text table = fitted_table({name, calls, share, median, range, follows, rest}, shown.width);
+  Text table = table_for({name, calls, share, median, range, follows, rest}, shown);
   if (count < device.work.size()) {
     table += fmt::format("{} more: --details; one of them: --kernel REGEX\n", device.work.size() - count);
   }
@@ -392,6 +438,13 @@ Text devices_table(const CaptureRecord& record, const ShownPage& shown) {
 
 }  // namespace
 
+Text table_for(std::vector<TableColumn> columns, const ShownPage& shown) {
+  if (shown.details) {
+    for (TableColumn& column : columns) column.spare = 0;
+  }
+  return fitted_table(std::move(columns), shown.width);
+}
+
 std::string follows_text(const CaptureCause& cause) {
   return fmt::format("{} {} ({})", timeline::to_string(cause.what), percent_text(cause.share),
                      change_text(cause.effect));
@@ -414,7 +467,11 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
     text += numbered_item(i + 1, findings[i], shown.width, kSentenceIndent);
   }
   if (findings.empty()) {
-    text += wrapped("Nothing was found that the times follow, beyond what the table names.", shown.width);
+    const bool table_names_some =
+        std::ranges::any_of(device.work, [](const CaptureWork& work) { return !work.follows.empty(); });
+    text += wrapped(fmt::format("Nothing was found that the times follow{}.",
+                                table_names_some ? ", beyond what the table names" : ""),
+                    shown.width);
   }
   text += "\n" + wrapped(idle_text(device), shown.width);
   constexpr double kAlways = 0.95;
@@ -443,6 +500,11 @@ Headline headline_of(const CaptureRecord& record) {
     headline.subject = "a step of " + headline.subject;
     headline.number = time_text(kind.median, std::max(precision, 1e-4));
     headline.error = "± " + percent_text(precision);
+    if (device.levels) {
+      headline.number = time_text(device.levels->after);
+      headline.error =
+          fmt::format("from step {} on, {} before", device.levels->step, time_text(device.levels->before));
+    }
     headline.marks.push_back(counted(kind.count, "step"));
     headline.marks.push_back(percent_text(1.0 - device.busy) + " idle");
   }

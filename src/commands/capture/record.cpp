@@ -77,6 +77,29 @@ void describe(Fields& fields, Described<Fields, CaptureStepKind>& kind) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureRepetition>& repetition) {
+  fields("times", repetition.times);
+  fields("launches", repetition.launches);
+  fields("median_seconds", repetition.median);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureStepLevels>& levels) {
+  fields("step", levels.step);
+  fields("earlier_steps", levels.earlier);
+  fields("later_steps", levels.later);
+  fields("at_seconds", levels.at);
+  fields("before_seconds", levels.before);
+  fields("before_low_seconds", levels.before_low);
+  fields("before_high_seconds", levels.before_high);
+  fields("after_seconds", levels.after);
+  fields("after_low_seconds", levels.after_low);
+  fields("after_high_seconds", levels.after_high);
+  fields("busy_longer_seconds", levels.busy);
+  fields("idle_longer_seconds", levels.idle);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, CaptureTrait>& trait) {
   fields("trait", trait.trait);
   fields("slow_steps", trait.slow);
@@ -221,6 +244,8 @@ void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
   fields("idle_windows", device.idle_windows);
   fields("with_others", device.with_others);
   fields("common_factor", device.common);
+  fields("repetition", device.repetition);
+  fields("step_levels", device.levels);
   fields("long_stretches", device.stretches);
   fields("slow_steps", device.slow);
   fields("cost", device.cost);
@@ -408,6 +433,27 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
     device.steps.push_back({static_cast<std::int64_t>(kind.count), static_cast<std::int64_t>(kind.work),
                             nanoseconds_of(kind.seconds), nanoseconds_of(kind.interval.low),
                             nanoseconds_of(kind.interval.high), nanoseconds_of(kind.p99)});
+  }
+  if (const auto& within = analysis.steps.repetition; within && !within->kinds.empty()) {
+    device.repetition = {
+        static_cast<double>(within->steps.size()) / static_cast<double>(analysis.steps.steps.size()),
+        static_cast<std::int64_t>(within->kinds[0].work), nanoseconds_of(within->kinds[0].seconds)};
+  }
+  if (const auto& levels = analysis.slow.levels) {
+    const std::vector<Step>& steps = analysis.steps.steps;
+    device.levels =
+        CaptureStepLevels{.step = static_cast<std::int64_t>(levels->step) + 1,
+                          .earlier = static_cast<std::int64_t>(levels->earlier),
+                          .later = static_cast<std::int64_t>(levels->later),
+                          .at = nanoseconds_between(steps.front().begin, steps[levels->step].begin),
+                          .before = nanoseconds_of(levels->before.median),
+                          .before_low = nanoseconds_of(levels->before.interval.low),
+                          .before_high = nanoseconds_of(levels->before.interval.high),
+                          .after = nanoseconds_of(levels->after.median),
+                          .after_low = nanoseconds_of(levels->after.interval.low),
+                          .after_high = nanoseconds_of(levels->after.interval.high),
+                          .busy = nanoseconds_of(levels->busy),
+                          .idle = nanoseconds_of(levels->idle)};
   }
   device.no_steps = analysis.steps.reason;
   if (device.steps.empty()) device.ranges = timeline::repeated_ranges(process);

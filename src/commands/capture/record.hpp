@@ -41,6 +41,25 @@ struct CaptureStepKind {
   Nanoseconds median, low, high, p99;
 };
 
+/// What repeats within a step and is nearly all of it.
+struct CaptureRepetition {
+  double times = 0.0;  ///< in a step
+  std::int64_t launches = 0;
+  Nanoseconds median;
+};
+
+/// A change of the steps' times that stays.
+struct CaptureStepLevels {
+  std::int64_t step = 0;                ///< number of the first step of the later level, as --step takes it
+  std::int64_t earlier = 0, later = 0;  ///< steps of each level
+  Nanoseconds at;                       ///< from the first step's begin
+  Nanoseconds before, before_low, before_high;
+  Nanoseconds after, after_low, after_high;  ///< medians with their 95 % intervals
+  Nanoseconds busy, idle;                    ///< of a step, beyond the earlier ones; may be negative
+
+  double longer() const { return after.value() / before.value() - 1.0; }
+};
+
 struct CaptureTrait {
   timeline::StepTrait trait = timeline::StepTrait::idle;
   std::int64_t slow = 0, other = 0;
@@ -155,6 +174,8 @@ struct CaptureDevice {
   std::int64_t idle_windows = 0;
   double with_others = 0.0;  ///< share of the time in which another process was on the GPU
   std::optional<CaptureCommonFactor> common;
+  std::optional<CaptureRepetition> repetition;
+  std::optional<CaptureStepLevels> levels;
   std::optional<CaptureLongStretches> stretches;
   std::optional<CaptureSlowSteps> slow;
   std::optional<CaptureCost> cost;
@@ -193,6 +214,8 @@ std::string shortened_name(const std::string& name);
 std::string process_label(const CaptureDevice& device);
 /// A kernel's name and how many blocks it has, as tables show it: "vectorized_add [1024]".
 std::string kernel_label(const timeline::WorkName& name);
+/// A table that leaves out what has no room, or, with details, nothing.
+Text table_for(std::vector<TableColumn> columns, const ShownPage& shown);
 /// "follows" in a few words: "clock 88 % (+14 %)".
 std::string follows_text(const CaptureCause& cause);
 

@@ -62,6 +62,12 @@ struct CaptureShowFlags {
   PageFlags page;
 };
 
+// Tables of kernels have no findings to choose from, and no words that need explaining.
+void add_table_flags(CLI::App& command, PageFlags& page, const char* details) {
+  command.add_option("--top", page.top, "show this many kernels, or all (default: 8; with --details all)");
+  command.add_flag("--details", page.details, details);
+}
+
 std::optional<std::size_t> number_of_step(const std::string& step) {
   if (step == "slowest") return std::nullopt;
   const std::optional<std::int64_t> number = read_count(step);
@@ -108,12 +114,13 @@ timeline::Timeline read_source(const std::string& path, Invocation& invocation) 
 
 void show_capture(const CaptureShowFlags& flags, Invocation& invocation) {
   RecordFiles files(flags.files);
+  const ShownPage shown = flags.page.shown();
   const timeline::Timeline timeline = read_source(flags.path, invocation);
   const timeline::Analysis analysis = timeline::analyse(timeline, {flags.rank, flags.range});
   if (!flags.kernel.empty()) {
-    print_result(capture_kernels_text(timeline, analysis, flags.kernel, flags.page.shown()));
+    print_result(capture_kernels_text(timeline, analysis, flags.kernel, shown));
   } else if (!flags.step.empty()) {
-    print_result(capture_step_text(timeline, analysis, number_of_step(flags.step), flags.page.shown()));
+    print_result(capture_step_text(timeline, analysis, number_of_step(flags.step), shown));
   } else {
     CaptureRecord record = make_capture_record(timeline, analysis);
     record.environment = read_environment(invocation.command_line);
@@ -143,9 +150,10 @@ struct CaptureCompareFlags {
 };
 
 void compare_two_captures(const CaptureCompareFlags& flags, Invocation& invocation) {
+  const ShownPage shown = flags.page.shown();
   const auto first = read_captures(flags.first, flags.range, invocation);
   const auto second = read_captures(flags.second, flags.range, invocation);
-  print_result(capture_comparison_text(timeline::compare_captures(first, second), flags.page.shown()));
+  print_result(capture_comparison_text(timeline::compare_captures(first, second), shown));
 }
 
 struct CaptureExportFlags {
@@ -184,7 +192,8 @@ void add_capture_readers(CLI::App& capture, Invocation& invocation) {
   show.add_option("--rank", shown.rank, "only the process that had this rank");
   show.add_option("--ranges", shown.range, kRanges);
   shown.files.add_to(show, "write everything that was found to PATH or - (stdout)");
-  shown.page.add_to(show);
+  add_table_flags(show, shown.page,
+                  "all kernels, with all columns and all that each follows, and all losses");
 
   auto [compare, compared] = declare_command<CaptureCompareFlags>(
       capture, "compare", "say what differs between two captures, step by step and kernel by kernel",
@@ -197,7 +206,8 @@ void add_capture_readers(CLI::App& capture, Invocation& invocation) {
       ->required();
   compare.add_option("second", compared.second, "the same, of what is compared with it")->required();
   compare.add_option("--ranges", compared.range, kRanges);
-  compared.page.add_to(compare);
+  add_table_flags(compare, compared.page,
+                  "all kernels, those that did not change and those of one side among them");
 
   auto [exporter, exported] = declare_command<CaptureExportFlags>(
       capture, "export", "write a capture as a file for other tools", kCaptureExportExamples,

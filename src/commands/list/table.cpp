@@ -234,7 +234,10 @@ std::string model_text(const Model& model, std::size_t width) {
       width);
   text += '\n' + fitted_table({numbers, counts, operations, flops, bytes, names}, width);
   const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time, width);
-  if (!untimed.empty()) text += '\n' + untimed;
+  if (!untimed.empty()) {
+    text += '\n' + untimed +
+            wrapped("That holds on every device; `run` says what else one has no provider for.", width);
+  }
   for (const std::string& note : model.notes) text += '\n' + wrapped(one_line(note), width);
   return text;
 }

@@ -194,6 +194,16 @@ Columns with_total(Columns keys, const RunRecord& record) {
   return keys;
 }
 
+// What all calls took in the record; nullopt if one of them has no time there.
+std::optional<Nanoseconds> recorded_total(const RunRecord& record) {
+  Nanoseconds total(0);
+  for (const RunEntry& entry : record.entries) {
+    if (!entry.recorded_time) return std::nullopt;
+    total += *entry.recorded_time * static_cast<double>(entry.count);
+  }
+  return total;
+}
+
 TableColumn share_column(const RunPage& run) {
   TableColumn column{"share", Align::right, {"100 %"}};
   const std::vector<std::optional<double>> shares = shares_of_first_total(run);
@@ -231,6 +241,8 @@ Text page_table(const RunPage& run, bool model) {
     }
     Columns times = time_columns(run, model, with_precision);
     const bool has_recorded = facts.front().heading == kRecorded;
+    if (const auto total = recorded_total(run.record); model && has_recorded && total)
+      facts.front().cells.front() = time_text(*total);
     if (has_recorded && with_precision == 0) {
       for (std::size_t i = 1; i < times.size(); ++i) times[i].spare = kSpareShare;
     }

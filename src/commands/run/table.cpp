@@ -509,8 +509,9 @@ Text smaller_part_line(const RunPage& run) {
   const std::string of_time =
       part->of_gpu_time ? fmt::format(" and {} of its GPU time", percent_text(*part->of_gpu_time)) : "";
   return wrapped(
-      fmt::format("Only {} of the {} calls of the record{} are timed, so there is no time of the whole.",
-                  part->calls, part->of_calls, of_time),
+      fmt::format("Only {} of the {} calls of the record{} are timed, so there is no time of the whole.{}",
+                  part->calls, part->of_calls, of_time,
+                  run.record.entries.size() > 1 ? " Shares are of these." : ""),
       run.page.width);
 }
 

@@ -66,8 +66,18 @@ Text advice_line(const RunPage& run) {
                    run.page.width);
   }
   const std::optional<WhereToWork> where = where_to_work(run.record);
-  return where && has_ceilings(*where) ? wrapped("**" + one_line(advice_of(*where)) + "**", run.page.width)
-                                       : Text();
+  if (!where || !has_ceilings(*where)) return {};
+  std::string text = "**" + one_line(advice_of(*where)) + "**";
+  const bool is_recorded = std::ranges::any_of(
+      run.record.entries, [](const RunEntry& entry) { return entry.recorded_time.has_value(); });
+  if (is_recorded) text += " These are shares of the times measured here, not of those recorded.";
+  // The same answer as `capture show` gives of the record.
+  if (const auto& use = run.record.recorded_use) {
+    if (const std::string limit = limit_of_faster_kernels(1.0 - use->busy); !limit.empty())
+      text += fmt::format(" In the record the GPU idles {} of the time: {}.", percent_text(1.0 - use->busy),
+                          limit);
+  }
+  return wrapped(text, run.page.width);
 }
 
 Text where_to_work_section(const RunPage& run) {
