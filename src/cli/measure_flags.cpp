@@ -198,7 +198,8 @@ double read_percentage(const std::string& flag, std::string text) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), percent);
   const bool is_number = problem == std::errc() && end == text.data() + text.size();
   if (!is_number || !(percent > 0.0) || percent >= 100.0) {
-    throw UsageError(fmt::format("{}: '{}' is not a percentage between 0 and 100, as 1% or 0.5", flag, text));
+    throw UsageError(
+        fmt::format("{}: '{}' is not a percentage above 0 and below 100, as 1% or 0.5", flag, text));
   }
   return percent / 100.0;
 }

@@ -388,12 +388,19 @@ std::string sentence(const std::string& subject, const ComparisonRecord& record,
   return text + ".";
 }
 
-std::string counts_of_verdicts(const ComparisonRecord& record, std::size_t alternative) {
+// A record has each layer once in each condition; a total adds those of its own.
+bool is_part_of(const Comparison& layer, const TotalComparison& total) {
+  const Conditions& conditions = layer.first.conditions;
+  return layer.alternative == total.alternative && conditions.load == total.load &&
+         conditions.cache == total.cache;
+}
+
+std::string counts_of_verdicts(const ComparisonRecord& record, const TotalComparison& total) {
   std::vector<std::string> parts;
   for (const EffectVerdict verdict :
        {EffectVerdict::faster, EffectVerdict::slower, EffectVerdict::same, EffectVerdict::undecided}) {
     const auto count = std::ranges::count_if(record.comparisons, [&](const Comparison& comparison) {
-      return comparison.alternative == alternative && comparison.failure.empty() && !is_wrong(comparison) &&
+      return is_part_of(comparison, total) && comparison.failure.empty() && !is_wrong(comparison) &&
              comparison.verdict == verdict;
     });
     if (count > 0) parts.push_back(fmt::format("{} {}", count, to_string(verdict)));
@@ -430,7 +437,7 @@ std::string left_out_words(const ComparisonRecord& record, const TotalComparison
   }
   std::int64_t failed = 0;
   for (const Comparison& each : record.comparisons) {
-    if (each.alternative == total.alternative && !each.failure.empty()) add_calls(failed, each.count);
+    if (is_part_of(each, total) && !each.failure.empty()) add_calls(failed, each.count);
   }
   if (failed > 0) parts.push_back(counted(failed, "layer") + " without a time");
   return left_out_words(parts);
@@ -441,25 +448,21 @@ std::string partial_headline(const ComparisonRecord& record, const TotalComparis
                              const std::string& conditions, const std::vector<std::string>& names) {
   std::int64_t layers = 0;
   for (const Comparison& each : record.comparisons) {
-    const Conditions& own = each.first.conditions;
-    const bool is_here = each.failure.empty() && own.load == total.load && own.cache == total.cache;
-    if (each.alternative == total.alternative && is_here) add_calls(layers, each.count);
+    if (is_part_of(each, total) && each.failure.empty()) add_calls(layers, each.count);
   }
   return fmt::format(
       "{}: no verdict on the whole. The {} layers in common, {}: {} {} and {} {}, {}; by layer {}.",
       left_out_words(record, total, names), layers, conditions, names[0],
       time_text(total.first.median, total.first.precision()), names[total.alternative],
       time_text(total.second.median, total.second.precision()), change_with_interval(total.time),
-      counts_of_verdicts(record, total.alternative));
+      counts_of_verdicts(record, total));
 }
 
 // Returns " All layers: 1.2 ms for 1.4 ms; by layer 3 faster, 1 same." or " All 12 calls: 0.6 ms for 0.7 ms."
 std::string whole_words(const ComparisonRecord& record, const TotalComparison& total) {
   std::vector<const Comparison*> own;
   for (const Comparison& each : record.comparisons) {
-    const Conditions& conditions = each.first.conditions;
-    const bool is_here = conditions.load == total.load && conditions.cache == total.cache;
-    if (each.alternative == total.alternative && is_here) own.push_back(&each);
+    if (is_part_of(each, total)) own.push_back(&each);
   }
   std::string times = fmt::format("{} for {}", time_text(total.second.median, total.second.precision()),
                                   time_text(total.first.median, total.first.precision()));
@@ -469,7 +472,7 @@ std::string whole_words(const ComparisonRecord& record, const TotalComparison& t
                     time_text(*total.first_per_sample, total.first.precision()));
   }
   if (own.size() == 1) return fmt::format(" All {} calls: {}.", own.front()->count, times);
-  return fmt::format(" All layers: {}; by layer {}.", times, counts_of_verdicts(record, total.alternative));
+  return fmt::format(" All layers: {}; by layer {}.", times, counts_of_verdicts(record, total));
 }
 
 }  // namespace

@@ -175,6 +175,11 @@ TEST(AdviseCommand, ItsHelpHasItsOwnDefaults) {
   EXPECT_THAT(study, AllOf(HasSubstr("--load "), HasSubstr("(default: warm)"),
                            HasSubstr("a quarter of --margin"), HasSubstr("so that all take 15 s")));
   EXPECT_THAT(on_one_line(run_tool("run --help").output), HasSubstr("(default: warm,cold)"));
+  for (const char* command : {"compare", "engines", "study"}) {
+    const std::string help = on_one_line(run_tool(std::string(command) + " --help").output);
+    EXPECT_THAT(help, HasSubstr("(default: warm)")) << command;
+    EXPECT_THAT(help, Not(HasSubstr("(default: warm,cold)"))) << command;
+  }
 }
 
 TEST(AdviseCommand, RunsOnThisCpu) {

@@ -415,6 +415,22 @@ TEST(ComparisonTable, ANetworkHasItsTotalAndWhatChangesItMostFirst) {
   expect_width(network_of(6), 80);
 }
 
+TEST(ComparisonTable, ATotalCountsTheLayersOfItsOwnConditions) {
+  ComparisonRecord record = network_of(3);
+  TotalComparison cold = record.totals[0];
+  cold.cache = CacheState::cold;
+  record.totals.push_back(cold);
+  for (std::size_t i = 0; i < 3; ++i) {
+    Comparison layer = record.comparisons[i];
+    layer.first.conditions.cache = layer.second.conditions.cache = CacheState::cold;
+    layer.verdict = EffectVerdict::same;
+    record.comparisons.push_back(layer);
+  }
+  const std::string table = one_line_table(record);
+  EXPECT_THAT(table, HasSubstr("by layer 1 slower, 2 undecided."));
+  EXPECT_THAT(table, HasSubstr("by layer 3 same."));
+}
+
 TEST(ComparisonTable, FailuresAreListedBesideTheRest) {
   ComparisonRecord record = network_of(3);
   record.comparisons[1].failure = "out of memory: 12 GiB needed, and 3 GiB are free on this device";

@@ -274,6 +274,7 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
       "--fail-if", flags.fail_if,
       "exit code 1 if one is shown to be slower than the first (slower), or to differ from it (different); a network "
       "counts by its total");
+  flags.measure.help = {.caches = "cache states: warm, cold, dirty, produced (default: warm)"};
   flags.measure.add_to(command);
   command
       .add_option("--provider", flags.provider, "library that runs a model's layers: auto, torch or builtin")

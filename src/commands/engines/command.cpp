@@ -80,6 +80,7 @@ void add_engines_command(CLI::App& app, Invocation& invocation) {
       kEnginesExamples,
       [&](const EnginesFlags& typed, const CLI::App&) { rank_engines_of(typed, invocation); });
   command.add_option("operation", flags.operation, "operation (conv2d:…, matmul:…, linear:…)")->required();
+  flags.measure.help = {.caches = "cache states: warm, cold, dirty, produced (default: warm)"};
   flags.measure.add_to(command);
   command
       .add_option("--imitations", flags.imitations,
