@@ -403,7 +403,8 @@ class Findings {
     const CollectiveRow* largest = nullptr;
     for (const CollectiveRow* row : rows_.rows) {
       const auto& adds = row->result.eager_adds;
-      if (adds && adds->low > row->result.times.front().time.median) largest = row;
+      if (row->result.times.empty() || !adds) continue;
+      if (adds->low > row->result.times.front().time.median) largest = row;
     }
     if (largest == nullptr) return;
     sentences_.push_back(fmt::format(
