@@ -1,0 +1,109 @@
+// `collectives` and collectives of `run`, on simulated clusters whose truth is known: each rank is a process.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+
+namespace jitterscope {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::run_tool;
+using test::ToolFile;
+using test::without_breaks;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Collectives : public ToolFile {
+ protected:
+  // Two ranks, clocks 3 s apart; a transfer of 1 MiB takes 20 us + 1048576 B / 100 GB/s.
+  std::string cluster(const std::string& straggler = {}) const {
+    const std::string file = path() + ".cluster.toml";
+    std::ofstream(file)
+        << "base = \"quiet\"\n[cluster]\nranks = 2\nclock_offset_s = 3.0\nclock_drift_ppm = 50\n"
+           "link_noise = 0.005\n[[link]]\nranks = 2\nlatency_us = 20\nbandwidth_gb_per_s = 100\n"
+        << straggler;
+    return " --device virtual:" + file;
+  }
+  static constexpr const char* kQuick = " --communicators 3 --no-load --rounds 60";
+};
+
+TEST_F(Collectives, HaveTransfersOfTheirLinks) {
+  const Outcome outcome = run_tool("collectives all_reduce,broadcast --bytes 1Mi --dtype bf16 --json " +
+                                   path() + kQuick + cluster());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(test::validate_json(text()), 0);
+  const json record = json::parse(text());
+  ASSERT_EQ(record.at("rows").size(), 2u);
+  for (const json& row : record.at("rows")) {
+    ASSERT_EQ(row.at("times").size(), 2u);  // out of place and in place
+    for (const json& time : row.at("times")) {
+      EXPECT_NEAR(time.at("time").at("median_seconds").get<double>(), 20e-6 + 1048576 / 100e9, 0.5e-6);
+      EXPECT_EQ(time.at("wrong_elements"), 0);
+    }
+  }
+  const json& reduce = record.at("rows").at(0);
+  EXPECT_FALSE(reduce.at("waiting").contains("late_rank"));
+  for (const json& proof : reduce.at("waiting").at("proofs"))
+    EXPECT_TRUE(proof.at("holds").get<bool>()) << proof;
+  EXPECT_FALSE(record.at("rows").at(1).contains("waiting"));  // no rank of a broadcast waits for all
+  EXPECT_THAT(
+      without_breaks(outcome.output),
+      AllOf(HasSubstr("**2 ranks** on 1 host"), HasSubstr("No rank comes last more often than by chance")));
+  EXPECT_EQ(run_tool("show " + path()).output, outcome.output);
+}
+
+TEST_F(Collectives, NameTheRankThatIsLate) {
+  const Outcome outcome = run_tool("collectives --bytes 1Mi --json " + path() + kQuick +
+                                   cluster("[[straggler]]\nrank = 1\ncause = \"gpu\"\nsize_us = 30\n"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(without_breaks(outcome.output),
+              HasSubstr("**late_rank**: rank 1 comes last in 100 % of the rounds"));
+  const json row = json::parse(text()).at("rows").at(0);
+  EXPECT_EQ(row.at("waiting").at("late_rank"), 1);
+  EXPECT_NEAR(row.at("waiting").at("median_seconds").get<double>(), 30e-6, 1e-6);
+  // A transfer is what it is without the straggler.
+  EXPECT_NEAR(row.at("times").at(0).at("time").at("median_seconds").get<double>(), 20e-6 + 1048576 / 100e9,
+              0.5e-6);
+}
+
+TEST_F(Collectives, ThatGiveWrongValuesFail) {
+  const Outcome outcome = run_tool("collectives --bytes 64Ki --no-waits --in-place no" + std::string(kQuick) +
+                                   cluster("[[straggler]]\nrank = 1\ncause = \"wrong_values\"\n"));
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("1. **wrong**: 1 elements"));
+}
+
+TEST_F(Collectives, AreTimedByRunBetweenRanks) {
+  const Outcome outcome =
+      run_tool("run all_reduce:count=256Ki --cache warm --load burst --processes 2 --local 2" + cluster());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(without_breaks(outcome.output), HasSubstr("Between 2 ranks; the times are those of rank 0."));
+}
+
+TEST_F(Collectives, ThatCannotBeAreRefused) {
+  const auto refused = [&](const std::string& arguments) {
+    const Outcome outcome = run_tool("collectives " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << outcome.output;
+    return without_breaks(outcome.errors);
+  };
+  EXPECT_THAT(refused("allreduce" + cluster()),
+              HasSubstr("'allreduce' is no collective (did you mean 'all_reduce'?)"));
+  EXPECT_THAT(refused("--bytes 1Kx" + cluster()), HasSubstr("--bytes: '1Kx' is not a whole number"));
+  EXPECT_THAT(refused("--bytes 1Mi..1Ki*4" + cluster()), HasSubstr("ends before it begins"));
+  EXPECT_THAT(refused("all_gather --bytes 4" + cluster()), HasSubstr("not one element of f32 for each rank"));
+  EXPECT_THAT(refused("broadcast --root 2" + cluster()), HasSubstr("root=2"));
+  EXPECT_THAT(refused("--dtype f31" + cluster()), HasSubstr("--dtype: unknown word 'f31'"));
+  EXPECT_THAT(refused("--op mean" + cluster()), HasSubstr("--op: unknown word 'mean'"));
+  EXPECT_THAT(refused("--in-place maybe" + cluster()), HasSubstr("both, no or only"));
+  EXPECT_THAT(refused("--local 3" + cluster()), HasSubstr("has 2 ranks, and 3 take part"));
+  EXPECT_THAT(refused("--bytes 1Ki --device virtual:h200"), HasSubstr("has no collectives"));
+  EXPECT_THAT(refused("--bytes 1Ki --device cpu"), HasSubstr("cpu has no collectives"));
+}
+
+}  // namespace
+}  // namespace jitterscope
