@@ -1,9 +1,9 @@
 // `collectives` and collectives of `run`, on simulated clusters whose truth is known: each rank is a process.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "cli/command.hpp"
 
@@ -13,16 +13,18 @@ namespace {
 using nlohmann::json;
 using test::Outcome;
 using test::run_tool;
-using test::ToolFile;
-using test::without_breaks;
 using testing::AllOf;
 using testing::HasSubstr;
 
-class Collectives : public ToolFile {
+std::string without_breaks(const std::string& text) {
+  return std::regex_replace(test::on_one_line(text), std::regex(" +"), " ");
+}
+
+class Collectives : public test::WithFolder {
  protected:
   // Two ranks, clocks 3 s apart; a transfer of 1 MiB takes 20 us + 1048576 B / 100 GB/s.
   std::string cluster(const std::string& straggler = {}) const {
-    const std::string file = path() + ".cluster.toml";
+    const std::string file = path("cluster.toml");
     std::ofstream(file)
         << "base = \"quiet\"\n[cluster]\nranks = 2\nclock_offset_s = 3.0\nclock_drift_ppm = 50\n"
            "link_noise = 0.005\n[[link]]\nranks = 2\nlatency_us = 20\nbandwidth_gb_per_s = 100\n"
