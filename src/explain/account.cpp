@@ -272,6 +272,26 @@ std::optional<AccountedPart> data_part(const Sides& sides) {
                        .experiment = experiment_of(sides, fmt::format("data={},{}", a, b))};
 }
 
+// Conditions that no other part looks at: how launches were queued, whose operands were new, where they lay.
+std::vector<AccountedPart> other_conditions(const Sides& sides) {
+  constexpr std::string_view kLookedAt[] = {"cache",           "load",     "data",
+                                            "locked_clock_hz", "provider", "algorithm"};
+  const auto word = [](const std::optional<Value>& value) {
+    return value ? to_string(*value) : std::string("not set");
+  };
+  std::vector<AccountedPart> parts;
+  for (const ConditionDifference& each :
+       differing_conditions(sides.first_result(), *sides.first, sides.second_result(), *sides.second)) {
+    // The seed sets idles and orders alone; the interval includes their effect.
+    if (each.name == "seed" || std::ranges::find(kLookedAt, each.name) != std::end(kLookedAt)) continue;
+    parts.push_back({.name = each.name,
+                     .first = word(each.first),
+                     .second = word(each.second),
+                     .source = "the records do not tell: measure both alike"});
+  }
+  return parts;
+}
+
 // Returns a part with no known effect, only a known uncertainty.
 AccountedPart uncertain(std::string name, Nanoseconds Uncertainty::*part, const Sides& sides,
                         std::string source) {
@@ -317,6 +337,7 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   add(cache_part(sides));
   add(load_part(sides));
   add(data_part(sides));
+  for (const AccountedPart& part : other_conditions(sides)) parts.push_back(part);
   add(instrument_part(sides));
   add(process_part(sides));
   return parts;
@@ -840,9 +861,9 @@ std::string account_sentence(const Account& account) {
   for (const AccountedPart& part : account.parts) {
     if (part.source == kByTheClock) continue;
     if (!part.ratio) {
-      unknown.push_back(part.name == "operation"
-                            ? fmt::format("operation ({}, then {})", part.first, part.second)
-                            : part.name);
+      const bool has_values = part.name == "operation" || part.name == "queue";
+      unknown.push_back(has_values ? fmt::format("{} ({}, then {})", part.name, part.first, part.second)
+                                   : part.name);
     } else if (account.is_of_program ? is_named(part) : part.ratio->ratio != 1.0) {
       known.push_back(known_words(part));
     }

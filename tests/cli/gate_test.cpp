@@ -1,6 +1,7 @@
 // `gate`: what was saved, measured again.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -49,6 +50,21 @@ TEST_F(Gates, NothingChangedIsNoFailure) {
   EXPECT_THAT(outcome.output, testing::StartsWith("**As fast as main** within ± 2 %.\n"));
   EXPECT_THAT(on_one_line(outcome.output), AllOf(HasSubstr("against main/20"), HasSubstr("8 processes")));
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("in cycles"), HasSubstr("| same ")));
+}
+
+TEST_F(Gates, ABaselineThatCannotRunHereDoesNotTakeTheOthersWithIt) {
+  save("add:count=1Mi", "first");
+  save("relu:count=1Mi", "second");
+  change("relu:count=1Mi", "python:nothing.py:step", "second");
+  ::setenv("JITTERSCOPE_PYTHON", "/no/python", 1);
+  const Outcome both = gate("");
+  EXPECT_EQ(both.exit_code, 3) << both.output;
+  EXPECT_THAT(on_one_line(both.output),
+              AllOf(HasSubstr("first"), HasSubstr("there is no Python /no/python")));
+  const Outcome one = gate("second");
+  ::unsetenv("JITTERSCOPE_PYTHON");
+  EXPECT_EQ(one.exit_code, 3);
+  EXPECT_THAT(one.errors, HasSubstr("there is no Python /no/python"));
 }
 
 TEST_F(Gates, ThreePercentMoreIsShown) {

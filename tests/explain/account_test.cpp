@@ -227,6 +227,21 @@ TEST(Account, WhatStaysIsSaid) {
   EXPECT_THAT(conclusions_of({account}).front(), HasSubstr("stays unexplained"));
 }
 
+// compare names every condition that differs; so must this.
+TEST(Account, ConditionsThatNoPartLooksAtAreNamed) {
+  const Hertz clock = megahertz(1000);
+  Measurement second = measured(microseconds(110), clock);
+  second.conditions.queue = QueueMode::eager;
+  second.conditions.placement = 3;
+  const Account account =
+      only_account(record_with({measured(microseconds(100), clock)}), record_with({second}));
+  EXPECT_EQ(part(account, "queue").first, "saturated");
+  EXPECT_EQ(part(account, "queue").second, "eager");
+  EXPECT_EQ(part(account, "placement").first, "not set");
+  EXPECT_THAT(conclusions_of({account}).front(),
+              HasSubstr("stays, and may come from queue (saturated, then eager) or placement"));
+}
+
 TEST(Account, PartsAndRestMakeTheWhole) {
   const Hertz fast = megahertz(1000), slow = megahertz(900);
   RunRecord second = record_with({measured(microseconds(130), slow, CacheState::cold)});

@@ -345,6 +345,11 @@ class GateCommand {
       save(baseline, now, gate_verdict(record));
     } catch (const FailedError& error) {
       outcome.failure = error.what();
+    } catch (const MissingError& error) {
+      // Others may need other devices and libraries: what they gave is shown.
+      if (baselines_.size() == 1) throw;
+      outcome.failure = error.what();
+      lacks_something_ = true;
     }
     outcomes_.push_back(std::move(outcome));
   }
@@ -369,7 +374,7 @@ class GateCommand {
     };
     if (any(GateVerdict::slower)) return ExitCode::check_failed;
     if (any(GateVerdict::interrupted) || is_interrupted_between) return ExitCode::interrupted;
-    if (any(GateVerdict::failed)) return ExitCode::failed;
+    if (any(GateVerdict::failed)) return lacks_something_ ? ExitCode::missing : ExitCode::failed;
     return flags_.strict && any(GateVerdict::undecided) ? ExitCode::check_failed : ExitCode::done;
   }
 
@@ -377,6 +382,7 @@ class GateCommand {
   Invocation& invocation_;
   History history_;
   double margin_ = 0.0;
+  bool lacks_something_ = false;  ///< a baseline's device or library is not here
   std::vector<Baseline> baselines_;
   std::vector<GateOutcome> unreadable_;  // baselines that are damaged, or no baselines
   std::vector<GateOutcome> outcomes_;
