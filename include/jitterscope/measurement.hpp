@@ -255,12 +255,12 @@ struct Verification {
   double tolerance = 0.0;
   std::int64_t checked = 0, total = 0;  ///< elements compared, elements of the output
   std::int64_t unwritten = 0;           ///< elements that still hold the poison
-  /// Elements that are not what they must be, of a collective: each counts, whatever the others are.
-  std::optional<std::int64_t> wrong = {};
   bool passed = false;
   /// The operation runs the reference's own loops (on the CPU), or the reference is the result (simulated
   /// GPU): the check covers rounding and unwritten elements, not the formula.
   bool same_formula = false;
+  /// Elements that are not what they must be, of a collective: each counts, whatever the others are.
+  std::optional<std::int64_t> wrong = {};
 };
 
 /// Best rates reached on this device, burst and warm.

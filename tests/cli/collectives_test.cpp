@@ -103,7 +103,8 @@ TEST_F(Collectives, ThatCannotBeAreRefused) {
   EXPECT_THAT(refused("--op mean" + cluster()), HasSubstr("--op: unknown word 'mean'"));
   EXPECT_THAT(refused("--in-place maybe" + cluster()), HasSubstr("both, no or only"));
   EXPECT_THAT(refused("--local 3" + cluster()), HasSubstr("has 2 ranks, and 3 take part"));
-  EXPECT_THAT(refused("--bytes 1Ki --device virtual:h200"), HasSubstr("has no collectives"));
+  EXPECT_THAT(refused("--bytes 1Ki --device virtual:h200"),
+              HasSubstr("is one simulated GPU without links; take a cluster"));
   EXPECT_THAT(refused("--bytes 1Ki --device cpu"), HasSubstr("cpu has no collectives"));
 }
 

@@ -26,12 +26,17 @@ STAND_INS = {
     "my-gpu.toml": "presets/quiet.toml", "slow-gpu.toml": "presets/quiet.toml", "tests": "tests",
 }
 DONE, MISSING = 0, 3  # exit codes
-DRY = {"run", "judge", "compare", "study", "advise", "gate", "explain", "methods", "doctor", "selftest"}
+# The Python module of this tree, which judge asks for the form of a file.
+FOR_PYTHON = {"PYTHONPATH": str(ROOT / "python"),
+              "JITTERSCOPE_LIBRARY": str(pathlib.Path(PROGRAM).resolve().parent.parent / "lib/libjitterscope.so")}
+DRY = {"run", "collectives", "judge", "compare", "study", "advise", "gate", "explain", "methods", "doctor", "selftest"}
 RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "wednesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json",
            "gpu0.json", "gpu1.json", "gpu2.json"]
 
+COLLECTIVES = "all_reduce|reduce_scatter|all_gather|broadcast|reduce|all_to_all|send_recv"
 # Variables that one of its processes sets for another; nobody else does.
-OF_THE_PROGRAM_ITSELF = {"JITTERSCOPE_CAPTURE", "JITTERSCOPE_CAPTURE_SETTINGS", "JITTERSCOPE_KERNEL_FOLDER"}
+OF_THE_PROGRAM_ITSELF = {"JITTERSCOPE_CAPTURE", "JITTERSCOPE_CAPTURE_SETTINGS", "JITTERSCOPE_KERNEL_FOLDER",
+                         "JITTERSCOPE_LOCAL_RANK", "JITTERSCOPE_MEETING_POINT", "JITTERSCOPE_RANK", "JITTERSCOPE_RANKS"}
 
 
 def pages():
@@ -42,6 +47,11 @@ def cheap(words):
     """The same command so that it measures nothing: a simulated GPU, a plan in place of a measurement."""
     words = [PROGRAM, *words[1:]]
     command = words[1]
+    if command == "collectives" or re.match(rf"({COLLECTIVES}):", " ".join(words[2:3])):  # between ranks
+        words = [*words, "--dry-run"] if "--device" in words else [*words, "--device", "virtual:cluster-2xh200", "--dry-run"]
+        return words if command == "collectives" or "--local" in words else [*words, "--local", "2"]
+    if command == "judge" and "--replay" in words:  # a record of the reader's own
+        return [*words, "--help"]
     if command in {"compare", "explain"} and sum(word in RECORDS for word in words[2:]) >= 2:
         return words  # they are read, and nothing is measured
     if command in {"run", "compare", "study", "advise", "explain", "methods", "doctor"}:
@@ -85,7 +95,7 @@ def may_be_missing(words):
 def problem_of_command(place, words, folder):
     try:
         run = subprocess.run(cheap(words), cwd=folder, capture_output=True, text=True, check=False, timeout=60,
-                             stdin=subprocess.DEVNULL, env={**os.environ, "JITTERSCOPE_SETTINGS": ""})
+                             stdin=subprocess.DEVNULL, env={**os.environ, **FOR_PYTHON, "JITTERSCOPE_SETTINGS": ""})
     except subprocess.TimeoutExpired:
         return f"{place}: {' '.join(words)}: not done after 60 s"
     if run.returncode == DONE or (run.returncode == MISSING and may_be_missing(words)):
@@ -96,7 +106,7 @@ def problem_of_command(place, words, folder):
 def write_records(folder):
     """Of the reader's own as well: what a run wrote; and a pattern of allocations."""
     for name in ("reference", "candidate", "fast", "faster"):
-        (pathlib.Path(folder) / f"{name}.py").touch()
+        (pathlib.Path(folder) / f"{name}.py").write_text("def make():\n    return (lambda x: x), [(4,)]\n", encoding="utf-8")
     (pathlib.Path(folder) / "pattern.txt").write_text("alloc a 1Mi\nfree a\n", encoding="utf-8")
     subprocess.run([PROGRAM, "run", "add:count=1Ki", "--device", "virtual:quiet", "--json", RECORDS[0]], cwd=folder,
                    capture_output=True, check=True)

@@ -21,7 +21,7 @@ constexpr double kNanSeconds = std::numeric_limits<double>::quiet_NaN();
 
 // clang-format off
 TEST(RunTable, Model) {
-  EXPECT_EQ(run_table(test::sample_model()), R"(**tiny** on NVIDIA H200 (cuda:0); clock 1716 MHz, maximum 1980 MHz, power limit
+  EXPECT_EQ(run_table(test::sample_model()).lines(), R"(**tiny** on NVIDIA H200 (cuda:0); clock 1716 MHz, maximum 1980 MHz, power limit
 700 W.
 The same in all operations: n=32,dtype=f16.
 

@@ -31,9 +31,8 @@ namespace {
 constexpr const char* kAllGpus = "cuda:all";
 
 constexpr const char* kExamples = R"(Examples:
-  jitterscope collectives                                     all_reduce, 1 KiB to 1 GiB, all GPUs of this host
   jitterscope collectives all_reduce,all_gather --bytes 1Ki..1Gi*1024 --dtype bf16
-  jitterscope collectives send_recv --bytes 64Mi --local 2 --device 'virtual:cluster-2xh200'
+  jitterscope collectives send_recv --bytes 64Mi --device virtual:cluster-2xh200
   jitterscope collectives all_reduce --bytes 256Ki --communicators 16 --html allreduce.html
   mpirun -n 2 jitterscope collectives all_reduce --bytes 1Ki..1Gi*16
 

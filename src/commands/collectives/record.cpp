@@ -319,7 +319,8 @@ Text waiting_table(const RowsOfCollective& rows, std::size_t width) {
     const auto add = [&](TableColumn& column, const auto& text) {
       column.cells.push_back(waiting == nullptr ? std::string(kAbsent) : text(*waiting));
     };
-    add(wait, [](const CollectiveWaiting& each) { return wait_text(each.median); });
+    // Below zero is what own times vary by.
+    add(wait, [](const CollectiveWaiting& each) { return wait_text(std::max(each.median, Nanoseconds(0))); });
     add(p95, [](const CollectiveWaiting& each) { return wait_text(each.p95); });
     add(last, [](const CollectiveWaiting& each) {
       return lateness_is_proven(each) ? last_text(each) : std::string("not proven");
@@ -530,7 +531,7 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
 
 Headline headline_of(const CollectivesRecord& record) {
   Headline headline{.subject = "collectives",
-                    .marks = {counted(std::ssize(record.ranks), "rank"), one_line(record.device.name),
+                    .marks = {counted(std::ssize(record.ranks), "rank"),
                               counted(record.groups, "group") + " of fresh processes"}};
   if (!record.library.empty()) headline.marks.push_back(one_line(record.library));
   const CollectiveRow* best = nullptr;
