@@ -142,6 +142,10 @@ TEST(CollectivesRecord, SaysLinksByPairsOfMoreRanks) {
   EXPECT_THAT(text, HasSubstr("copy engine 24.0 to 372 GB/s one way"));
   EXPECT_THAT(text, HasSubstr("(NV18; system)"));
   EXPECT_THAT(text, HasSubstr("|    1 |    371 NV18 |           – | 24.0 system |"));
+  // All must cross the slow link: 53.0 GB/s of 24 are 2.2 times, not 14 %.
+  EXPECT_THAT(text, HasSubstr("|  53.0 |   221 % |"));
+  for (int rank = 3; rank < 16; ++rank) record.ranks.push_back(record.ranks[2]);
+  EXPECT_THAT(shown(record), Not(HasSubstr("from 0")));  // a table of 16 by 16
 }
 
 TEST(CollectivesRecord, SaysWrongElementsFirst) {

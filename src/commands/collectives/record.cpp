@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -171,11 +173,26 @@ class Links {
   }
 
   bool are_measured() const { return !all_.empty(); }
-  /// The best rate one way, bytes/s, of any pair and kind of copy: what busbw can reach.
-  double best() const {
-    double best = 0.0;
-    for (const LinkRates* link : all_) best = std::max({best, link->by_copy_engine, link->by_kernel});
-    return best;
+  /// The rate one way, bytes/s, that a collective can reach: the widest links that join all ranks, however
+  /// the data goes.
+  double reachable() const {
+    std::vector<std::pair<double, std::pair<std::size_t, std::size_t>>> pairs;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (const LinkRates& link : ranks_[rank].links)
+        pairs.push_back(
+            {std::max(link.by_copy_engine, link.by_kernel), {rank, static_cast<std::size_t>(link.peer)}});
+    }
+    std::ranges::sort(pairs, std::greater());
+    std::vector<std::size_t> island(ranks_.size());
+    std::iota(island.begin(), island.end(), std::size_t{0});
+    std::size_t islands = island.size();
+    for (const auto& [rate, ends] : pairs) {
+      const std::size_t from = island[ends.first], to = island[ends.second];
+      if (from == to) continue;
+      std::ranges::replace(island, from, to);
+      if (--islands == 1) return rate;
+    }
+    return 0.0;  // not all are joined by what was measured
   }
   std::string text() const {
     std::string text =
@@ -260,8 +277,8 @@ const CollectiveTime* time_in(const CollectiveRow& row, std::size_t placement) {
   return placement < row.result.times.size() ? &row.result.times[placement] : nullptr;
 }
 
-// `best_link`: bytes/s; 0 if no link was measured.
-Text transfers_table(const RowsOfCollective& rows, double best_link, std::size_t width) {
+// `reachable`: bytes/s; 0 if no link was measured.
+Text transfers_table(const RowsOfCollective& rows, double reachable, std::size_t width) {
   TableColumn size{"size", Align::right, {}}, elements{"elements", Align::right, {}, 6};
   TableColumn time{"time", Align::right, {}}, error{"95 %", Align::right, {}},
       algorithm{"algbw", Align::right, {}, 5}, bus{"busbw", Align::right, {}},
@@ -290,7 +307,7 @@ Text transfers_table(const RowsOfCollective& rows, double best_link, std::size_t
         [&](const CollectiveTime& each) { return gigabytes(algorithm_bandwidth(*row, each.time.median)); });
     add(bus, first, bus_of);
     add(of_link, first, [&](const CollectiveTime& each) {
-      return best_link > 0.0 ? percent_text(bus_bandwidth(*row, each.time.median) / best_link)
+      return reachable > 0.0 ? percent_text(bus_bandwidth(*row, each.time.median) / reachable)
                              : std::string(kAbsent);
     });
     add(wrong, first, wrong_of);
@@ -496,7 +513,9 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
   for (std::size_t i = 0; i < findings.size(); ++i) text += numbered_item(i + 1, findings[i], shown.width, 3);
   if (none_is_late(record))
     text += "\n" + wrapped("No rank comes last more often than by chance, by 0.5 µs or more.", shown.width);
-  if (links.are_measured() && (shown.details || record.ranks.size() > 2)) {
+  constexpr std::size_t kFewRanks = 8;  // more make a table that nobody reads; --json has all pairs
+  const bool has_matrix = record.ranks.size() > 2 && record.ranks.size() <= kFewRanks;
+  if (links.are_measured() && (shown.details || has_matrix)) {
     text += "\n" +
             wrapped("**Links**: GB/s that the copy engine of each row's rank reads, one way", shown.width) +
             "\n" + links.matrix(shown.width);
@@ -504,7 +523,7 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
   bool any_waits = false;
   for (const RowsOfCollective& rows : collectives) {
     text += "\n" + wrapped(fmt::format("**{}**: transfers, GB/s", name_of(rows)), shown.width) + "\n";
-    text += transfers_table(rows, links.are_measured() ? links.best() : 0.0, shown.width);
+    text += transfers_table(rows, links.reachable(), shown.width);
     if (!has_waits(rows)) continue;
     any_waits = true;
     text += "\n" + wrapped(fmt::format("{}, launched call by call", name_of(rows)), shown.width) + "\n";
