@@ -137,7 +137,7 @@ Text one_placement_line(const RunPage& run) {
       return measurement.conditions.load == Load::burst && !measurement.is_placed_anew;
     };
     const Bytes memory = run.record.device.memory_total;
-    const bool fill_memory = memory > Bytes(0) && result.bytes * 2 > memory;
+    const bool fill_memory = memory > Bytes(0) && result.bytes > memory / 2;
     if (fill_memory && !run.record.device.capabilities.is_host &&
         std::ranges::any_of(result.measurements, stays)) {
       names.push_back(row_name(run, row));

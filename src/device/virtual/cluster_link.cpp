@@ -150,12 +150,14 @@ std::vector<CollectiveTimes> ClusterLink::run(Nanoseconds first, const std::vect
   Nanoseconds last_end;
   const auto own = static_cast<std::size_t>(rank());
   for (std::size_t i = 0; !std::ranges::all_of(walks, &Walk::is_over); ++i) {
+    // A rank whose turns are over has none to arrive at.
+    for (std::size_t other = 1; other < walks.size(); ++other) {
+      if (order_of(walks[other]) == order_of(walks[0])) continue;
+      abandon();
+      fail_unlike(0, order_of(walks[0]), other, order_of(walks[other]), i);
+    }
     CollectiveTimes times;
     for (std::size_t other = 0; other < walks.size(); ++other) {
-      if (order_of(walks[other]) != order_of(walks[0])) {
-        abandon();
-        fail_unlike(0, order_of(walks[0]), other, order_of(walks[other]), i);
-      }
       const Nanoseconds arrival = walks[other].arrival(last_end, i == 0);
       if (other == own) times.arrival = arrival;
       times.last_arrival = other == 0 ? arrival : std::max(times.last_arrival, arrival);
