@@ -87,7 +87,7 @@ std::optional<LevelShift> level_shift_of(const std::vector<double>& values) {
     const double before = statistics::median(earlier), after = statistics::median(later);
     const double shift = std::abs(after - before);
     const double deviation = std::max(robust_deviation(earlier, before), robust_deviation(later, after));
-    if (shift < kLeast * before || shift < kDeviations * deviation) continue;
+    if (!(before > 0.0) || shift < kLeast * before || shift < kDeviations * deviation) continue;
     bool are_two_levels = true;
     for (std::size_t i = 0; i + 1 < bounds.size() && are_two_levels; ++i) {
       const auto stretch = all.subspan(bounds[i], bounds[i + 1] - bounds[i]);

@@ -231,8 +231,12 @@ std::vector<bool> in_long_stretches(const std::vector<Portrait>& all) {
       others.insert(others.end(), segment.begin(), segment.end());
     }
   }
-  if (count == 0) return in_stretch;
-  const double usual = statistics::median(others);
+  // Steps that all lie in one, or the others of which take no time, are longer than nothing.
+  const double usual = others.empty() ? 0.0 : statistics::median(others);
+  if (count == 0 || !(usual > 0.0)) {
+    in_stretch.assign(all.size(), false);
+    return in_stretch;
+  }
   std::vector<double> longer;
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (in_stretch[places[i]]) longer.push_back(times[i]);
