@@ -256,11 +256,11 @@ struct Attention {
   bool operator==(const Attention&) const = default;
 };
 
-/// What the ranks of a collective exchange. x and y: a rank's input and output; each in `count` elements but
-/// where said. all_reduce: y = x of all ranks, reduced. reduce_scatter: y (count / ranks) = this rank's part
-/// of that. all_gather: y = x (count / ranks) of all ranks, in their order. broadcast: y = the root's x.
-/// reduce: the root's y = x of all ranks, reduced. all_to_all: part r of y = this rank's part of rank r's x.
-/// send_recv: y = x of the rank before, in a ring.
+/// The exchange between the ranks of a collective. x and y: a rank's input and output; each in `count`
+/// elements but where said. all_reduce: y = x of all ranks, reduced. reduce_scatter: y (count / ranks) = this
+/// rank's part of that. all_gather: y = x (count / ranks) of all ranks, in their order. broadcast: y = the
+/// root's x. reduce: the root's y = x of all ranks, reduced. all_to_all: part r of y = this rank's part of
+/// rank r's x. send_recv: y = x of the rank before, in a ring.
 enum class CollectiveKind {
   all_reduce,
   reduce_scatter,

@@ -284,6 +284,16 @@ std::string suggestion(std::string_view word, std::span<const std::string> known
   return " (known: " + joined(known) + ")";
 }
 
+std::vector<std::string> split_at_commas(std::string_view list) {
+  std::vector<std::string> pieces;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    pieces.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return pieces;
+}
+
 std::string joined(std::span<const std::string> words, std::string_view separator) {
   std::string text;
   for (const std::string& word : words) {

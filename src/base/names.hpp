@@ -17,6 +17,8 @@ std::string suggestion(std::string_view word, std::span<const std::string> known
 
 /// Returns "a, b, c".
 std::string joined(std::span<const std::string> words, std::string_view separator = ", ");
+/// Splits a list as a flag takes it; a piece may be empty, and there is at least one.
+std::vector<std::string> split_at_commas(std::string_view list);
 
 /// Appends a sentence unless it is there already.
 void add_once(std::vector<std::string>& sentences, std::string_view sentence);

@@ -77,7 +77,7 @@ class ReadyWorkers {
 
 using Message = nlohmann::json;
 
-// What a client asks: {"id": 7, "candidates": ["/path/fast.py", {"name": "step 12", "source": "…"}]}. All
+// A client asks: {"id": 7, "candidates": ["/path/fast.py", {"name": "step 12", "source": "…"}]}. All
 // else is the server's own: reference, cases, pairs, margin and limits.
 class Requested {
  public:

@@ -75,11 +75,9 @@ std::vector<judging::CaseValues> cases_of(const std::vector<std::string>& flags)
     }
     std::vector<judging::CaseValues> more;
     for (const judging::CaseValues& each : cases) {
-      for (std::size_t begin = equal + 1; begin <= flag.size();) {
-        const std::size_t end = std::min(flag.find(',', begin), flag.size());
+      for (const std::string& value : split_at_commas(std::string_view(flag).substr(equal + 1))) {
         more.push_back(each);
-        more.back().push_back({flag.substr(0, equal), flag.substr(begin, end - begin)});
-        begin = end + 1;
+        more.back().push_back({flag.substr(0, equal), value});
       }
     }
     if (more.size() > kMost)
@@ -165,7 +163,7 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
   }
   if (!is_replay_) request_.cases = cases_of(flags.cases);
   program_ = worker_program(flags);
-  // Where there is no namespace of its own, a worker has the judge's user: it may not look into its memory.
+  // A worker without a namespace of its own has the judge's user, and may not look into the judge's memory.
   ::prctl(PR_SET_DUMPABLE, 0);
   const judging::ReferenceDescription described = judging::describe_reference(program_, request_.reference);
   if (!is_replay_ && flags.cases.empty() && !described.cases.empty()) request_.cases = described.cases;

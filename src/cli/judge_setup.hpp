@@ -1,4 +1,5 @@
-// What a judgement needs beside its candidates: from flags, from an earlier record, from this machine.
+// Collects all that a judgement needs beside its candidates: from flags, from an earlier record, from this
+// machine.
 #pragma once
 
 #include <functional>

@@ -73,6 +73,11 @@ std::optional<int> take_part(const std::vector<std::string>& arguments, Invocati
   return 0;
 }
 
+StartPartner start_on_ranks(const Invocation& invocation) {
+  if (!invocation.ranks) return {};
+  return [ranks = invocation.ranks](std::size_t rank) { return ranks->start_worker(rank); };
+}
+
 void start_local_ranks(std::int64_t count, Invocation& invocation) {
   if (invocation.ranks) {
     throw UsageError(fmt::format("--local {}: a launcher has started {} ranks already; leave --local out",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/invocation.hpp"
+#include "worker/partner.hpp"
 
 namespace jitterscope::cli {
 
@@ -15,6 +16,9 @@ namespace jitterscope::cli {
 /// has finished. Any other command is carried out by rank 0 alone. Returns the exit code of a rank that has
 /// nothing more to do. Throws what forming the group throws.
 std::optional<int> take_part(const std::vector<std::string>& arguments, Invocation& invocation);
+
+/// Starts workers beside the job's ranks; empty, which means on this host, if it has none.
+StartPartner start_on_ranks(const Invocation& invocation);
 
 /// Starts the other ranks of `--local COUNT` on this host. Throws UsageError if a launcher has started ranks.
 void start_local_ranks(std::int64_t count, Invocation& invocation);

@@ -11,9 +11,9 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/invocation.hpp"
+#include "cli/ranks.hpp"
 #include "commands/run/table.hpp"
 #include "experiment/processes.hpp"
-#include "group/group.hpp"
 #include "measure/operand_sets.hpp"
 #include "measure/schedule.hpp"
 #include "measure/steadiness.hpp"
@@ -243,7 +243,7 @@ void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
       WorkerPlan& own = plans.back();
       own.plan.entries.clear();
       own.plan.ceilings = false;
-      own.plan.verify = plan.verify && process == 0;
+      own.plan.verify = plan.verify && found.empty();
       for (std::vector<Trial>& group : own.plan.groups) {
         for (Trial& trial : group) {
           trial.options.seed += static_cast<std::uint64_t>(process);
@@ -251,12 +251,10 @@ void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
         }
       }
     }
-    StartPartner start;
-    if (invocation.ranks) start = [&](std::size_t rank) { return invocation.ranks->start_worker(rank); };
     try {
-      std::vector<RunRecord> ranks = run_in_step(
-          std::move(plans),
-          {.executable = invocation.executable, .start = std::move(start), .interrupted = is_interrupted});
+      std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation.executable,
+                                                                    .start = start_on_ranks(invocation),
+                                                                    .interrupted = is_interrupted});
       if (!is_interrupted()) found.push_back(std::move(ranks.front()));
     } catch (const FailedError& problem) {
       lost.emplace_back(problem.what());

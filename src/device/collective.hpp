@@ -1,5 +1,5 @@
-// What the ranks of a collective hold before and after it. Every rank can tell the inputs of all others, so
-// it knows its own result without asking.
+// The elements that the ranks of a collective hold before and after it. Every rank can tell the inputs of all
+// others, so it knows its own result without asking.
 #pragma once
 
 #include <cstdint>

@@ -161,7 +161,7 @@ class RoundsOfGroup {
       const ArrivalRounds& rounds = ranks_.front()->rounds[i];
       if (!rounds.delayed_rank || static_cast<std::size_t>(*rounds.delayed_rank) >= ranks_.size()) continue;
       const auto late = static_cast<std::size_t>(*rounds.delayed_rank);
-      std::vector<double> seen, expected;
+      std::vector<double> seen, expected, usual;
       for (std::size_t round = 0; round < rounds.own_times.size(); ++round) {
         seen.push_back(median_of_others(
             late, [&](std::size_t rank) { return ranks_[rank]->rounds[i].own_times[round].value(); }));
@@ -169,9 +169,6 @@ class RoundsOfGroup {
       for (std::size_t round = 0; round < this->rounds(); ++round) {
         // It would have waited itself: for others, or for its own host.
         expected.push_back(std::max(0.0, rounds.delay.value() - wait(late, round)));
-      }
-      std::vector<double> usual;
-      for (std::size_t round = 0; round < this->rounds(); ++round) {
         usual.push_back(median_of_others(
             late, [&](std::size_t rank) { return undelayed(rank).own_times[round].value(); }));
       }
@@ -220,7 +217,8 @@ class RoundsOfGroup {
 };
 
 std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
-  constexpr double kNanoseconds = 1000.0, kShare = 0.02;
+  constexpr Nanoseconds kAllowed = microseconds(1);
+  constexpr double kAllowedShare = 0.02;
   std::vector<LatenessProof> proofs;
   std::vector<std::vector<RoundsOfGroup::Delay>> delays;
   for (const RoundsOfGroup& group : groups) {
@@ -240,10 +238,10 @@ std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
                         .delay = delays.front()[i].delay,
                         .expected = Nanoseconds(statistics::median(expected)),
                         .seen = over_groups(seen, std::ssize(seen))};
-    const double allowed = kNanoseconds + kShare * proof.delay.value();
+    const Nanoseconds allowed = kAllowed + proof.delay * kAllowedShare;
     const double off = std::abs((proof.seen.median - proof.expected).value());
     const double half = seen.size() > 1 ? (proof.seen.high - proof.seen.low).value() / 2 : 0.0;
-    proof.holds = off <= allowed + half;
+    proof.holds = off <= allowed.value() + half;
     proofs.push_back(proof);
   }
   return proofs;

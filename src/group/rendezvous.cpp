@@ -100,9 +100,9 @@ class OverFolder final : public Rendezvous {
     if (file.number() < 0 ||
         ::write(file.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         ::rename(part.c_str(), file_.c_str()) != 0) {
-      throw FailedError(fmt::format(
-          "--rendezvous: {} cannot be written ({}); name a folder that all ranks see and may write",
-          file_.string(), std::strerror(errno)));
+      throw FailedError(
+          fmt::format("{}: {} cannot be written ({}); name a folder that all ranks see and may write",
+                      kRendezvousVariable, file_.string(), std::strerror(errno)));
     }
     has_published_ = true;
   }
@@ -114,9 +114,9 @@ class OverFolder final : public Rendezvous {
       struct stat status {};
       if (::stat(file_.c_str(), &status) == 0) {
         if (status.st_uid != ::geteuid() || (status.st_mode & 077u) != 0) {
-          throw FailedError(fmt::format(
-              "--rendezvous: {} is another user's, or others may read it; name a folder of your own",
-              file_.string()));
+          throw FailedError(
+              fmt::format("{}: {} is another user's, or others may read it; name a folder of your own",
+                          kRendezvousVariable, file_.string()));
         }
         if (const FileText found = file_text(file_); !found.error) return read_meeting_point(found.text);
       }
@@ -149,15 +149,15 @@ std::string token_of_job(const Variables& variables) {
   if (token != nullptr && std::string_view(token).size() >= 32) return token;
   throw UsageError(
       fmt::format("{} must hold the same 32 or more random digits for each rank, so that nobody "
-                  "else takes part; set it, or use --rendezvous file:FOLDER",
-                  kTokenVariable));
+                  "else takes part; set it, or set {} to file:FOLDER",
+                  kTokenVariable, kRendezvousVariable));
 }
 
 int port_of(std::string_view text, std::string_view asked) {
   int port = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (problem != std::errc() || end != text.data() + text.size() || port < 1 || port > 65535) {
-    throw UsageError(fmt::format("--rendezvous {}: tcp://HOST:PORT was expected", asked));
+    throw UsageError(fmt::format("{}={}: tcp://HOST:PORT was expected", kRendezvousVariable, asked));
   }
   return port;
 }
@@ -186,7 +186,8 @@ std::unique_ptr<Rendezvous> open_rendezvous(const std::string& asked, const Rank
     return std::make_unique<AgreedAddress>(place.substr(0, colon), port, token_of_job(variables));
   }
   if (!asked.empty()) {
-    throw UsageError(fmt::format("--rendezvous {}: tcp://HOST:PORT or file:FOLDER was expected", asked));
+    throw UsageError(
+        fmt::format("{}={}: tcp://HOST:PORT or file:FOLDER was expected", kRendezvousVariable, asked));
   }
   if (variables("PMIX_NAMESPACE") != nullptr) return open_pmix();
   if (const char* descriptor = variables("PMI_FD")) return open_pmi(std::atoi(descriptor));

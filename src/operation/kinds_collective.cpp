@@ -20,6 +20,11 @@ bool has_root(CollectiveKind kind) {
   return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
 }
 
+bool waits_for_all(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ||
+         kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
+}
+
 bool can_be_in_place(CollectiveKind kind) {
   return kind != CollectiveKind::all_to_all && kind != CollectiveKind::send_recv;
 }

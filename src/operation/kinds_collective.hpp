@@ -13,6 +13,8 @@ inline constexpr std::int64_t kMostRanks = 1 << 16;
 /// True if it combines the elements of all ranks.
 bool reduces(CollectiveKind kind);
 bool has_root(CollectiveKind kind);
+/// True if no rank is done before the last one has come.
+bool waits_for_all(CollectiveKind kind);
 bool can_be_in_place(CollectiveKind kind);
 /// True if one of the two buffers of a rank, or both, is cut into a part for each rank.
 bool is_cut_by_ranks(CollectiveKind kind);

@@ -206,14 +206,8 @@ std::string text_of(const OperationText& operation, const std::vector<NamedValue
 }  // namespace
 
 std::vector<std::int64_t> read_byte_counts(const std::string& what, std::string_view text) {
-  ParameterValues parameter{"bytes", {}};
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parameter.values.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
   std::vector<std::int64_t> counts;
-  for (const std::string& value : expanded(what, parameter)) {
+  for (const std::string& value : expanded(what, {"bytes", split_at_commas(text)})) {
     const std::optional<std::int64_t> count = read_count(value, Counted::bytes);
     if (!count)
       throw UsageError(

@@ -17,7 +17,7 @@ struct Link {
   double bandwidth = 0;      ///< bytes/s of a rank, in one direction
 };
 
-/// What a rank does worse than the others, while its own clock is between two times.
+/// A fault of one rank, while its own clock is between two times.
 struct Straggler {
   enum class Cause {
     host,          ///< each call of the host that launches takes `size` longer

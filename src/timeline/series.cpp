@@ -62,36 +62,40 @@ double robust_deviation(std::span<const double> values, double middle) {
   return kNormal * statistics::median(distances);
 }
 
+LevelledSeries levels_of_series(const std::vector<double>& values) {
+  LevelledSeries levels{.middle = statistics::median(values), .within = {}, .bounds = {}};
+  const double reach =
+      std::max(kFewestDeviations * robust_deviation(values, levels.middle), kLeastChange * levels.middle);
+  levels.within.reserve(values.size());
+  for (const double value : values)
+    levels.within.push_back(std::clamp(value, levels.middle - reach, levels.middle + reach));
+  levels.bounds = statistics::change_points(levels.within);
+  levels.bounds.insert(levels.bounds.begin(), 0);
+  levels.bounds.push_back(values.size());
+  return levels;
+}
+
 std::optional<LevelShift> level_shift_of(const std::vector<double>& values) {
-  constexpr std::size_t kFewest = 8;
-  constexpr double kLeast = 0.01, kDeviations = 3.0;
   // A stretch of one level lies nearer to it than a third of the way to the other.
   constexpr double kOfLevel = 1.0 / 3.0;
-  if (values.size() < 4 * kFewest) return std::nullopt;
-  const double middle = statistics::median(values);
-  // A value that is far off would be a level of its own.
-  const double reach = std::max(kDeviations * robust_deviation(values, middle), kLeast * middle);
-  std::vector<double> within;
-  within.reserve(values.size());
-  for (const double value : values) within.push_back(std::clamp(value, middle - reach, middle + reach));
-  std::vector<std::size_t> bounds = statistics::change_points(within);
-  bounds.insert(bounds.begin(), 0);
-  bounds.push_back(values.size());
+  if (values.size() < 4 * kFewestOfLevel) return std::nullopt;
+  const LevelledSeries levels = levels_of_series(values);
+  const std::vector<std::size_t>& bounds = levels.bounds;
   const std::span<const double> all(values);
   std::optional<std::size_t> found;
   double most = 0.0;
   for (std::size_t k = 1; k + 1 < bounds.size(); ++k) {
     const std::size_t at = bounds[k];
-    if (at < kFewest || values.size() - at < kFewest) continue;
+    if (at < kFewestOfLevel || values.size() - at < kFewestOfLevel) continue;
     const auto earlier = all.first(at), later = all.subspan(at);
     const double before = statistics::median(earlier), after = statistics::median(later);
     const double shift = std::abs(after - before);
     const double deviation = std::max(robust_deviation(earlier, before), robust_deviation(later, after));
-    if (!(before > 0.0) || shift < kLeast * before || shift < kDeviations * deviation) continue;
+    if (!(before > 0.0) || shift < kLeastChange * before || shift < kFewestDeviations * deviation) continue;
     bool are_two_levels = true;
     for (std::size_t i = 0; i + 1 < bounds.size() && are_two_levels; ++i) {
       const auto stretch = all.subspan(bounds[i], bounds[i + 1] - bounds[i]);
-      if (stretch.size() < kFewest) continue;
+      if (stretch.size() < kFewestOfLevel) continue;
       const double level = bounds[i] < at ? before : after;
       are_two_levels = std::abs(statistics::median(stretch) - level) < kOfLevel * shift;
     }
@@ -99,7 +103,8 @@ std::optional<LevelShift> level_shift_of(const std::vector<double>& values) {
     const auto mean = [](std::span<const double> part) {
       return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
     };
-    const double apart = mean(std::span(within).subspan(at)) - mean(std::span(within).first(at));
+    const double apart =
+        mean(std::span(levels.within).subspan(at)) - mean(std::span(levels.within).first(at));
     const double weight = apart * apart * static_cast<double>(earlier.size() * later.size());
     if (!are_two_levels || weight <= most) continue;
     most = weight;

@@ -42,6 +42,21 @@ MedianOfSeries median_of_series(const std::vector<double>& values);
 /// 1.4826 times the median distance from `middle`: the standard deviation, if the values are normal.
 double robust_deviation(std::span<const double> values, double middle);
 
+/// Levels apart by less than 1 %, or by less than three robust deviations, are one; each has eight values or
+/// more.
+inline constexpr double kLeastChange = 0.01, kFewestDeviations = 3.0;
+inline constexpr std::size_t kFewestOfLevel = 8;
+
+/// A series cut into levels: between bounds[k] and bounds[k + 1] lies one.
+struct LevelledSeries {
+  double middle = 0.0;         ///< the median of all
+  std::vector<double> within;  ///< the values, cut off where they are farther from it than a level must be
+  std::vector<std::size_t> bounds;  ///< 0, where it changes, and the length
+};
+/// A single value far off is no level, so that values are cut off before changes are looked for. At least one
+/// value.
+LevelledSeries levels_of_series(const std::vector<double>& values);
+
 /// A change of a series' level that stays to its end.
 struct LevelShift {
   std::size_t at = 0;  ///< index of the first value of the later level

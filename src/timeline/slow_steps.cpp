@@ -11,8 +11,6 @@
 namespace jitterscope::timeline {
 namespace {
 
-constexpr double kLeastLonger = 0.01;
-constexpr double kFewestDeviations = 3.0;  // robust ones
 constexpr std::size_t kTraits = 13;
 
 // So many deviations that normal noise gives one slow step in a hundred programs of so many steps.
@@ -200,7 +198,6 @@ std::optional<StepLevels> levels_of(const Portraits& portraits) {
 
 // Which of the steps lie in long stretches. Where calls are recorded for a while, steps take longer for that.
 std::vector<bool> in_long_stretches(const std::vector<Portrait>& all) {
-  constexpr std::size_t kFewestOfStretch = 8;  // a shorter stretch is a few slow steps
   std::vector<bool> in_stretch(all.size());
   std::vector<std::size_t> places;
   std::vector<double> times;
@@ -209,22 +206,15 @@ std::vector<bool> in_long_stretches(const std::vector<Portrait>& all) {
     places.push_back(i);
     times.push_back(all[i].seconds);
   }
-  if (times.size() < 4 * kFewestOfStretch) return in_stretch;
-  const double middle = statistics::median(times);
-  // Steps of a longer stretch vary more than others, and a single one may be far off: cut at what a stretch
-  // must reach, they are of one level.
-  const double reach = std::max(kFewestDeviations * robust_deviation(times, middle), kLeastLonger * middle);
-  std::vector<double> within;
-  within.reserve(times.size());
-  for (const double time : times) within.push_back(std::clamp(time, middle - reach, middle + reach));
-  std::vector<std::size_t> begins = statistics::change_points(within);
-  begins.insert(begins.begin(), 0);
-  begins.push_back(times.size());
+  if (times.size() < 4 * kFewestOfLevel) return in_stretch;
+  const LevelledSeries levels = levels_of_series(times);
+  const std::vector<std::size_t>& begins = levels.bounds;
   std::vector<double> others;
   std::size_t count = 0;
   for (std::size_t k = 0; k + 1 < begins.size(); ++k) {
     const auto segment = std::span(times).subspan(begins[k], begins[k + 1] - begins[k]);
-    if (segment.size() >= kFewestOfStretch && statistics::median(segment) >= (1.0 + kLeastLonger) * middle) {
+    if (segment.size() >= kFewestOfLevel &&
+        statistics::median(segment) >= (1.0 + kLeastChange) * levels.middle) {
       for (std::size_t i = begins[k]; i < begins[k + 1]; ++i) in_stretch[places[i]] = true;
       count += segment.size();
     } else {
@@ -345,7 +335,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
     const double middle = times.empty() ? 0.0 : statistics::median(times);
     if (!(middle > 0.0)) continue;
     const double limit =
-        middle + std::max(deviations(times.size()) * robust_deviation(times, middle), kLeastLonger * middle);
+        middle + std::max(deviations(times.size()) * robust_deviation(times, middle), kLeastChange * middle);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].is_full != full || in_stretch[i]) continue;
       is_slow[i] = all[i].seconds > limit;
@@ -384,7 +374,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
     if (is_slow[i]) beyond.push_back(longer_than(all[i], usual));
   }
   // Of other steps, those that are a little longer do not share what makes the slow ones slow.
-  const double least = kLeastLonger * (usual.busy + usual.idle);
+  const double least = kLeastChange * (usual.busy + usual.idle);
   const double least_of_others = std::max(least, 0.5 * statistics::median(beyond));
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (in_stretch[i]) continue;

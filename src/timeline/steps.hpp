@@ -38,8 +38,8 @@ struct Steps {
   std::vector<Step> steps;     ///< in the order of time
   std::size_t other_work = 0;  ///< work before, between and behind them
   std::string reason;          ///< why none were found
-  /// What repeats within a step and makes nearly all of it, if something does: layers of a network, or the
-  /// program's own steps where every tenth has something more. The work alone does not tell which.
+  /// The work that repeats within a step and makes nearly all of it, if there is any: layers of a network, or
+  /// the program's own steps where every tenth has something more. The work alone does not tell which.
   std::shared_ptr<const Steps> repetition;
 
   bool were_found() const { return source != StepSource::none; }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <sstream>
 
 namespace jitterscope::test {
@@ -61,6 +62,10 @@ int validate_json(const std::string& text) {
   const int code = exit_code_of(std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str()));
   ::unlink(path.c_str());
   return code;
+}
+
+std::string without_breaks(const std::string& text) {
+  return std::regex_replace(on_one_line(text), std::regex(" +"), " ");
 }
 
 std::string on_one_line(std::string text) {

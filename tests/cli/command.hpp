@@ -30,6 +30,8 @@ int validate_json(const std::string& text);
 
 /// What was wrapped for a page, to be searched for sentences.
 std::string on_one_line(std::string text);
+/// The same with one blank where there are several, as in tables.
+std::string without_breaks(const std::string& text);
 
 /// A folder of the test's own for the files that the tool writes, gone behind it.
 class WithFolder : public testing::Test {

@@ -3,7 +3,6 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "cli/command.hpp"
 
@@ -13,13 +12,10 @@ namespace {
 using nlohmann::json;
 using test::Outcome;
 using test::run_tool;
+using test::without_breaks;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string without_breaks(const std::string& text) {
-  return std::regex_replace(test::on_one_line(text), std::regex(" +"), " ");
-}
 
 class SeveralDevices : public test::WithFolder {
  protected:

@@ -66,7 +66,7 @@ std::string headline(const CaptureDevice& device, bool has_losses) {
                      step_time_text(device.steps[0]), place);
 }
 
-// What repeats within a step may be the program's step as well.
+// The repetition within a step may be the program's own step.
 std::string repetition_text(const CaptureDevice& device) {
   return fmt::format(
       "A step is {:.0f} times the same {}, of {} in the median, and what comes in between: layers of a network, "

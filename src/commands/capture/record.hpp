@@ -41,7 +41,7 @@ struct CaptureStepKind {
   Nanoseconds median, low, high, p99;
 };
 
-/// What repeats within a step and is nearly all of it.
+/// Work that repeats within a step and is nearly all of it.
 struct CaptureRepetition {
   double times = 0.0;  ///< in a step
   std::int64_t launches = 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "capture/sampler.hpp"
 #include "cli/invocation.hpp"
@@ -131,15 +132,13 @@ void show_capture(const CaptureShowFlags& flags, Invocation& invocation) {
 std::vector<timeline::AnalysedCapture> read_captures(const std::string& paths, const std::string& range,
                                                      Invocation& invocation) {
   std::vector<timeline::AnalysedCapture> captures;
-  for (std::size_t begin = 0; begin <= paths.size();) {
-    const std::size_t end = std::min(paths.find(',', begin), paths.size());
-    if (end == begin)
+  for (const std::string& path : split_at_commas(paths)) {
+    if (path.empty())
       throw UsageError(fmt::format("'{}': a capture's name is missing beside a comma", paths));
     timeline::AnalysedCapture each;
-    each.timeline = read_source(paths.substr(begin, end - begin), invocation);
+    each.timeline = read_source(path, invocation);
     each.analysis = timeline::analyse(each.timeline, {std::nullopt, range});
     captures.push_back(std::move(each));
-    begin = end + 1;
   }
   return captures;
 }

@@ -13,9 +13,11 @@
 #include "cli/invocation.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
+#include "cli/ranks.hpp"
 #include "commands/collectives/record.hpp"
 #include "device/open_device.hpp"
 #include "group/group.hpp"
+#include "group/rendezvous.hpp"
 #include "measure/machine.hpp"
 #include "operation/kinds_collective.hpp"
 #include "operation/parse.hpp"
@@ -68,21 +70,6 @@ Collective collective_of(const std::string& word) {
   }
   throw UsageError(fmt::format("{} is no collective{}; there are {}", in_quotes(word),
                                suggestion(word, known), joined(known)));
-}
-
-bool waits_for_all(CollectiveKind kind) {
-  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ||
-         kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
-}
-
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    words.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
 }
 
 class CollectivesCommand {
@@ -141,14 +128,14 @@ class CollectivesCommand {
     const auto ranks = static_cast<std::int64_t>(devices_.size());
     const DataType dtype = read_dtype();
     const std::int64_t element = element_size(dtype).value();
-    for (const std::string& word : words_of(flags_.collectives)) {
+    for (const std::string& word : split_at_commas(flags_.collectives)) {
       Collective collective = collective_of(word);
       collective.dtype = dtype;
       if (reduces(collective.kind)) collective.op = read_reduction();
       if (has_root(collective.kind)) collective.root = flags_.root;
       for (const std::int64_t bytes : read_byte_counts("--bytes", flags_.bytes)) {
         collective.count = bytes / element;
-        // As in nccl-tests: what has no equal part for each rank is cut off.
+        // Elements that have no equal part for each rank are cut off, as in nccl-tests.
         if (is_cut_by_ranks(collective.kind)) collective.count -= collective.count % ranks;
         if (collective.count == 0)
           throw UsageError(fmt::format("--bytes {}: {} has not one element of {} for each rank", bytes, word,
@@ -202,7 +189,7 @@ class CollectivesCommand {
     if (flags_.precision_percent > 0.0) options.precision = flags_.precision_percent / 100.0;
     Plan plan;
     plan.ceilings = false;
-    plan.verify = group == 0;
+    plan.verify = groups_measured_.empty();  // the first group that gives times
     plan.links = group == 0 && devices_.size() > 1;
     ArrivalOptions arrivals;
     arrivals.seed = options.seed;
@@ -230,12 +217,9 @@ class CollectivesCommand {
                          .plan = plan_of_group(group)});
       }
       try {
-        StartPartner start;
-        if (invocation_.ranks)
-          start = [this](std::size_t rank) { return invocation_.ranks->start_worker(rank); };
-        std::vector<RunRecord> ranks = run_in_step(
-            std::move(plans),
-            {.executable = invocation_.executable, .start = std::move(start), .interrupted = is_interrupted});
+        std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation_.executable,
+                                                                      .start = start_on_ranks(invocation_),
+                                                                      .interrupted = is_interrupted});
         if (is_interrupted()) break;
         groups_measured_.push_back(std::move(ranks));
       } catch (const FailedError& problem) {
@@ -262,11 +246,9 @@ class CollectivesCommand {
       if (invocation_.exit_code == ExitCode::done) invocation_.exit_code = ExitCode::interrupted;
       return;
     }
-    char name[256] = {};
-    ::gethostname(name, sizeof name - 1);
     for (const RunRecord& rank : groups_measured_.front()) {
       const std::string host =
-          invocation_.ranks ? invocation_.ranks->host_of(record.ranks.size()) : std::string(name);
+          invocation_.ranks ? invocation_.ranks->host_of(record.ranks.size()) : group::host_name();
       record.ranks.push_back({host, rank.device, rank.links});
     }
     for (const std::string& note : groups_measured_.front().front().notes) record.notes.push_back(note);

@@ -120,8 +120,6 @@ double widest_precision(const CollectivesRecord& record) {
   return widest;
 }
 
-namespace {
-
 double algorithm_bandwidth(const CollectiveRow& row, Nanoseconds time) {
   return static_cast<double>(row.bytes.value()) / (time.value() * 1e-9);
 }
@@ -129,6 +127,33 @@ double algorithm_bandwidth(const CollectiveRow& row, Nanoseconds time) {
 double bus_bandwidth(const CollectiveRow& row, Nanoseconds time) {
   return row.bus_factor * algorithm_bandwidth(row, time);
 }
+
+std::vector<RowsOfCollective> collectives_of(const CollectivesRecord& record) {
+  std::vector<RowsOfCollective> all;
+  for (const CollectiveRow& row : record.rows) {
+    const auto same = std::ranges::find_if(all, [&](const RowsOfCollective& each) {
+      return each.collective == row.collective && each.dtype == row.dtype &&
+             each.reduction == row.reduction && each.root == row.root;
+    });
+    RowsOfCollective& of =
+        same != all.end()
+            ? *same
+            : all.emplace_back(RowsOfCollective{row.collective, row.dtype, row.reduction, row.root, {}});
+    of.rows.push_back(&row);
+  }
+  for (RowsOfCollective& each : all)
+    std::ranges::stable_sort(each.rows, {}, [](const CollectiveRow* row) { return row->bytes.value(); });
+  return all;
+}
+
+std::string collective_name(const RowsOfCollective& rows) {
+  std::string name = rows.collective + ", " + rows.dtype;
+  if (rows.reduction != "none") name += ", " + rows.reduction;
+  if (rows.root >= 0) name += fmt::format(", root {}", rows.root);
+  return one_line(name);
+}
+
+namespace {
 
 // GB/s with three digits, as nccl-tests prints them.
 std::string gigabytes(double per_second) {
@@ -163,7 +188,7 @@ std::string hosts_text(const CollectivesRecord& record) {
                      counted(std::ssize(hosts), "host"), joined(devices));
 }
 
-// What the links between ranks give, as measured.
+// The rates of the links between ranks, as measured.
 class Links {
  public:
   explicit Links(const CollectivesRecord& record) : ranks_(record.ranks) {
@@ -242,37 +267,6 @@ class Links {
   std::vector<const LinkRates*> all_;
 };
 
-struct RowsOfCollective {
-  std::string collective, dtype, reduction;
-  std::int64_t root = -1;
-  std::vector<const CollectiveRow*> rows;  // by size
-};
-
-std::vector<RowsOfCollective> collectives_of(const CollectivesRecord& record) {
-  std::vector<RowsOfCollective> all;
-  for (const CollectiveRow& row : record.rows) {
-    const auto same = std::ranges::find_if(all, [&](const RowsOfCollective& each) {
-      return each.collective == row.collective && each.dtype == row.dtype &&
-             each.reduction == row.reduction && each.root == row.root;
-    });
-    RowsOfCollective& of =
-        same != all.end()
-            ? *same
-            : all.emplace_back(RowsOfCollective{row.collective, row.dtype, row.reduction, row.root, {}});
-    of.rows.push_back(&row);
-  }
-  for (RowsOfCollective& each : all)
-    std::ranges::stable_sort(each.rows, {}, [](const CollectiveRow* row) { return row->bytes.value(); });
-  return all;
-}
-
-std::string name_of(const RowsOfCollective& rows) {
-  std::string name = rows.collective + ", " + rows.dtype;
-  if (rows.reduction != "none") name += ", " + rows.reduction;
-  if (rows.root >= 0) name += fmt::format(", root {}", rows.root);
-  return one_line(name);
-}
-
 const CollectiveTime* time_in(const CollectiveRow& row, std::size_t placement) {
   return placement < row.result.times.size() ? &row.result.times[placement] : nullptr;
 }
@@ -349,7 +343,7 @@ Text waiting_table(const RowsOfCollective& rows, std::size_t width) {
   return fitted_table({size, eager, wait, p95, last, late, launches, work}, width);
 }
 
-// What is worth knowing first, the gravest before the others.
+// Sentences about one collective, the gravest first.
 class Findings {
  public:
   explicit Findings(const RowsOfCollective& rows) : rows_(rows), name_(rows.collective) {}
@@ -522,11 +516,12 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
   }
   bool any_waits = false;
   for (const RowsOfCollective& rows : collectives) {
-    text += "\n" + wrapped(fmt::format("**{}**: transfers, GB/s", name_of(rows)), shown.width) + "\n";
+    text += "\n" + wrapped(fmt::format("**{}**: transfers, GB/s", collective_name(rows)), shown.width) + "\n";
     text += transfers_table(rows, links.reachable(), shown.width);
     if (!has_waits(rows)) continue;
     any_waits = true;
-    text += "\n" + wrapped(fmt::format("{}, launched call by call", name_of(rows)), shown.width) + "\n";
+    text +=
+        "\n" + wrapped(fmt::format("{}, launched call by call", collective_name(rows)), shown.width) + "\n";
     text += waiting_table(rows, shown.width);
   }
   if (any_waits) {
@@ -571,84 +566,3 @@ Headline headline_of(const CollectivesRecord& record) {
 }
 
 }  // namespace jitterscope
-
-// Plots bus bandwidth and waits over the size.
-
-namespace jitterscope::report {
-namespace {
-
-constexpr const char* kOverSize = R"({
-    "width": "$width", "height": 320, "data": "$rows",
-    "encoding": {"x": {"field": "bytes:Q", "title": "size, bytes", "scale": {"type": "log", "base": 2, "nice": false}}, "color": "$color"},
-    "layer": [
-      {"mark": {"type": "area", "opacity": 0.25}, "encoding": {"y": {"field": "low:Q", "title": "$title", "scale": "$scale"}, "y2": {"field": "high"}}},
-      {"mark": {"type": "line", "point": true}, "encoding": {"y": {"field": "value:Q", "title": "$title", "scale": "$scale"},
-        "tooltip": [["name:N", "collective"], ["size:N", "size"], ["value", "$title"], ["low", "low"], ["high", "high"]]}}]})";
-
-struct Drawn {
-  Json rows = Json::array();
-  std::vector<std::string> names;
-
-  void add(const std::string& name, const CollectiveRow& row, double value, double low, double high) {
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    rows.push_back({{"name", name},
-                    {"size", bytes_text(row.bytes)},
-                    {"bytes", row.bytes.value()},
-                    {"value", rounded(value)},
-                    {"low", rounded(low)},
-                    {"high", rounded(high)}});
-  }
-  Json spec(const std::string& title, const char* scale) const {
-    return single_plot(filled(kOverSize, "rows", rows, "width", kAxesWidth, "color",
-                              series_color("name", names), "title", title, "scale", Json{{"type", scale}}));
-  }
-};
-
-}  // namespace
-
-std::vector<Plot> plots_of(const CollectivesRecord& record) {
-  Drawn bandwidths, waits;
-  Plot bandwidth{.id = "bandwidth",
-                 .title = "Bus bandwidth over the size",
-                 .caption = "The band is the 95 % interval over groups of fresh processes.",
-                 .spec = {},
-                 .table = columns_of({"collective", ">size", ">busbw, GB/s", ">low", ">high"})};
-  Plot waiting{
-      .id = "waiting",
-      .title = "How long the others wait for the last rank",
-      .caption = "Median, and from there to the 95th percentile, of rounds as a program launches them.",
-      .spec = {},
-      .table = columns_of({"collective", ">size", ">median, µs", ">p95, µs"})};
-  for (const RowsOfCollective& rows : collectives_of(record)) {
-    for (const CollectiveRow* row : rows.rows) {
-      if (row->result.times.empty()) continue;
-      for (const CollectiveTime& each : row->result.times) {
-        const std::string name = name_of(rows) + (&each == &row->result.times.front() ? "" : ", in place");
-        const auto gigabytes_of = [&](Nanoseconds time) { return bus_bandwidth(*row, time) * 1e-9; };
-        const bool has_interval = std::isfinite(each.time.precision()) && each.time.low > Nanoseconds(0);
-        const double value = gigabytes_of(each.time.median),
-                     low = has_interval ? gigabytes_of(each.time.high) : value,
-                     high = has_interval ? gigabytes_of(each.time.low) : value;
-        bandwidths.add(name, *row, value, low, high);
-        add_row(bandwidth.table, {name, bytes_text(row->bytes), cell(value), cell(low), cell(high)});
-      }
-      if (!row->result.waiting) continue;
-      const double median = row->result.waiting->median.value() * 1e-3,
-                   p95 = row->result.waiting->p95.value() * 1e-3;
-      waits.add(name_of(rows), *row, median, median, p95);
-      add_row(waiting.table, {name_of(rows), bytes_text(row->bytes), cell(median), cell(p95)});
-    }
-  }
-  std::vector<Plot> plots;
-  if (!bandwidths.names.empty()) {
-    bandwidth.spec = bandwidths.spec("busbw, GB/s", "linear");
-    plots.push_back(std::move(bandwidth));
-  }
-  if (!waits.names.empty()) {
-    waiting.spec = waits.spec("wait, µs", "linear");
-    plots.push_back(std::move(waiting));
-  }
-  return plots;
-}
-
-}  // namespace jitterscope::report

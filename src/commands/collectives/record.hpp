@@ -46,6 +46,20 @@ struct CollectivesRecord {
   bool interrupted = false;
 };
 
+/// nccl-tests' bandwidths of one call, bytes/s.
+double algorithm_bandwidth(const CollectiveRow& row, Nanoseconds time);
+double bus_bandwidth(const CollectiveRow& row, Nanoseconds time);
+
+/// The rows of one collective, by size.
+struct RowsOfCollective {
+  std::string collective, dtype, reduction;
+  std::int64_t root = -1;
+  std::vector<const CollectiveRow*> rows;  // by size
+};
+std::vector<RowsOfCollective> collectives_of(const CollectivesRecord& record);
+/// Returns "all_reduce, bf16, sum".
+std::string collective_name(const RowsOfCollective& rows);
+
 std::string write_record(const CollectivesRecord& record);
 Text record_text(const CollectivesRecord& record, const ShownPage& shown);
 Headline headline_of(const CollectivesRecord& record);

@@ -303,12 +303,7 @@ Factor read_factor(const std::string& text) {
     throw UsageError(
         fmt::format("--vary {}: write NAME=VALUE,VALUE, as engine=pytorch,best", printable(text, 60)));
   }
-  Factor factor{text.substr(0, equals), {}};
-  for (std::size_t begin = equals + 1; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    factor.values.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  Factor factor{text.substr(0, equals), split_at_commas(std::string_view(text).substr(equals + 1))};
   if (std::ranges::find(factor.values, "") != factor.values.end()) {
     throw UsageError(fmt::format("--vary {}: a value is empty", text));
   }

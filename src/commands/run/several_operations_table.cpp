@@ -194,7 +194,7 @@ Columns with_total(Columns keys, const RunRecord& record) {
   return keys;
 }
 
-// What all calls took in the record; nullopt if one of them has no time there.
+// Returns the recorded time of all calls; nullopt if one of them has none.
 std::optional<Nanoseconds> recorded_total(const RunRecord& record) {
   Nanoseconds total(0);
   for (const RunEntry& entry : record.entries) {
