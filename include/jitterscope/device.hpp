@@ -374,8 +374,8 @@ enum class PeerCopyBy { copy_engine, kernel };
 class PeerMemory {
  public:
   virtual ~PeerMemory() = default;
-  /// Returns work that copies another rank's whole buffer to this one's, or, both ways, half of it, and at
-  /// the same time the other half of this one's to the other's. Throws UsageError if `peer` is no other rank.
+  /// Returns work that copies another rank's whole buffer to this one's. Both ways: half of it, while the
+  /// other rank does the same from this one's. Throws UsageError if `peer` is no other rank.
   virtual std::unique_ptr<Workload> copy_from(int peer, PeerCopyBy by, bool both_ways) = 0;
   /// Returns in few words over what the peer is reached ("NV18"); empty if that is not known.
   virtual std::string way_to(int) const { return {}; }

@@ -174,6 +174,36 @@ std::int64_t smallest(const std::vector<std::string>& sizes) {
   return least;
 }
 
+double sum_of_rates(const std::vector<std::string>& rates) {
+  double sum = 0.0;
+  for (const std::string& text : rates) {
+    double rate = 0.0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, rate);
+    if (read.ec != std::errc() || read.ptr != end || !(rate >= 0.0))
+      throw FailedError(fmt::format("another rank sent no rate of a link, but '{}'", text.substr(0, 40)));
+    sum += rate;
+  }
+  return sum;
+}
+
+// The time of a copy while another rank copies, too. That begins a few milliseconds before or after this one
+// does, so that only the middle half of the copies counts.
+Nanoseconds time_beside_another(Session& session, Workload& copy) {
+  constexpr int kCopies = 16;
+  Queue& queue = session.queue();
+  const auto launch = [&](int copies) {
+    for (int i = 0; i < copies; ++i) queue.launch(copy);
+  };
+  launch(kCopies / 2);
+  const Mark begin = queue.mark();
+  launch(kCopies);
+  const Mark end = queue.mark();
+  launch(kCopies / 2);
+  queue.wait();
+  return queue.elapsed(begin, end) / kCopies;
+}
+
 }  // namespace
 
 std::vector<LinkRates> measure_links(Session& session, Ranks& ranks) {
@@ -186,18 +216,35 @@ std::vector<LinkRates> measure_links(Session& session, Ranks& ranks) {
   for (int turn = 0; turn < ranks.count(); ++turn) {
     for (int peer = 0; turn == ranks.rank() && peer < ranks.count(); ++peer) {
       if (peer == turn) continue;
-      const auto rate = [&](PeerCopyBy by, bool both_ways) {
-        const auto copy = memory->copy_from(peer, by, both_ways);
+      const auto rate = [&](PeerCopyBy by) {
+        const auto copy = memory->copy_from(peer, by, false);
         return static_cast<double>(bytes) / to_seconds(fastest_burst(session, *copy));
       };
       rates.push_back({.peer = peer,
                        .way = memory->way_to(peer),
-                       .by_copy_engine = rate(PeerCopyBy::copy_engine, false),
-                       .by_copy_engine_both_ways = rate(PeerCopyBy::copy_engine, true),
-                       .by_kernel = rate(PeerCopyBy::kernel, false),
-                       .by_kernel_both_ways = rate(PeerCopyBy::kernel, true)});
+                       .by_copy_engine = rate(PeerCopyBy::copy_engine),
+                       .by_kernel = rate(PeerCopyBy::kernel)});
     }
-    ranks.exchange("links measured");  // the next rank's turn; after the last, nobody copies any more
+    ranks.exchange("links measured");  // the next rank's turn
+  }
+  // One GPU alone does not fill both ways: its copies to and from another take turns (396 GB/s in sum, and 396
+  // one way, H200s and NV18). So each rank of a pair copies from the other.
+  for (int first = 0; first < ranks.count(); ++first) {
+    for (int second = first + 1; second < ranks.count(); ++second) {
+      for (const PeerCopyBy by : {PeerCopyBy::copy_engine, PeerCopyBy::kernel}) {
+        const bool is_one = ranks.rank() == first || ranks.rank() == second;
+        const int peer = first + second - ranks.rank();
+        double rate = 0.0;
+        if (is_one) {
+          const auto copy = memory->copy_from(peer, by, true);
+          rate = static_cast<double>(bytes / 2) / to_seconds(time_beside_another(session, *copy));
+        }
+        const double both = sum_of_rates(ranks.exchange(fmt::format("{}", rate)));
+        if (!is_one) continue;
+        LinkRates& link = *std::ranges::find(rates, static_cast<std::int64_t>(peer), &LinkRates::peer);
+        (by == PeerCopyBy::copy_engine ? link.by_copy_engine_both_ways : link.by_kernel_both_ways) = both;
+      }
+    }
   }
   return rates;
 }

@@ -21,7 +21,7 @@ class SomeCopy final : public Workload {
   int kernels_;
 };
 
-// Each way takes as many kernels of 100 µs as it has here.
+// Each copy takes as many kernels of 100 µs as it has here.
 class SomePeers final : public PeerMemory {
  public:
   explicit SomePeers(std::vector<int>& asked) : asked_(asked) {}
@@ -55,10 +55,10 @@ class SecondOfThree final : public Ranks {
   int count() const override { return 3; }
   std::vector<std::string> exchange(const std::string& own) override {
     copies.push_back(device_.asked.size());
-    return {others.empty() ? own : others, own, own};
+    return {others.empty() ? own : others, own, rank_two.empty() ? own : rank_two};
   }
   std::vector<std::size_t> copies;
-  std::string others;  ///< what rank 0 says in place of the same as this one
+  std::string others, rank_two;  ///< what ranks 0 and 2 say in place of the same as this one
 
  private:
   const LinkedDevice& device_;
@@ -69,17 +69,19 @@ TEST(Links, AreMeasuredToEachOtherRankInTurn) {
   Session session(device);
   SecondOfThree ranks(device);
   const std::vector<LinkRates> rates = measure_links(session, ranks);
-  EXPECT_THAT(device.asked, ElementsAre(0, 0, 0, 0, 2, 2, 2, 2));
-  EXPECT_THAT(ranks.copies, ElementsAre(0, 0, 8, 8)) << "a rank copies only in its turn";
+  EXPECT_THAT(device.asked, ElementsAre(0, 0, 2, 2, 0, 0, 2, 2));
+  EXPECT_THAT(ranks.copies, ElementsAre(0, 0, 4, 4, 5, 6, 6, 6, 7, 8))
+      << "a rank copies only in its turn, then in those of its pairs: 0 and 1, 0 and 2, 1 and 2";
   ASSERT_EQ(rates.size(), 2u);
   EXPECT_EQ(rates[1].peer, 2);
   EXPECT_EQ(rates[1].way, "over 2");
   const double one = static_cast<double>(device.opened.value()) / 100e-6;
   EXPECT_EQ(device.opened.value() % 32, 0);
   EXPECT_NEAR(rates[0].by_copy_engine / one, 1 / 2.0, 1e-3);
-  EXPECT_NEAR(rates[0].by_copy_engine_both_ways / one, 1.0, 1e-3);
+  EXPECT_NEAR(rates[0].by_copy_engine_both_ways / one, 3 * 0.5 / 1.0, 5e-3)
+      << "half a buffer by each, as these three ranks say the same";
   EXPECT_NEAR(rates[0].by_kernel / one, 1 / 4.0, 1e-3);
-  EXPECT_NEAR(rates[0].by_kernel_both_ways / one, 1 / 3.0, 1e-3);
+  EXPECT_NEAR(rates[0].by_kernel_both_ways / one, 3 * 0.5 / 3.0, 5e-3);
 }
 
 // A copy takes the whole buffer of both sides.
@@ -91,6 +93,9 @@ TEST(Links, AreMeasuredWithWhatFitsOnEachRank) {
   measure_links(session, ranks);
   EXPECT_EQ(device.opened, Bytes(4096));
   ranks.others = "much";
+  EXPECT_THROW(measure_links(session, ranks), FailedError);
+  ranks.others = "4096";
+  ranks.rank_two = "-1e9";
   EXPECT_THROW(measure_links(session, ranks), FailedError);
 }
 

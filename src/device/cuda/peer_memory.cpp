@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,46 +75,25 @@ class OpenedMemory {
   CUdeviceptr address_ = 0;
 };
 
-// Copies halves one way each if both ways are asked for, so that no byte is read and written at once.
 class PeerWork final : public Workload {
  public:
-  PeerWork(const Context& context, CUdeviceptr own, CUdeviceptr other, Bytes size, PeerCopyBy by,
-           bool both_ways)
-      : context_(context), own_(own), other_(other), size_(size), by_(by) {
-    if (both_ways) beside_.emplace();
-  }
+  PeerWork(const Context& context, CUdeviceptr to, CUdeviceptr from, Bytes size, PeerCopyBy by)
+      : context_(context), to_(to), from_(from), size_(size), by_(by) {}
   void run(NativeQueue queue) override {
     auto* stream = static_cast<CUstream>(queue);
-    if (!beside_) return copy(stream, own_, other_, size_);
-    const Bytes half(size_.value() / 2);
-    const auto offset = static_cast<CUdeviceptr>(half.value());
-    beside_->order.record(stream);
-    beside_->order.hold(beside_->stream.handle());
-    copy(stream, own_, other_, half);
-    copy(beside_->stream.handle(), other_ + offset, own_ + offset, half);
-    beside_->order.record(beside_->stream.handle());
-    beside_->order.hold(stream);
+    if (by_ == PeerCopyBy::kernel) return context_.kernels().copy(stream, to_, from_, size_);
+    check(driver().cuMemcpyDtoDAsync(to_, from_, static_cast<std::size_t>(size_.value()), stream),
+          "copying between GPUs");
   }
   std::vector<MemoryRegion> memory() const override {
-    return {{reinterpret_cast<void*>(own_), size_}};  // NOLINT: as the libraries take it
+    return {{reinterpret_cast<void*>(to_), size_}};  // NOLINT: as the libraries take it
   }
 
  private:
-  struct Beside {
-    Stream stream;
-    OrderEvent order;
-  };
-  void copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, Bytes size) const {
-    if (by_ == PeerCopyBy::kernel) return context_.kernels().copy(stream, to, from, size);
-    check(driver().cuMemcpyDtoDAsync(to, from, static_cast<std::size_t>(size.value()), stream),
-          "copying between GPUs");
-  }
-
   const Context& context_;
-  CUdeviceptr own_, other_;
+  CUdeviceptr to_, from_;
   Bytes size_;
   PeerCopyBy by_;
-  std::optional<Beside> beside_;
 };
 
 class GpuPeerMemory final : public PeerMemory {
@@ -149,8 +127,12 @@ class GpuPeerMemory final : public PeerMemory {
                                    peer, others_.size()));
     }
     context_.make_current();
-    return std::make_unique<PeerWork>(context_, own_.address(), others_[index]->address(), own_.size(), by,
-                                      both_ways);
+    if (!both_ways)
+      return std::make_unique<PeerWork>(context_, own_.address(), others_[index]->address(), own_.size(), by);
+    // From the other's first half to this one's second, so that no byte is read and written at once.
+    const Bytes half(own_.size().value() / 2);
+    return std::make_unique<PeerWork>(context_, own_.address() + static_cast<CUdeviceptr>(half.value()),
+                                      others_[index]->address(), half, by);
   }
 
  private:

@@ -210,24 +210,25 @@ TEST_F(CollectiveOnGpu, CopiesReachAnotherRanksMemory) {
     const auto device = gpu_of(ranks);
     const auto queue = device->make_queue();
     const auto memory = device->open_to_peers(ranks, Bytes(kSize));
-    const auto both_ways = memory->copy_from(1 - ranks.rank(), PeerCopyBy::copy_engine, true);
-    auto* const own = static_cast<char*>(both_ways->memory().front().address);
+    const auto whole = memory->copy_from(1 - ranks.rank(), PeerCopyBy::copy_engine, false);
+    const auto half = memory->copy_from(1 - ranks.rank(), PeerCopyBy::copy_engine, true);
+    auto* const own = static_cast<char*>(whole->memory().front().address);
     std::memset(own, ranks.rank() == 0 ? 'a' : 'b', kSize);
     ranks.exchange("filled");
-    if (ranks.rank() == 0) queue->launch(*both_ways);
+    queue->launch(*half);  // by both ranks at once
     queue->wait();
     ranks.exchange("copied");
     std::string got(own, kSize);
     if (ranks.rank() == 1) std::memset(own, 'c', kSize);
-    const auto one_way = memory->copy_from(1 - ranks.rank(), PeerCopyBy::copy_engine, false);
-    if (ranks.rank() == 1) queue->launch(*one_way);
+    ranks.exchange("filled");
+    if (ranks.rank() == 0) queue->launch(*whole);
     queue->wait();
     got += std::string(own, kSize);
     ranks.exchange("done");
     return got;
   });
-  const std::string a(32, 'a'), b(32, 'b');
-  EXPECT_THAT(results, ElementsAre(b + a + b + a, b + a + b + a));
+  const std::string a(32, 'a'), b(32, 'b'), c(64, 'c');
+  EXPECT_THAT(results, ElementsAre(a + b + c, b + a + c));
 }
 
 TEST_F(CollectiveOnGpu, NvmlSaysOverWhatAnotherRanksMemoryIsReached) {
