@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "statistics/effect.hpp"
@@ -18,6 +19,21 @@ double deviations(std::size_t steps) {
   constexpr double kChance = 0.01, kManyDegrees = 1e6;
   return std::max(kFewestDeviations, statistics::student_critical(
                                          1.0 - 2.0 * kChance / static_cast<double>(steps), kManyDegrees));
+}
+
+// The time from which on a step is slow: beyond normal noise and at least 1 % longer. Where more than one step
+// in twenty is, they drift, and only those count that are farther off by twice as much, or four times, ...
+double slow_limit(const std::vector<double>& times, double middle) {
+  constexpr double kMostSlow = 0.05, kFarthest = 64.0;
+  double excess =
+      std::max(deviations(times.size()) * robust_deviation(times, middle), kLeastChange * middle);
+  const double farthest = kFarthest * excess;
+  for (; excess <= farthest; excess *= 2.0) {
+    const auto slow =
+        std::ranges::count_if(times, [&](double time) { return time > middle + excess; });
+    if (static_cast<double>(slow) <= kMostSlow * static_cast<double>(times.size())) return middle + excess;
+  }
+  return std::numeric_limits<double>::infinity();
 }
 
 // What a step did, beside its time.
@@ -334,8 +350,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
     }
     const double middle = times.empty() ? 0.0 : statistics::median(times);
     if (!(middle > 0.0)) continue;
-    const double limit =
-        middle + std::max(deviations(times.size()) * robust_deviation(times, middle), kLeastChange * middle);
+    const double limit = slow_limit(times, middle);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].is_full != full || in_stretch[i]) continue;
       is_slow[i] = all[i].seconds > limit;
@@ -357,10 +372,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
       by_cause[cause].push_back(portraits.idle_by_cause(all[i])[cause]);
     }
   }
-  constexpr double kMostSlow = 0.05;
   const std::size_t usual_steps = all.size() - slow.stretches.steps.size();
-  if (static_cast<double>(slow.steps.size()) > kMostSlow * static_cast<double>(usual_steps))
-    slow.steps.clear();
   if (slow.steps.empty()) return slow;
   slow.longer = statistics::median(slow_times) / statistics::median(other_times) - 1.0;
   Usual usual{statistics::median(busy), statistics::median(idle), quantile(bytes, 0.9), {}};

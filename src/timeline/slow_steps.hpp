@@ -72,7 +72,7 @@ struct SlowSteps {
 /// Stretches lie between change points of the steps' times, are at least 1 % longer, and stand apart: by
 /// three robust deviations of the other steps, which are most of them. Any other step is slow if it takes
 /// longer than the median by more than normal noise gives (at least three robust deviations), and at least 1
-/// % longer. Where more than 5 % are, none is: the steps drift then, and have no exceptions.
+/// % longer. Where more than 5 % are, the steps drift: the limit is doubled until at most 5 % are.
 SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const Steps& steps);
 
 }  // namespace jitterscope::timeline

@@ -141,6 +141,15 @@ class Contents {
     }
     return result;
   }
+  bool copies_to_host(const Step& step) const {
+    for (std::size_t i = step.first; i < step.last; ++i) {
+      const WorkName& name = names_[work_.what[i]];
+      if (name.kind == WorkKind::copy &&
+          (name.to == capture::MemoryKind::pageable || name.to == capture::MemoryKind::pinned))
+        return true;
+    }
+    return false;
+  }
   // Whether two steps do nearly the same: an input may take another kernel, and one that grows other shapes
   // of the same kernels.
   bool are_alike(const Step& a, const Step& b) const {
@@ -230,6 +239,13 @@ class Division {
       if (step.kind == 0 || contents == usual) alike += count;
     }
     return all > 0 ? static_cast<double>(alike) / static_cast<double>(all) : 0.0;
+  }
+
+  // Whether a step of the most frequent kind gives its host something.
+  bool copies_to_host() const {
+    const auto usual =
+        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
+    return contents_.copies_to_host(*usual);
   }
 
   // Where a step of the most frequent kind idles longest: how far behind its first item, and how long. From a
@@ -430,6 +446,16 @@ std::size_t few_repetitions(const Process& process, const DeviceWork& work, cons
   return most;
 }
 
+// A step's kernels as a number that does not depend on their order.
+std::uint64_t kernels_of(const Step& step, const Process& process, const DeviceWork& work) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = step.first; i < step.last; ++i) {
+    const WorkKind kind = process.names[work.what[i]].kind;
+    if (kind == WorkKind::kernel || kind == WorkKind::graph) sum += mixed(work.what[i]);
+  }
+  return sum;
+}
+
 void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work) {
   std::size_t in_steps = 0, kinds = 0;
   WindowsOfSteps windows(process);
@@ -445,12 +471,15 @@ void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work
   steps.other_work = work.size() - in_steps;
   std::vector<std::vector<double>> times(kinds);
   steps.kinds.resize(kinds);
+  std::vector<std::optional<std::uint64_t>> kernels(kinds);  // of an example of each
   for (const Step& step : steps.steps) {
     steps.kinds[step.kind].work = step.last - step.first;
+    if (!kernels[step.kind]) kernels[step.kind] = kernels_of(step, process, work);
     if (step.is_whole) times[step.kind].push_back(static_cast<double>(step.end - step.begin) * 1e-9);
   }
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     StepKind& each = steps.kinds[kind];
+    each.has_usual_kernels = kernels[kind] == kernels[0];
     each.count = times[kind].size();
     if (times[kind].empty()) continue;
     const MedianOfSeries series = median_of_series(times[kind]);
@@ -505,13 +534,18 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   }
   std::optional<Division> found, repetition;
   // A shorter step is one where all steps are alike; or where most are, and each begins behind a gap of its
-  // own: the tokens of a decoding loop among prefills. The layers of a network have neither.
-  // A network whose host is late has a gap at each layer, but a longer one where its step begins.
-  constexpr double kLongerGap = 1.5;
+  // own: the tokens of a decoding loop among prefills. The layers of a network have neither. Where its host is
+  // late they have a gap each, but what comes behind so many layers comes behind as many each time, and no
+  // layer gives its host a result to wait for.
+  constexpr double kLongerGap = 1.5, kOwnGap = 2.0;
+  constexpr std::size_t kMostLayers = 40;
   const auto is_better = [&](const Division& shorter) {
     if (shorter.share_of_usual() >= kAllAlike || shorter.share_of_usual_kernels() >= kAllAlike) return true;
+    const bool are_layers = found->share_of_usual() >= kAllAlike && !shorter.copies_to_host() &&
+                            found->usual_length() <= kMostLayers * shorter.usual_length();
+    if (are_layers) return false;
     const Division::LongestGap gap = shorter.longest_gap();
-    return shorter.share_of_usual() >= kMostAlike && gap.longest >= 2.0 * gap.next && gap.longest > 0.0 &&
+    return shorter.share_of_usual() >= kMostAlike && gap.longest >= kOwnGap * gap.next && gap.longest > 0.0 &&
            found->longest_gap().longest < kLongerGap * gap.longest;
   };
   std::size_t distances = 0, beginnings = 0, distance = 0;

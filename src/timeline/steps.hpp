@@ -28,6 +28,7 @@ struct StepKind {
   double seconds = 0.0;           ///< the median of the whole ones
   statistics::Interval interval;  ///< of the median, 95 %; from blocks of steps that follow each other
   double p99 = 0.0;               ///< seconds
+  bool has_usual_kernels = true;  ///< those of the first kind: they differ in copies alone, if at all
 };
 
 enum class StepSource : std::uint8_t { none, repetition, ranges };

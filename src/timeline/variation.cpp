@@ -38,7 +38,7 @@ struct Call {
   std::uint32_t number = 0;  // of all calls of its kind
 };
 
-// Steps of the most frequent kind, or, without steps, stretches of time: 400 of them, of 50 ms to 1 s.
+// Steps with the kernels of the most frequent kind, or, without steps, stretches of time: 400 of them, of 50 ms to 1 s.
 struct Units {
   std::vector<Step> steps;
   bool are_stretches = false;
@@ -47,7 +47,7 @@ struct Units {
 Units units_of(const Steps& steps, const DeviceWork& work) {
   Units units;
   for (const Step& step : steps.steps) {
-    if (step.kind == 0 && step.is_whole) units.steps.push_back(step);
+    if (steps.kinds[step.kind].has_usual_kernels && step.is_whole) units.steps.push_back(step);
   }
   if (!units.steps.empty() || work.size() == 0) return units;
   units.are_stretches = true;
@@ -151,6 +151,15 @@ class GpuSensors {
     }
   }
   bool is_empty() const { return times_.size() < 2; }
+  // Whether it moves by more than it is read to: a clock that is held throughout is held 0.9999 to 1.0001 of
+  // the time.
+  static bool varies(Sign what, const std::vector<double>& values) {
+    constexpr double kLeastHeld = 0.01, kLeastOfMiddle = 0.002;
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const double limit =
+        what == Sign::held ? kLeastHeld : kLeastOfMiddle * std::abs(statistics::median(values));
+    return *most - *least > limit;
+  }
   double sign(Sign what, Time from, Time to) const {
     switch (what) {
       case Sign::held:
@@ -334,14 +343,13 @@ std::optional<GpuSensors::Sign> sign_of(const GpuSensors& sensors, const Units& 
     for (std::size_t k = 0; k < signs.size(); ++k)
       signs[k].push_back(sensors.sign(GpuSensors::kSigns[k], begin, end));
   }
-  const auto varies = [](const std::vector<double>& sign) {
-    const auto [least, most] = std::minmax_element(sign.begin(), sign.end());
-    return *least < *most;
-  };
-  const double chance = 0.01 / static_cast<double>(std::count_if(signs.begin(), signs.end(), varies));
+  // Each sign is asked for one thing, so their chances are not added up: of five seconds, the shifted series
+  // are too few to show a chance below 0.004.
+  constexpr double kChance = 0.01;
   for (std::size_t k = 0; k < signs.size(); ++k) {
-    if (varies(signs[k]) && correlation(ranks(values), ranks(signs[k])) > 0.0 &&
-        chance_of_correlation(values, signs[k]) <= chance)
+    if (GpuSensors::varies(GpuSensors::kSigns[k], signs[k]) &&
+        correlation(ranks(values), ranks(signs[k])) > 0.0 &&
+        chance_of_correlation(values, signs[k]) <= kChance)
       return GpuSensors::kSigns[k];
   }
   return std::nullopt;
@@ -465,9 +473,13 @@ class Explainer {
           common);
     }
     regression.add(Follows::first_calls, std::move(first), true);
+    // A copy that comes at the same places of each step is what these places have: they keep what is left.
     std::vector<double> by_place(y.size(), 0.0);
     if (!units_.are_stretches) {
-      by_place = cross_fitted_means(y, places, steps);
+      const WithoutOverlap without(work_, calls, overlap_);
+      std::vector<double> alone = y;
+      for (std::size_t i = 0; i < calls.size(); ++i) alone[i] += std::log(without.factor(calls[i].item));
+      by_place = cross_fitted_means(alone, places, steps);
       regression.add(Follows::place, by_place);
     }
     regression.add(Follows::other_kernels, std::move(kernels), true);

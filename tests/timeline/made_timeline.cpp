@@ -57,6 +57,8 @@ class Maker {
     time_ += program_.step_gap_us * kMicrosecond;
     if (program_.late_input_every > 0 && step % program_.late_input_every == program_.late_input_every - 1)
       time_ += 9e6;
+    if (program_.late_by_chance_us > 0.0 && random_.below(10) == 0)
+      time_ += program_.late_by_chance_us * kMicrosecond;
     if (step >= program_.slow_host_from && step < program_.slow_host_to)
       time_ += 4e5 + 1e3 * static_cast<double>(random_.below(400));
     if (program_.allocates_every > 0 && step % program_.allocates_every == program_.allocates_every - 1) {
@@ -71,7 +73,7 @@ class Maker {
     }
     const bool swapped = program_.preceding_slows > 0.0 && random_.below(2) == 1;
     const double trend = program_.trend * static_cast<double>(step) / static_cast<double>(program_.steps);
-    const bool copies = program_.copy_slows >= 0.0 && step % 2 == 1;
+    const bool copies = program_.copy_slows >= 0.0 && step % program_.copy_every == program_.copy_every - 1;
     const double begin = time_;
     if (program_.as_graphs) ++correlation_;
     slower_ = step >= program_.slower_from ? program_.slower : 0.0;
@@ -102,7 +104,7 @@ class Maker {
   }
 
   void kernel(std::size_t what, double slower) {
-    const double wave = std::sin(2.0 * std::numbers::pi * time_ / (10.0 * kSecond));
+    const double wave = std::sin(2.0 * std::numbers::pi * time_ / (program_.wave_s * kSecond));
     const bool other = program_.other_process_slows > 0.0 && is_other_there(time_);
     double length =
         lengths_[what] * (1.0 + slower) * (1.0 + slower_) * (1.0 + program_.clock * std::max(0.0, wave));
@@ -149,11 +151,12 @@ class Maker {
   void make_sensors(capture::Sensors& sensors) {
     double throttled = 0.0;
     for (double time = 0.0; time < time_; time += 0.02 * kSecond) {
-      const double wave = std::max(0.0, std::sin(2.0 * std::numbers::pi * time / (10.0 * kSecond)));
+      const double wave = std::max(0.0, std::sin(2.0 * std::numbers::pi * time / (program_.wave_s * kSecond)));
       if (program_.clock > 0.0 && program_.clock_shows) throttled += wave * 0.02 * kSecond;
+      if (program_.is_capped) throttled += (1.0 + 1e-4 * random_.normal()) * 0.02 * kSecond;
       sensors.time.push_back(kOrigin + static_cast<Time>(time));
       sensors.gpu.push_back(0);
-      sensors.clock_mhz.push_back(1980);
+      sensors.clock_mhz.push_back(1980 - (program_.is_capped ? static_cast<std::uint32_t>(250 * wave) : 0));
       sensors.memory_clock_mhz.push_back(3201);
       const double above = 500'000 + (program_.power_shows ? 200'000 * wave : 0.0) + 5'000 * random_.normal();
       sensors.power_mw.push_back(static_cast<std::uint32_t>(above));

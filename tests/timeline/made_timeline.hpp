@@ -25,14 +25,18 @@ struct MadeProgram {
   double gap_us = 1.0;        ///< between kernels
   double step_gap_us = 5.0;   ///< between steps
   double layer_gap_us = 0.0;  ///< in front of each layer
-  double clock = 0.0;         ///< all kernels slow down by up to so much, in waves of 10 s
+  double clock = 0.0;         ///< all kernels slow down by up to so much, in waves
+  double wave_s = 10.0;       ///< length of a wave of the clock
   bool clock_shows = true;    ///< NVML's throttled time grows with it
   bool power_shows = false;   ///< NVML's power rises with it
+  bool is_capped = false;     ///< NVML's clock falls with it, and is held all the time, more or less
   std::size_t slow_host_from = 0, slow_host_to = 0;  ///< steps that begin 0.4 to 0.8 ms late
   std::size_t late_input_every = 0;                  ///< every so many steps the input comes 9 ms late
+  double late_by_chance_us = 0.0;                    ///< one step in ten, at random, begins so much later
   std::size_t allocates_every = 0;  ///< every so many steps the GPU waits 5 ms while memory is allocated
   double copy_slows =
       -1.0;  ///< >= 0: beside every second step a copy runs, and kernels beside it take so much longer
+  std::size_t copy_every = 2;
   double place_slows = 0.0;  ///< the second of two equal kernels takes so much longer
   double preceding_slows =
       0.0;  ///< kernel 3 takes so much longer behind kernel 1; in half of the steps, at random

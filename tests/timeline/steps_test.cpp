@@ -46,6 +46,13 @@ TEST(Steps, HoldAllLayersAlsoWhereEachBeginsBehindAGap) {
   EXPECT_EQ(steps.kinds[0].work, 33u);
 }
 
+// A program that waits for no result has no longer gap where its step begins.
+TEST(Steps, HoldAllLayersWhereTheirGapIsTheLongest) {
+  const Steps steps = steps_of({.steps = 300, .kernels = 5, .layers = 6, .head = 3, .layer_gap_us = 15.0});
+  ASSERT_EQ(steps.kinds.size(), 1u);
+  EXPECT_EQ(steps.kinds[0].work, 33u);
+}
+
 // Each kernel runs many times a step, none once, in an order without a pattern: sequences of them recur.
 TEST(Steps, AreFoundWhereNoKernelComesOnceAStep) {
   Timeline timeline = test::make_timeline({.steps = 0, .warm_up = 12'000});

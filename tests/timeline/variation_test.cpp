@@ -73,6 +73,14 @@ TEST(Variation, FollowsTheClockThatThePowerShows) {
   EXPECT_EQ(followers(result.variation, Follows::clock), 24u);
 }
 
+// Three seconds give 150 readings of NVML, which are few to tell chance from.
+TEST(Variation, FollowsTheClockOfAShortProgram) {
+  MadeProgram program{.seed = 4, .steps = 600, .clock = 0.15, .wave_s = 0.7, .clock_shows = false};
+  program.power_shows = program.is_capped = true;
+  const Analysed result = analysed(program);
+  EXPECT_EQ(followers(result.variation, Follows::clock), 24u);
+}
+
 TEST(Variation, FollowsACommonFactorWhereNoSensorDoes) {
   MadeProgram program = long_program(4);
   program.clock = 0.15;
@@ -139,6 +147,32 @@ TEST(Variation, FollowsCopiesBesideIt) {
   }
 }
 
+// A copy of each step is beside the same places of it, and the others are without.
+TEST(Variation, FollowsCopiesThatComeAtTheSamePlaces) {
+  MadeProgram program = long_program(6);
+  program.steps = 1000;
+  program.kernels = 6;
+  program.layers = 8;
+  program.head = 1;
+  program.noise = 0.01;
+  program.copy_slows = 0.015;
+  program.copy_every = 1;
+  const Analysed result = analysed(program);
+  EXPECT_GE(followers(result.variation, Follows::copies), 2u);
+  EXPECT_EQ(followers(result.variation, Follows::place), 0u);
+}
+
+// Steps without a copy and steps with one are of two kinds, and their kernels are the same.
+TEST(Variation, FollowsCopiesOfEachEighthStep) {
+  MadeProgram program = long_program(6);
+  program.steps = 4000;
+  program.kernels = 6;
+  program.noise = 0.01;
+  program.copy_slows = 0.012;
+  program.copy_every = 8;
+  EXPECT_EQ(followers(analysed(program).variation, Follows::copies), 3u);
+}
+
 TEST(Variation, FollowsThePlaceInTheStep) {
   MadeProgram program = long_program(7);
   program.steps = 1000;
@@ -179,6 +213,14 @@ TEST(SlowSteps, IdleWhereTheInputIsLate) {
   EXPECT_EQ(slow.traits[0].trait, StepTrait::idle);
   EXPECT_EQ(slow.traits[0].slow, 40u);
   EXPECT_EQ(slow.traits[0].other, 0u);
+  EXPECT_NEAR(slow.traits[0].seconds, 0.009, 0.0005);
+}
+
+// More than one step in twenty is late by a little.
+TEST(SlowSteps, AreFoundAmongManyThatAreALittleLate) {
+  const SlowSteps slow = analysed({.steps = 1000, .late_input_every = 25, .late_by_chance_us = 200.0}).slow;
+  EXPECT_EQ(slow.steps.size(), 40u);
+  ASSERT_FALSE(slow.traits.empty());
   EXPECT_NEAR(slow.traits[0].seconds, 0.009, 0.0005);
 }
 

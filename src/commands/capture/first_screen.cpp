@@ -259,9 +259,10 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
 }
 
 // A GPU that mostly idles comes first, then causes that make more than a hundredth of the time, then what all
-// steps have in common, then the other causes.
-std::vector<std::string> findings_of(const CaptureDevice& device) {
-  constexpr double kMuch = 0.01;
+// steps have in common, then the other causes: the details alone list those that make next to nothing of it, as
+// some of thousands of steps are always late by a few microseconds.
+std::vector<std::string> findings_of(const CaptureDevice& device, bool details) {
+  constexpr double kMuch = 0.01, kLeast = 0.005;
   constexpr double kMuchIdle = 0.2, kMuchConverted = 0.02, kMuchCopied = 0.02;
   const double idle = 1.0 - device.busy;
   const std::string limit = limit_of_faster_kernels(idle);
@@ -296,9 +297,14 @@ std::vector<std::string> findings_of(const CaptureDevice& device) {
         copies.bytes > 0.0 ? ", " + rate_text(copies.bytes / (copies.total.value() * 1e-9), "B/s") : "",
         percent_text(copies.beside_kernels)));
   }
+  const auto is_small = [&](const Finding& each) { return each.size < kLeast && !details; };
   for (const Finding& each : variations) {
-    if (each.size < kMuch) findings.push_back(each.sentence);
+    if (each.size < kMuch && !is_small(each)) findings.push_back(each.sentence);
   }
+  const auto small = std::ranges::count_if(variations, is_small);
+  if (small > 0)
+    findings.push_back(fmt::format("{} of less than {} of the time{}: --details.", counted(small, "cause"),
+                                   percent_text(kLeast), small > 1 ? " each" : ""));
   return findings;
 }
 
@@ -461,7 +467,7 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
   if (device.calls) text += "\n" + wrapped(calls_text(*device.calls), shown.width);
   if (const std::string cost = cost_text(device); !cost.empty()) text += "\n" + wrapped(cost, shown.width);
   text += "\n";
-  std::vector<std::string> findings = findings_of(device);
+  std::vector<std::string> findings = findings_of(device, shown.details);
   if (std::optional<std::string> waits = waits_text(record)) findings.push_back(std::move(*waits));
   for (std::size_t i = 0; i < findings.size(); ++i) {
     text += numbered_item(i + 1, findings[i], shown.width, kSentenceIndent);
