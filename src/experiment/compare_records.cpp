@@ -188,6 +188,9 @@ class RecordComparer {
       ++alternative_;
       compare_pair(first, other);
     }
+    note_other_work(first, "the first record", record_);
+    for (alternative_ = 1; alternative_ <= others.size(); ++alternative_)
+      note_other_work(others[alternative_ - 1], record_named(alternative_), record_);
     note_unlike_layers(record_);
     note_only_moved(record_);
     judge(record_.comparisons, effects_, record_.margin, judging_);

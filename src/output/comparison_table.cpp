@@ -373,6 +373,25 @@ std::string needed_words(const ComparisonRecord& record, const Compared& compare
                 : std::string("; even a thousand processes would not decide");
 }
 
+Nanoseconds median_of(const ComparedSide& side) { return side.time.median; }
+Nanoseconds median_of(const TimeEstimate& sum) { return sum.median; }
+
+// Says what each number is where the two times beside a change would tell another one: a disturbed round moves
+// the change of its pair, and not the median of its side.
+template <class Compared>
+std::string sides_words(const ComparisonRecord& record, const Compared& compared) {
+  constexpr double kSameStory = 0.01;
+  const Nanoseconds first = median_of(compared.first), second = median_of(compared.second);
+  if (!(first > Nanoseconds(0)) || !(second > Nanoseconds(0))) return {};
+  const double sides = second / first / work_of(record, compared.alternative);
+  if (std::abs(std::log(sides / compared.time.ratio)) <= std::min(kSameStory, record.margin)) return {};
+  return fmt::format(
+      " {}, while the two times themselves differ by {}: they are {}",
+      is_of_files(record) ? "by geometric means over processes" : "in rounds beside each other, disturbed ones too",
+      change_with_interval({.ratio = sides, .low = sides, .high = sides}),
+      is_of_files(record) ? "arithmetic means" : "medians of each side's own rounds");
+}
+
 // Makes the headline of a comparison or a total.
 template <class Compared>
 std::string sentence(const std::string& subject, const ComparisonRecord& record, const Compared& compared,
@@ -381,6 +400,7 @@ std::string sentence(const std::string& subject, const ComparisonRecord& record,
       verdict_words(compared.verdict, names[0], names[compared.alternative], record.margin);
   std::string text = fmt::format("**{}**{}{}: {}", verdict, record.samples.empty() ? "" : " per sample",
                                  subject.empty() ? "" : ", " + subject, change_with_interval(compared.time));
+  text += sides_words(record, compared);
   if (compared.verdict == EffectVerdict::same && excludes_one(compared.time))
     text += ", a difference smaller than the margin";
   if (compared.verdict == EffectVerdict::undecided)

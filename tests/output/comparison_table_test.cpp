@@ -177,6 +177,27 @@ TEST(ComparisonHeadline, OneNumberStandsForAll) {
 }
 
 // The first conditions are those of the headline; the text has the others.
+TEST(ComparisonTable, AChangeSaysWhatItIsWhereItsTwoTimesTellAnother) {
+  ComparisonRecord record = one_pair(EffectVerdict::slower, 1.13);
+  EXPECT_THAT(one_line_table(record), Not(HasSubstr("rounds beside each other")));
+  record.comparisons[0].first.time = time_of(475.0, 0.05);
+  record.comparisons[0].second.time = time_of(497.0, 0.05);
+  EXPECT_THAT(one_line_table(record),
+              HasSubstr("dtype=bf16 is slower than dtype=f16**: +13.00 % (+12.84 to +13.16 %) in rounds beside each "
+                        "other, disturbed ones too, while the two times themselves differ by +4.6 %: they are "
+                        "medians of each side's own rounds."));
+}
+
+TEST(ComparisonTable, ATotalSaysWhatItIsWhereItsTwoTimesTellAnother) {
+  ComparisonRecord record = one_pair();
+  record.totals = {{.first = time_of(100.0),
+                    .second = time_of(102.0),
+                    .time = {1.1, 1.09, 1.11},
+                    .processes = 8,
+                    .verdict = EffectVerdict::slower}};
+  EXPECT_THAT(one_line_table(record), HasSubstr("the two times themselves differ by +2.0 %: they are medians"));
+}
+
 TEST(ComparisonHeadline, HasOneConditionOfSeveral) {
   ComparisonRecord record = one_pair();
   record.comparisons.push_back(record.comparisons[0]);
