@@ -148,7 +148,7 @@ class ExplainCommand {
     const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
     record_.device = second.device;
     record_.accounts = explain::account_for(first, second);
-    record_.notes = explain::notes_on_left_out(first, second, record_.accounts);
+    record_.notes = explain::notes_on(first, second, record_.accounts);
     record_.conclusions = explain::conclusions_of(record_.accounts);
   }
 
