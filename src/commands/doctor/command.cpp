@@ -11,6 +11,7 @@
 #include "cli/invocation.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
+#include "cli/simulation_time.hpp"
 #include "commands/doctor/record.hpp"
 #include "commands/records.hpp"
 #include "measure/machine.hpp"
@@ -103,7 +104,7 @@ NoiseFloor measure_noise_floor(Device& device) {
 std::string noise_floor_plan(const DeviceDescription& device) {
   const std::vector<Operation> operations = noise_floor_operations(device);
   std::string text = fmt::format("The noise floor of {} ({}) would be measured in about {}:\n\n", device.id,
-                                 device.name, duration_text(kCalibrationTime + kMeasuringTime));
+                                 device.name, duration_on(device, kCalibrationTime + kMeasuringTime));
   text += "constants of the instruments, and whether one eviction empties the cache\n";
   for (const Operation& operation : operations) {
     text += fmt::format("{}  (cache warm, load burst, {})\n", operation.text(),

@@ -15,6 +15,7 @@
 #include "cli/output_flags.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/python.hpp"
+#include "cli/simulation_time.hpp"
 #include "cli/targets.hpp"
 #include "commands/explain/record.hpp"
 #include "commands/records.hpp"
@@ -194,7 +195,8 @@ class ExplainCommand {
     if (flags_.dry_run) {
       const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
       Text text =
-          factors_text(factors, one_of_calls(subject.text(), record_.calls), time_limit(), page_width());
+          factors_text(factors, one_of_calls(subject.text(), record_.calls),
+                       duration_on(record_.device, time_limit()), page_width());
       for (const std::string& note : record_.notes) text += '\n' + wrapped(note, page_width());
       print_result(text);
       return false;
@@ -222,7 +224,7 @@ class ExplainCommand {
     const std::string target = flags_.targets.front().substr(kPythonPrefix.size());
     const std::vector<explain::Factor> factors = factors_of_function(target);
     if (flags_.dry_run) {
-      print_result(factors_text(factors, target, time_limit(), page_width()));
+      print_result(factors_text(factors, target, duration_on(record_.device, time_limit()), page_width()));
       return false;
     }
     nlohmann::json asked = {{"callable", target},

@@ -488,9 +488,9 @@ Text explanation_table(const ExplainRecord& record, const Page& page) {
 }
 
 std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
-                         Nanoseconds time_limit, std::size_t width) {
+                         const std::string& duration, std::size_t width) {
   std::string text =
-      wrapped(fmt::format("About {} with {}:", duration_text(time_limit), subject), width) + '\n';
+      wrapped(fmt::format("About {} with {}:", duration, subject), width) + '\n';
   for (const explain::Factor& factor : factors) {
     std::vector<std::string> doses;
     for (const explain::Dose& dose : factor.doses) doses.push_back(dose.text);
