@@ -59,10 +59,12 @@ Result measure_one(Session& session, const Operation& operation, const MeasureOp
   }
 }
 
+// nullopt where nothing is launched: a host's processor does the work itself.
 std::optional<Nanoseconds> least_launch_cost(const std::vector<Result>& results) {
   std::optional<Nanoseconds> least;
   for (const Result& result : results) {
-    if (result.failure.empty()) least = std::min(least.value_or(result.launch_cost), result.launch_cost);
+    if (!result.failure.empty() || !(result.launch_cost > Nanoseconds(0))) continue;
+    least = std::min(least.value_or(result.launch_cost), result.launch_cost);
   }
   return least;
 }
