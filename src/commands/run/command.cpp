@@ -114,6 +114,7 @@ class RunCommand {
     std::optional<RecordFiles> files_of_devices;
     if (names.size() > 1 || flags_.measure.device.ends_with(":all")) {
       check_several_devices(flags_, names);
+      if (!invocation_.ranks) check_are_alike(names);
       files_of_devices.emplace(RecordFlags{flags_.report, flags_.json});
     } else {
       const std::string json =
