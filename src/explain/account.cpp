@@ -864,6 +864,12 @@ std::string change_words(const RatioEstimate& ratio) { return change_words_of(ra
 
 std::string range_words(const RatioEstimate& ratio) { return change_words_of(ratio).interval; }
 
+// Returns "+5.2 % in time (+5.0 to +5.4 %)" or "1/4.68 of the time (1/4.70 to 1/4.66)".
+std::string time_words(const RatioEstimate& ratio) {
+  const std::string change = change_words(ratio), range = range_words(ratio);
+  return change + (change.ends_with('%') ? " in time" : "") + (range.empty() ? "" : " (" + range + ')');
+}
+
 // Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
 std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
                           const RatioEstimate& rest) {
@@ -885,8 +891,8 @@ std::string known_words(const Part& part) {
 
 std::string account_sentence(const Account& account) {
   std::string text =
-      fmt::format("{}, {}: time {}", name_of(account), conditions_text(account.first_conditions),
-                  change_with_interval(account.time));
+      fmt::format("{}, {}: {}", name_of(account), conditions_text(account.first_conditions),
+                  time_words(account.time));
   std::vector<std::string> known, unknown;
   for (const AccountedPart& part : account.parts) {
     if (part.source == kByTheClock) continue;
@@ -910,8 +916,7 @@ std::string total_sentence(const AccountTotal& total, const std::vector<const Ac
   constexpr std::size_t kNamed = 4;
   const char* what = sorted.front()->layers.empty() ? "operations together" : "calls";
   std::string text =
-      fmt::format("All {} {}: {} in time ({}), {}, then {}", total.calls, what, change_words(total.time),
-                  range_words(total.time), time_text(total.first.median, total.first.precision()),
+      fmt::format("All {} {}: {}, {}, then {}", total.calls, what, time_words(total.time), time_text(total.first.median, total.first.precision()),
                   time_text(total.second.median, total.second.precision()));
   if (!total.is_changed()) return text + ": no change is shown.";
   std::vector<std::string> named;

@@ -566,10 +566,30 @@ std::vector<SharedDifference> shared_differences(const ComparisonRecord& record,
   return shared;
 }
 
+// Returns the differences without those of layers that stand in an earlier one: a layer may differ in each of its
+// conditions by another number, and is named once.
+std::vector<SharedDifference> of_each_layer_once(const std::vector<SharedDifference>& cause) {
+  std::vector<SharedDifference> once;
+  std::vector<std::string> named;
+  for (const SharedDifference& each : cause) {
+    const std::vector<std::string>& layers = each.difference->of;
+    std::vector<std::string> own;  // the layers, each of these records
+    for (const std::string& layer : layers) own.push_back(joined(each.names) + ' ' + layer);
+    const auto is_named = [&](const std::string& layer) {
+      return std::ranges::find(named, layer) != named.end();
+    };
+    if (!own.empty() && std::ranges::all_of(own, is_named)) continue;
+    once.push_back(each);
+    named.insert(named.end(), own.begin(), own.end());
+  }
+  return once;
+}
+
 // Lists only the first 3 differences of a cause that differs in each layer by another number.
-Text lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t compared,
-                    std::size_t alternatives, std::size_t width) {
+Text lines_of_cause(const std::vector<SharedDifference>& all, std::size_t compared, std::size_t alternatives,
+                    std::size_t width) {
   constexpr std::size_t kShown = 3;
+  const std::vector<SharedDifference> cause = of_each_layer_once(all);
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("not there") : one_line(value);
   };

@@ -529,6 +529,19 @@ TEST(ComparisonTable, ACauseOfManyLayersIsSaidOnce) {
   expect_width(record, 80);
 }
 
+TEST(ComparisonTable, ALayerThatDiffersInEachConditionIsNamedOnce) {
+  ComparisonRecord record = one_pair();
+  record.comparisons.push_back(record.comparisons[0]);
+  record.comparisons[0].layers = {"conv1"};
+  record.comparisons[1].layers = {"conv2"};
+  record.differences = {{"clock", "1980 MHz", "1969 MHz", true, {"conv1"}},
+                        {"clock", "1970 MHz", "1960 MHz", true, {"conv1"}},
+                        {"clock", "1980 MHz", "1950 MHz", true, {"conv2"}}};
+  const std::string table = one_line_table(record);
+  EXPECT_THAT(table, AllOf(HasSubstr("clock (conv1): 1980 MHz, then 1969 MHz"), HasSubstr("clock (conv2)"),
+                           Not(HasSubstr("1970 MHz"))));
+}
+
 TEST(ComparisonTable, OperationsThatDifferAreOtherWork) {
   ComparisonRecord record = network_of(3);
   record.processes_asked = 0;

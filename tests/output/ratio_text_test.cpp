@@ -10,6 +10,11 @@ TEST(RatioText, IsAChangeInPercent) {
   EXPECT_EQ(change_with_interval({0.9779, 0.9763, 0.9795}), "-2.21 % (-2.37 to -2.05 %)");
 }
 
+TEST(RatioText, NoChangeHasNoMinus) {
+  EXPECT_EQ(change_of({0.99999, 0.9998, 1.0002}), "+0.00 ± 0.02 %");
+  EXPECT_EQ(change_words_of({0.99999, 0.9998, 1.0002}).change, "+0.00 %");
+}
+
 TEST(RatioText, IsAFactorFromTwoOnInBothDirectionsAlike) {
   EXPECT_EQ(change_of({12.3, 12.1, 12.5}), "12.3 times ± 1.6 %");
   EXPECT_EQ(change_of({1 / 12.3, 1 / 12.5, 1 / 12.1}), "1/12.3 ± 1.6 %");
