@@ -17,6 +17,7 @@
 #include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/operation.hpp"
+#include "operation/unlike_parameters.hpp"
 #include "statistics/statistics.hpp"
 
 // Arithmetic of ratios of times with their intervals, as accounts need it.
@@ -808,7 +809,7 @@ Nanoseconds change_of_all(const Account& account) {
 }
 
 std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& second,
-                                           const std::vector<Account>& accounts) {
+                                  const std::vector<Account>& accounts) {
   std::int64_t together = 0;
   for (const Account& account : accounts) add_calls(together, account.count);
   std::vector<std::string> notes;
@@ -890,9 +891,8 @@ std::string known_words(const Part& part) {
 }
 
 std::string account_sentence(const Account& account) {
-  std::string text =
-      fmt::format("{}, {}: {}", name_of(account), conditions_text(account.first_conditions),
-                  time_words(account.time));
+  std::string text = fmt::format("{}, {}: {}", name_of(account), conditions_text(account.first_conditions),
+                                 time_words(account.time));
   std::vector<std::string> known, unknown;
   for (const AccountedPart& part : account.parts) {
     if (part.source == kByTheClock) continue;
@@ -915,9 +915,9 @@ std::string share_of_change(Nanoseconds change, const AccountTotal& total) {
 std::string total_sentence(const AccountTotal& total, const std::vector<const Account*>& sorted) {
   constexpr std::size_t kNamed = 4;
   const char* what = sorted.front()->layers.empty() ? "operations together" : "calls";
-  std::string text =
-      fmt::format("All {} {}: {}, {}, then {}", total.calls, what, time_words(total.time), time_text(total.first.median, total.first.precision()),
-                  time_text(total.second.median, total.second.precision()));
+  std::string text = fmt::format("All {} {}: {}, {}, then {}", total.calls, what, time_words(total.time),
+                                 time_text(total.first.median, total.first.precision()),
+                                 time_text(total.second.median, total.second.precision()));
   if (!total.is_changed()) return text + ": no change is shown.";
   std::vector<std::string> named;
   Nanoseconds rest = total.change();

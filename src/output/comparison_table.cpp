@@ -8,6 +8,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "operation/unlike_parameters.hpp"
 #include "output/cells.hpp"
 #include "output/comparison_rows.hpp"
 #include "output/text.hpp"
@@ -376,8 +377,8 @@ std::string needed_words(const ComparisonRecord& record, const Compared& compare
 Nanoseconds median_of(const ComparedSide& side) { return side.time.median; }
 Nanoseconds median_of(const TimeEstimate& sum) { return sum.median; }
 
-// Says what each number is where the two times beside a change would tell another one: a disturbed round moves
-// the change of its pair, and not the median of its side.
+// Says what each number is where the two times beside a change would tell another one: a disturbed round
+// moves the change of its pair, and not the median of its side.
 template <class Compared>
 std::string sides_words(const ComparisonRecord& record, const Compared& compared) {
   constexpr double kSameStory = 0.01;
@@ -385,11 +386,11 @@ std::string sides_words(const ComparisonRecord& record, const Compared& compared
   if (!(first > Nanoseconds(0)) || !(second > Nanoseconds(0))) return {};
   const double sides = second / first / work_of(record, compared.alternative);
   if (std::abs(std::log(sides / compared.time.ratio)) <= std::min(kSameStory, record.margin)) return {};
-  return fmt::format(
-      " {}, while the two times themselves differ by {}: they are {}",
-      is_of_files(record) ? "by geometric means over processes" : "in rounds beside each other, disturbed ones too",
-      change_with_interval({.ratio = sides, .low = sides, .high = sides}),
-      is_of_files(record) ? "arithmetic means" : "medians of each side's own rounds");
+  return fmt::format(" {}, while the two times themselves differ by {}: they are {}",
+                     is_of_files(record) ? "by geometric means over processes"
+                                         : "in rounds beside each other, disturbed ones too",
+                     change_with_interval({.ratio = sides, .low = sides, .high = sides}),
+                     is_of_files(record) ? "arithmetic means" : "medians of each side's own rounds");
 }
 
 // Makes the headline of a comparison or a total.
@@ -566,8 +567,8 @@ std::vector<SharedDifference> shared_differences(const ComparisonRecord& record,
   return shared;
 }
 
-// Returns the differences without those of layers that stand in an earlier one: a layer may differ in each of its
-// conditions by another number, and is named once.
+// Returns the differences without those of layers that stand in an earlier one: a layer may differ in each of
+// its conditions by another number, and is named once.
 std::vector<SharedDifference> of_each_layer_once(const std::vector<SharedDifference>& cause) {
   std::vector<SharedDifference> once;
   std::vector<std::string> named;
@@ -597,11 +598,14 @@ Text lines_of_cause(const std::vector<SharedDifference>& all, std::size_t compar
   for (std::size_t i = 0; i < std::min(cause.size(), kShown); ++i) {
     const RecordDifference& each = *cause[i].difference;
     const std::string place = compared > 1 ? place_of(each) : std::string();
-    text +=
-        list_item(fmt::format("{}{}: {}, then {}{}", one_line(each.name),
-                              place.empty() ? "" : fmt::format(" ({})", place), shown(each.first),
-                              shown(each.second), alternatives > 2 ? " in " + joined(cause[i].names) : ""),
-                  width);
+    // What both operations have would be longer than the line.
+    const auto [first, second] = each.name == kOperationDifference
+                                     ? differing_parameters(each.first, each.second)
+                                     : std::pair(each.first, each.second);
+    text += list_item(fmt::format("{}{}: {}, then {}{}", one_line(each.name),
+                                  place.empty() ? "" : fmt::format(" ({})", place), shown(first),
+                                  shown(second), alternatives > 2 ? " in " + joined(cause[i].names) : ""),
+                      width);
   }
   if (cause.size() <= kShown) return text;
   std::size_t others = 0;

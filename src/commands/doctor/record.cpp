@@ -171,8 +171,9 @@ Text doctor_text(const DoctorReport& report, std::size_t width) {
   }
   text += summary(sections);
   if (!report.device.id.empty()) {
-    text +=
-        fmt::format("To check the tool's numbers here: jitterscope selftest --device {}\n", report.device.id);
+    text += wrapped(
+        fmt::format("To check the tool's numbers here: jitterscope selftest --device {}", report.device.id),
+        width);
   }
   return text;
 }
@@ -296,9 +297,10 @@ Check events_check(const Calibration& calibration) {
 Check graph_check(const Calibration& calibration) {
   const InstrumentConstant& graph = calibration.graph;
   if (calibration.marks_are_of_host) {
-    return {"graph", Status::good,
-            "the slope between two recordings is read by the same clock, and the marks' own time falls out of it",
-            ""};
+    return {
+        "graph", Status::good,
+        "the slope between two recordings is read by the same clock, and the marks' own time falls out of it",
+        ""};
   }
   if (graph.value == Nanoseconds(0)) {
     const std::string error =
@@ -318,11 +320,12 @@ std::optional<Check> launch_check(const NoiseFloor& floor) {
                  "the host's processor does the work itself, so a launch has no cost apart from it", ""};
   }
   if (!floor.launch_cost || !(*floor.launch_cost > Nanoseconds(0))) return std::nullopt;
-  return Check{"launch cost", Status::good,
-               fmt::format("a launch costs the host {}: operations shorter than that wait for it, unless they are "
-                           "queued ahead or recorded as a graph",
-                           time_text(*floor.launch_cost, 0.02)),
-               ""};
+  return Check{
+      "launch cost", Status::good,
+      fmt::format("a launch costs the host {}: operations shorter than that wait for it, unless they are "
+                  "queued ahead or recorded as a graph",
+                  time_text(*floor.launch_cost, 0.02)),
+      ""};
 }
 
 Check result_check(const Result& result) {
