@@ -13,8 +13,8 @@
 namespace jitterscope::cli {
 namespace {
 
-// Measured with 14 operations on virtual:h200, bursts and sustained loads, on a core of an AMD EPYC: 0.4 µs for
-// a launch of 1 µs, 1.6 µs for one of 30 µs; 30 to 70 µs for a round; 10 to 20 ms to start.
+// Measured with 14 operations on virtual:h200, bursts and sustained loads, on a core of an AMD EPYC: 0.4 µs
+// for a launch of 1 µs, 1.6 µs for one of 30 µs; 30 to 70 µs for a round; 10 to 20 ms to start.
 constexpr TimeRange kLaunch{Nanoseconds(300), microseconds(2)};
 constexpr Nanoseconds kMostOfShortLaunch(600);
 constexpr TimeRange kRound{microseconds(15), microseconds(100)};
@@ -62,8 +62,8 @@ TimeRange busy_time(const TimeRange& simulated, const TimeRange& launch) {
 TimeRange time_of(const Trial& trial) {
   TimeRange time = kEachOperation;
   const Operation* operation = trial.operation();
-  const TimeRange launch = operation == nullptr ? TimeRange{microseconds(1), milliseconds(1)}
-                                                : launch_time(*operation);
+  const TimeRange launch =
+      operation == nullptr ? TimeRange{microseconds(1), milliseconds(1)} : launch_time(*operation);
   const MeasureOptions& options = trial.options;
   const auto caches = static_cast<double>(options.caches.size());
   for (const Load load : options.loads) {
@@ -117,7 +117,8 @@ std::string simulated_sentence(const TimeRange& simulated, const TimeRange& real
 
 std::string duration_on(const DeviceDescription& device, Nanoseconds duration) {
   const std::string text = duration_text(duration);
-  return device.capabilities.is_simulated ? text + " of simulated time, which pass in a fraction of it" : text;
+  return device.capabilities.is_simulated ? text + " of simulated time, which pass in a fraction of it"
+                                          : text;
 }
 
 }  // namespace jitterscope::cli

@@ -16,9 +16,7 @@ bool is_factor(const RatioEstimate& ratio) {
 
 double half_width(const RatioEstimate& ratio) { return (ratio.high - ratio.low) / 2.0; }
 
-std::string percent_of(double ratio, int decimals) {
-  return signed_text((ratio - 1.0) * 100.0, decimals);
-}
+std::string percent_of(double ratio, int decimals) { return signed_text((ratio - 1.0) * 100.0, decimals); }
 
 // Returns as many as show two digits of the half-width at most, and no more than hundredths.
 int decimals_of_percent(const RatioEstimate& ratio) {

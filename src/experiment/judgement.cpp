@@ -305,13 +305,13 @@ void note_other_work(std::span<const RunRecord> processes, ComparisonRecord& rec
   if (shares.empty()) return;
   const auto [least, most] = std::ranges::minmax(shares);
   const std::string low = percent_text(least), high = percent_text(most);
-  record.notes.push_back(
-      fmt::format("Other programs had this thread's core for {} of the time{}: {}. Close what else runs here, "
-                  "or give the measurement a free core with taskset -c.",
-                  low == high ? low : fmt::format("{} to {}", low, high),
-                  processes.size() == 1 ? std::string()
-                                        : fmt::format(" in {} of {} processes", shares.size(), processes.size()),
-                  kWhatTimesLeaveOut));
+  record.notes.push_back(fmt::format(
+      "Other programs had this thread's core for {} of the time{}: {}. Close what else runs here, "
+      "or give the measurement a free core with taskset -c.",
+      low == high ? low : fmt::format("{} to {}", low, high),
+      processes.size() == 1 ? std::string()
+                            : fmt::format(" in {} of {} processes", shares.size(), processes.size()),
+      kWhatTimesLeaveOut));
 }
 
 void note_other_work(const RunRecord& compared, const std::string& name, ComparisonRecord& record) {

@@ -147,8 +147,8 @@ bool SumsApart::have_processes() const {
 std::optional<TimesApart> SumsApart::times() const {
   const ProcessValues &first = first_processes_.values(), &second = second_processes_.values();
   if (const std::optional<Effect> over_processes = effect_apart(first, second)) {
-    return TimesApart{interval_of(*first, first_.rounds), interval_of(*second, second_.rounds), *over_processes,
-                      ratios_of(first, second)};
+    return TimesApart{interval_of(*first, first_.rounds), interval_of(*second, second_.rounds),
+                      *over_processes, ratios_of(first, second)};
   }
   const std::optional<Effect> effect = effect_of_intervals(first_, second_);
   if (!effect) return std::nullopt;

@@ -15,7 +15,8 @@ using ProcessValues = std::optional<std::vector<double>>;
 ProcessValues times_of(const Measurement& measurement);
 ProcessValues cycles_of(const Measurement& measurement);
 
-/// Returns Welch's interval of the ratio, as a logarithm; nullopt if a side has no values or one not above zero.
+/// Returns Welch's interval of the ratio, as a logarithm; nullopt if a side has no values or one not above
+/// zero.
 std::optional<statistics::Effect> effect_apart(const ProcessValues& first, const ProcessValues& second);
 
 /// Says where the times of TimesApart::is_least_disturbed come from.
@@ -34,11 +35,12 @@ struct TimesApart {
 bool are_on_hosts(const RunRecord& first, const RunRecord& second);
 
 /// Compares the processes if both measurements have several, else the two intervals. `on_hosts`: of a host's
-/// processes the tenth of the rounds that other programs disturbed least. nullopt if a side has too few rounds
-/// for an interval.
+/// processes the tenth of the rounds that other programs disturbed least. nullopt if a side has too few
+/// rounds for an interval.
 std::optional<TimesApart> times_apart(const Measurement& first, const Measurement& second, bool on_hosts);
 
-/// Sums over processes, one value for each. nullopt if a layer lacks them, or has another number of processes.
+/// Sums over processes, one value for each. nullopt if a layer lacks them, or has another number of
+/// processes.
 class ProcessSums {
  public:
   void add(const ProcessValues& values, std::int64_t count);

@@ -98,9 +98,10 @@ struct AccountTotal {
   bool is_explained() const { return rest.low <= 1.0 && 1.0 <= rest.high; }
 };
 
-/// Returns a sentence for each record that has calls without an account, and says which times are accounted for.
+/// Returns a sentence for each record that has calls without an account, and says which times are accounted
+/// for.
 std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& second,
-                                           const std::vector<Account>& accounts);
+                                  const std::vector<Account>& accounts);
 
 /// nullopt for one operation: its account says all.
 std::optional<AccountTotal> total_of(const std::vector<Account>& accounts);

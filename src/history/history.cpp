@@ -171,8 +171,7 @@ void History::check_can_add(const std::string& name) const {
   std::error_code error;
   while (!fs::exists(place, error) && !error && place != place.parent_path()) place = place.parent_path();
   if (error) refuse(error.message());
-  if (!fs::is_directory(place, error))
-    refuse(fmt::format("'{}' is no folder", shown(place)));
+  if (!fs::is_directory(place, error)) refuse(fmt::format("'{}' is no folder", shown(place)));
   if (::access(place.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
   const OutputFile trial(place / ("trial" + std::string(kEnding)));
 }
@@ -190,7 +189,8 @@ void write_in_folder(const fs::path& file, const std::string& text) {
     std::error_code error;
     fs::create_directories(file.parent_path(), error);
     if (error) {
-      throw FailedError(fmt::format("the folder '{}' cannot be made: {}", shown(file.parent_path()), error.message()));
+      throw FailedError(
+          fmt::format("the folder '{}' cannot be made: {}", shown(file.parent_path()), error.message()));
     }
     OutputFile(file.string()).commit(text);
   } catch (...) {

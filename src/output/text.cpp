@@ -269,7 +269,8 @@ void fit_names(std::vector<TableColumn>& columns, std::size_t width) {
   for (const TableColumn& column : columns) {
     const bool is_name = column.align == Align::left;
     widths.push_back(column_width(column));
-    least.push_back(is_name ? std::max(kShortestName, display_width(escaped(column.heading))) : widths.back());
+    least.push_back(is_name ? std::max(kShortestName, display_width(escaped(column.heading)))
+                            : widths.back());
   }
   const std::vector<std::size_t> whole = widths;
   while (all > width) {

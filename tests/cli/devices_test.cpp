@@ -93,7 +93,7 @@ TEST_F(SeveralDevices, UnlikeOnesAreRefusedBeforeAnythingIsMeasured) {
     return without_breaks(outcome.errors);
   };
   EXPECT_THAT(refused("virtual:h200 virtual:h200 virtual:a100"),
-              AllOf(HasSubstr("virtual:h200 is NVIDIA H200"), HasSubstr("and virtual:a100 is NVIDIA A100"),
+              AllOf(HasSubstr("virtual:h200 is virtual H200 (simulated) and virtual:a100 is virtual A100"),
                     HasSubstr("unlike GPUs")));
   EXPECT_THAT(refused("cpu cpu"), AllOf(HasSubstr("cpu is this host's one CPU"), HasSubstr("or cpu alone")));
   EXPECT_THAT(refused("virtual:h200 cpu"), HasSubstr("cpu is this host's one CPU"));

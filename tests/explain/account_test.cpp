@@ -264,8 +264,8 @@ void expect_as_compared(const RunRecord& first, const RunRecord& second) {
     EXPECT_EQ(accounts[i].first.median, compared.comparisons[i].first.time.median);
     EXPECT_EQ(accounts[i].second.high, compared.comparisons[i].second.time.high);
     // What is not known of processes and of the instrument is in the interval already.
-    EXPECT_NEAR(accounts[i].rest.high / accounts[i].rest.ratio, accounts[i].time.high / accounts[i].time.ratio,
-                1e-9);
+    EXPECT_NEAR(accounts[i].rest.high / accounts[i].rest.ratio,
+                accounts[i].time.high / accounts[i].time.ratio, 1e-9);
   }
   const std::optional<AccountTotal> total = total_of(accounts);
   ASSERT_EQ(total.has_value(), !compared.totals.empty());

@@ -138,16 +138,19 @@ TEST(NoiseFloor, WhereTheHostDoesTheWorkNothingCostsZero) {
   floor.calibration.graph = {Nanoseconds(0), Nanoseconds(0), Nanoseconds(1)};
   floor.launch_cost = Nanoseconds(0);  // as records of earlier versions have it
   for (const Check& check : noise_floor_checks(floor)) {
-    EXPECT_THAT(check.sentence, testing::Not(testing::ContainsRegex("(^|[^0-9.])0(\\.0+)? ns"))) << check.subject;
+    EXPECT_THAT(check.sentence, testing::Not(testing::ContainsRegex("(^|[^0-9.])0(\\.0+)? ns")))
+        << check.subject;
   }
-  EXPECT_THAT(check_about(floor, "launch cost").sentence, HasSubstr("the host's processor does the work itself"));
+  EXPECT_THAT(check_about(floor, "launch cost").sentence,
+              HasSubstr("the host's processor does the work itself"));
   EXPECT_THAT(check_about(floor, "graph").sentence, HasSubstr("the same clock"));
 }
 
 TEST(NoiseFloor, ASlopeThatAddsNothingIsTheReference) {
   NoiseFloor floor = sample_floor();
   floor.calibration.graph = {Nanoseconds(0), Nanoseconds(20), Nanoseconds(32)};
-  EXPECT_EQ(check_about(floor, "graph").sentence, "the slope between recordings calibrates the marks, to ± 20 ns");
+  EXPECT_EQ(check_about(floor, "graph").sentence,
+            "the slope between recordings calibrates the marks, to ± 20 ns");
 }
 
 TEST(NoiseFloor, FailuresAndInterruptionsAreSaid) {

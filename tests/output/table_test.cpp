@@ -145,7 +145,8 @@ TEST(FittedTable, WhatIsTooWideWithoutAnySpareColumnContinuesBelow) {
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 60u) << line;
   for (const char digit : {'1', '2', '3'}) EXPECT_NE(table.find(std::string(25, digit)), std::string::npos);
-  EXPECT_EQ(fitted_table(columns, 200).lines().find("first"), fitted_table(columns, 200).lines().rfind("first"));
+  EXPECT_EQ(fitted_table(columns, 200).lines().find("first"),
+            fitted_table(columns, 200).lines().rfind("first"));
   EXPECT_NE(table.find("second"), table.rfind("second")) << "each part has the names";
 }
 

@@ -192,8 +192,7 @@ double widest(const DevicesRecord& record) {
 
 Text table(const DevicesRecord& record, const DevicesComparison& comparison, const DevicesBeside& beside,
            std::size_t width) {
-  TableColumn gpu{"GPU", Align::left, names_of(record)},
-      time{std::string(how(beside)), Align::right, {}, 1},
+  TableColumn gpu{"GPU", Align::left, names_of(record)}, time{std::string(how(beside)), Align::right, {}, 1},
       against{"against others", Align::right, {}}, verdict{"verdict", Align::left, {}},
       slowdown{"over alone", Align::right, {}, 5}, clock{"clock", Align::right, {}, 3},
       held{"held", Align::right, {}, 2}, heat{"°C", Align::right, {}, 4};

@@ -194,9 +194,8 @@ class ExplainCommand {
     const TrialSubject subject = read_subject();
     if (flags_.dry_run) {
       const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
-      Text text =
-          factors_text(factors, one_of_calls(subject.text(), record_.calls),
-                       duration_on(record_.device, time_limit()), page_width());
+      Text text = factors_text(factors, one_of_calls(subject.text(), record_.calls),
+                               duration_on(record_.device, time_limit()), page_width());
       for (const std::string& note : record_.notes) text += '\n' + wrapped(note, page_width());
       print_result(text);
       return false;

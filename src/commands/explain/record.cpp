@@ -489,8 +489,7 @@ Text explanation_table(const ExplainRecord& record, const Page& page) {
 
 std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
                          const std::string& duration, std::size_t width) {
-  std::string text =
-      wrapped(fmt::format("About {} with {}:", duration, subject), width) + '\n';
+  std::string text = wrapped(fmt::format("About {} with {}:", duration, subject), width) + '\n';
   for (const explain::Factor& factor : factors) {
     std::vector<std::string> doses;
     for (const explain::Dose& dose : factor.doses) doses.push_back(dose.text);

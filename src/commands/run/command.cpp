@@ -368,7 +368,6 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "--local", flags.local,
           "start this many ranks on this host, as mpirun -n N would, each with a GPU of its own: their GPUs "
           "are timed alone and all at once")
-      ->type_name("N")
       ->check(CLI::Range(2, 1024));
   command
       .add_option("--save", flags.save,
