@@ -173,7 +173,11 @@ void History::check_can_add(const std::string& name) const {
   if (error) refuse(error.message());
   if (!fs::is_directory(place, error)) refuse(fmt::format("'{}' is no folder", shown(place)));
   if (::access(place.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
-  const OutputFile trial(place / ("trial" + std::string(kEnding)));
+  try {
+    const OutputFile trial(place / ("trial" + std::string(kEnding)));
+  } catch (const UsageError& problem) {
+    refuse(problem.what());
+  }
 }
 
 namespace {
