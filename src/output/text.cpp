@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include <sys/ioctl.h>
 
@@ -482,7 +483,8 @@ bool fits(std::span<const TableColumn> columns, std::size_t longest_name, std::s
 
 std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::size_t longest_name,
                                        std::size_t width) {
-  std::vector<TableColumn> shown = columns;
+  const std::vector<TableColumn> all = std::move(columns);
+  std::vector<TableColumn> shown = all;
   while (!fits(shown, longest_name, width)) {
     const auto sparest = std::ranges::max_element(shown, {}, &TableColumn::spare);
     if (sparest == shown.end() || sparest->spare == 0) break;
@@ -493,13 +495,13 @@ std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::si
     return std::ranges::find(shown, column.heading, &TableColumn::heading) != shown.end();
   };
   std::vector<const TableColumn*> left_out;
-  for (const TableColumn& column : columns) {
+  for (const TableColumn& column : all) {
     if (!is_shown(column)) left_out.push_back(&column);
   }
   std::ranges::stable_sort(left_out, {}, [](const TableColumn* column) { return column->spare; });
   for (const TableColumn* column : left_out) {
     std::vector<TableColumn> more;
-    for (const TableColumn& each : columns) {
+    for (const TableColumn& each : all) {
       if (&each == column || is_shown(each)) more.push_back(each);
     }
     if (fits(more, longest_name, width)) shown = std::move(more);
