@@ -40,7 +40,7 @@ std::string without_trailing_zeros(std::string number) {
 
 std::string with_digits(double value, int digits) {
   const double step = std::abs(value) * std::pow(10.0, 1 - digits);
-  return without_trailing_zeros(fmt::format("{:.{}f}", value, decimals_for(step)));
+  return without_trailing_zeros(fixed_text(value, decimals_for(step)));
 }
 
 // Limits precision to between four digits (more is below any timer's grain) and one part in twenty.
@@ -60,12 +60,23 @@ const Unit& unit_for(double value, double precision, std::span<const Unit> units
 
 }  // namespace
 
+std::string fixed_text(double value, int decimals) {
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  const bool is_zero = text.find_first_not_of("-0.") == std::string::npos;
+  return is_zero && text.starts_with('-') ? text.substr(1) : text;
+}
+
+std::string signed_text(double value, int decimals) {
+  const std::string text = fixed_text(value, decimals);
+  return text.starts_with('-') ? text : '+' + text;
+}
+
 std::string time_text(Nanoseconds time, double precision) {
   if (!std::isfinite(time.value())) return std::string(kAbsent);
   const double usable = usable_precision(precision);
   const Unit& unit = unit_for(time.value(), usable, kTimeUnits);
   const double in_unit = time.value() / unit.size;
-  return fmt::format("{:.{}f} {}", in_unit, decimals_for(std::abs(in_unit) * usable), unit.name);
+  return fixed_text(in_unit, decimals_for(std::abs(in_unit) * usable)) + ' ' + std::string(unit.name);
 }
 
 std::string time_with_error_text(Nanoseconds time, Nanoseconds error) {
@@ -74,8 +85,8 @@ std::string time_with_error_text(Nanoseconds time, Nanoseconds error) {
   const double precision = larger > 0 ? usable_precision(error.value() / larger) : 1.0;
   const Unit& unit = unit_for(larger, precision, kTimeUnits);
   const int decimals = decimals_for(larger / unit.size * precision);
-  return fmt::format("{:.{}f} ± {:.{}f} {}", time.value() / unit.size, decimals, error.value() / unit.size,
-                     decimals, unit.name);
+  return fmt::format("{} ± {} {}", fixed_text(time.value() / unit.size, decimals),
+                     fixed_text(error.value() / unit.size, decimals), unit.name);
 }
 
 std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision) {
@@ -84,8 +95,8 @@ std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision)
   const Unit& unit = unit_for(high.value(), usable, kTimeUnits);
   const double last = high.value() / unit.size;
   const int decimals = decimals_for(std::abs(last) * usable);
-  const std::string from = fmt::format("{:.{}f}", low.value() / unit.size, decimals);
-  const std::string to = fmt::format("{:.{}f}", last, decimals);
+  const std::string from = fixed_text(low.value() / unit.size, decimals);
+  const std::string to = fixed_text(last, decimals);
   return fmt::format("{} {}", from == to ? to : from + "–" + to, unit.name);
 }
 
@@ -106,7 +117,7 @@ std::string rate_text(double per_second, std::string_view unit) {
   const Unit& prefix = unit_for(per_second, 0.01, kDecimalPrefixes);
   const double in_unit = per_second / prefix.size;
   const int decimals = decimals_for(std::abs(in_unit) * 0.01);
-  return fmt::format("{:.{}f} {}{}", in_unit, decimals, prefix.name, unit);
+  return fmt::format("{} {}{}", fixed_text(in_unit, decimals), prefix.name, unit);
 }
 
 std::string clock_text(Hertz clock) {
@@ -146,7 +157,7 @@ std::string change_text(double change) {
   const double ratio = 1.0 + change;
   if (ratio >= kSaidAsFactor) return factor_text(ratio) + " times";
   if (ratio > 0.0 && ratio <= 1.0 / kSaidAsFactor) return "1/" + factor_text(1.0 / ratio);
-  return fmt::format("{:+.{}f} %", change * 100.0, std::abs(change) < 0.01 ? 2 : 1);
+  return signed_text(change * 100.0, std::abs(change) < 0.01 ? 2 : 1) + " %";
 }
 
 std::string time_change_text(double change) {

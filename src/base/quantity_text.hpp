@@ -36,6 +36,10 @@ std::string power_text(Watts power);
 std::string bytes_text(Bytes bytes);
 /// "0.1 %": two digits.
 std::string percent_text(double fraction);
+/// Writes a number with these decimals. One that they show as zero has no minus: "-0.00" is no number.
+std::string fixed_text(double value, int decimals);
+/// The same with a sign before it; "+0.00" for zero.
+std::string signed_text(double value, int decimals);
 
 /// From this factor on in either direction, a difference is said as a factor: a percentage says little there.
 inline constexpr double kSaidAsFactor = 2.0;

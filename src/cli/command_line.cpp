@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -244,7 +247,7 @@ std::string explained(const CLI::App& app, const CLI::ParseError& error,
     if (std::string sentence = unexpected(app, arguments); !sentence.empty()) return sentence;
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_number_of_values(app, text);
-  // CLI11 says "Could not convert: --seed = x" if a number was expected.
+  // CLI11 says "Could not convert: --precision = x" if a number was expected.
   constexpr std::string_view kConversion = "Could not convert: ";
   if (text.starts_with(kConversion)) return text.substr(kConversion.size()) + ": write a number";
   return text;
@@ -327,6 +330,43 @@ void check_file_endings(CLI::App& app) {
     }
   }
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) check_file_endings(*command);
+}
+
+namespace {
+
+template <class Integer>
+bool is_whole(std::string_view text) {
+  Integer value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end;
+}
+
+// Returns an empty text for a whole number. CLI11 reads -1 as the largest number where none is below 0.
+std::string problem_with_number(const std::string& text, bool is_unsigned, const std::string& usual) {
+  if (is_unsigned ? is_whole<std::uint64_t>(text) : is_whole<std::int64_t>(text)) return {};
+  const std::optional<std::int64_t> meant = read_count(text);
+  const std::string example = meant ? std::to_string(*meant) : usual;
+  return fmt::format("{} is not a whole number{}; write digits alone{}", in_quotes(text),
+                     is_unsigned ? " of 0 or more" : "", example.empty() ? "" : ", as " + example);
+}
+
+}  // namespace
+
+void check_whole_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    const bool is_unsigned = type.starts_with("UINT");
+    // A list of numbers has a reader of its own, which takes 10k.
+    if ((!is_unsigned && !type.starts_with("INT")) || option->get_items_expected_max() > 1) continue;
+    // A transformation comes before all checks, and this one changes nothing.
+    option->transform(CLI::Validator(
+        [is_unsigned, usual = option->get_default_str()](const std::string& text) {
+          return problem_with_number(text, is_unsigned, usual);
+        },
+        ""));
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) check_whole_numbers(*command);
 }
 
 namespace {

@@ -42,6 +42,11 @@ void refuse_typed_flags(const CLI::App& command, const Invocation& invocation,
 /// --json x.csv.
 void check_file_endings(CLI::App& app);
 
+// Below: whole numbers.
+
+/// Makes every flag of a whole number refuse all else, as 1.5, 1e3 and a negative seed.
+void check_whole_numbers(CLI::App& app);
+
 // Below: `--counters`, `--counters NAME,NAME`: a flag whose value is optional.
 
 /// Joins counter names to the flag before them: `--counters a__b.sum` becomes `--counters=a__b.sum`. A parser

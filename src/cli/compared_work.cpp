@@ -11,6 +11,7 @@
 #include "base/quantity_text.hpp"
 #include "cli/invocation.hpp"
 #include "cli/provider_choice.hpp"
+#include "cli/simulation_time.hpp"
 #include "device/can_run.hpp"
 #include "experiment/judgement.hpp"
 #include "jitterscope/error.hpp"
@@ -261,11 +262,13 @@ std::string comparison_plan_text(const ComparedWork& work, const ComparisonRecor
   const double most = to_seconds(options.time_limit) * static_cast<double>(record.alternatives.size());
   const auto items = static_cast<double>(work.items.items.size());
   const auto processes = static_cast<double>(record.processes_asked);
-  return text + fmt::format("{} fresh {} on {}, {} to compare; {} to {} and the start of each process.\n",
-                            record.processes_asked, record.processes_asked == 1 ? "process" : "processes",
-                            record.device.name, counted(std::ssize(work.items.items), "item"),
-                            duration_text(seconds(least * items * processes)),
-                            duration_text(seconds(most * items * processes)));
+  const TimeRange time{seconds(least * items * processes), seconds(most * items * processes)};
+  const std::string duration =
+      record.device.capabilities.is_simulated
+          ? simulated_sentence(time, simulation_time(work.plan, record.processes_asked))
+          : fmt::format("This takes {}, and the start of each process.", range_text(time));
+  return text + fmt::format("{} on {}, {} to compare. {}\n", counted(record.processes_asked, "fresh process"),
+                            record.device.name, counted(std::ssize(work.items.items), "item"), duration);
 }
 
 std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const Invocation& invocation,

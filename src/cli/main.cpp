@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
   add_worker_command(app, invocation);
   add_reference_command(app, invocation);
   check_file_endings(app);
+  check_whole_numbers(app);
   add_settings(app, invocation);
   if (const auto status = run_completion(app, argc, argv)) return *status;
   listen_for_interruption();

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "cli/command_line.hpp"
 #include "commands/records.hpp"
 #include "commands/run/files.hpp"
@@ -102,6 +103,34 @@ void check_several_devices(const RunFlags& flags, const std::vector<std::string>
         "{} does not go with several devices, which are timed beside each other; leave it out, or name one "
         "device",
         flag));
+  }
+}
+
+void check_are_alike(const std::vector<std::string>& devices) {
+  std::vector<DeviceListing> gpus;
+  for (const std::string& name : devices) {
+    const std::string all = joined(devices, " ");
+    if (names_host(name)) {
+      throw UsageError(fmt::format(
+          "--device '{}': GPUs are timed beside each other, and {} is this host's one CPU; name GPUs, as "
+          "'cuda:0 cuda:1', or {} alone",
+          all, name, name));
+    }
+    DeviceListing gpu = listing_of(name);
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      if (gpus[i].id == gpu.id && !names_virtual_device(name)) {
+        throw UsageError(fmt::format(
+            "--device '{}': {} and {} are one GPU, which cannot be timed beside itself; name each once", all,
+            devices[i], name));
+      }
+      // What cannot be used is said when it is opened.
+      if (gpus[i].name == gpu.name || !gpus[i].problem.empty() || !gpu.problem.empty()) continue;
+      throw UsageError(fmt::format(
+          "--device '{}': {} is {} and {} is {}: the times of unlike GPUs say nothing of each other; name "
+          "those of one kind",
+          all, devices[i], one_line(gpus[i].name), name, one_line(gpu.name)));
+    }
+    gpus.push_back(std::move(gpu));
   }
 }
 

@@ -40,6 +40,9 @@ void check_combinations(const RunFlags& flags);
 /// Throws UsageError if a flag does not go with several devices, or only one is here.
 void check_several_devices(const RunFlags& flags, const std::vector<std::string>& devices);
 
+/// Throws UsageError if the devices are no GPUs of one model, or one is named twice.
+void check_are_alike(const std::vector<std::string>& devices);
+
 /// Returns the options of the measurement. Throws UsageError for a flag's invalid value.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work);
 

@@ -52,8 +52,6 @@ constexpr Nanoseconds kLeastPreparation = milliseconds(50), kMostPreparation = m
 constexpr Nanoseconds kLeastSustained = seconds(1.5);
 // Calibration, proof of eviction and ceilings: the least on an H200, the most on a CPU.
 constexpr Nanoseconds kLeastBefore = seconds(0.3), kMostBefore = seconds(4);
-// Simulated seconds per second of a CPU core: 25 for sustained loads, up to 280 for bursts.
-constexpr double kSimulatedPerSecond = 25.0;
 constexpr Nanoseconds kRound = milliseconds(5);
 // 15 launches, and starting and reading a tracer: an allowance, not measured.
 constexpr Nanoseconds kMostTracing = milliseconds(500);
@@ -143,11 +141,10 @@ TimeRange expected_time(const RunRequest& request) {
 
 namespace {
 
-std::string duration_sentence(const TimeRange& time, const DeviceDescription& device) {
-  const std::string range = fmt::format("{} to {}", duration_text(time.least), duration_text(time.most));
-  if (!device.capabilities.is_simulated) return fmt::format("This takes {}.", range);
-  return fmt::format("This is {} of simulated time, and takes at most about {}.", range,
-                     duration_text(std::max(seconds(1), time.most / kSimulatedPerSecond)));
+std::string duration_sentence(const RunRequest& request, const DeviceDescription& device) {
+  const TimeRange time = expected_time(request);
+  if (!device.capabilities.is_simulated) return fmt::format("This takes {}.", range_text(time));
+  return simulated_sentence(time, simulation_time(plan_of(request), request.processes));
 }
 
 }  // namespace
@@ -164,7 +161,7 @@ std::string plan_text(const RunRequest& request, const DeviceDescription& device
                               options.instrument ? to_string(*options.instrument)
                                                  : "graph for short launches, else events",
                               options.precision * 100, options.minimum_rounds, extras(request),
-                              duration_sentence(expected_time(request), device)),
+                              duration_sentence(request, device)),
                   width);
   text += '\n';
   for (const Layer& layer : work.model.layers) {

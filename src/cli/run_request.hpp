@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/simulation_time.hpp"
 #include "cli/targets.hpp"
 #include "experiment/run_plan.hpp"
 #include "measure/run_record.hpp"
@@ -27,12 +28,9 @@ Plan plan_of(const RunRequest& request);
 
 // Below: the plan and its duration, for --dry-run and before a long run.
 
-struct TimeRange {
-  Nanoseconds least, most;
-};
-/// Estimates from idles, the minimum number of rounds and time limits. Assumes launches short against the
-/// idles; on a CPU they may be longer, and then the limits decide. Launches of loops have no limit; each is
-/// taken to last kLoopLaunch at most.
+/// Estimates the device's own time from idles, the minimum number of rounds and time limits. Assumes launches
+/// short against the idles; on a CPU they may be longer, and then the limits decide. Launches of loops have
+/// no limit; each is taken to last kLoopLaunch at most.
 TimeRange expected_time(const RunRequest& request);
 inline constexpr Nanoseconds kLoopLaunch = milliseconds(1);
 

@@ -100,6 +100,21 @@ std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
   fail_unknown(name);
 }
 
+DeviceListing listing_of(std::string_view name) {
+  if (names_host(name)) return list_cpu_device();
+  if (names_virtual_device(name)) {
+    const DeviceDescription device = open_device(name)->describe();
+    return {device.id, device.name, ""};
+  }
+  const std::optional<int> ordinal = name == "auto" ? 0 : cuda_ordinal(name);
+  if (!ordinal) fail_unknown(name);
+  const std::string id = fmt::format("cuda:{}", *ordinal);
+  for (DeviceListing& gpu : list_cuda()) {
+    if (gpu.id == id) return std::move(gpu);
+  }
+  return {id, "", "there is no GPU of this number"};
+}
+
 bool names_host(std::string_view name) {
   if (name != "auto") return name == "cpu";
   return std::ranges::none_of(list_cuda(), [](const DeviceListing& gpu) { return gpu.problem.empty(); });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jitterscope/counters.hpp"
+#include "jitterscope/device.hpp"
 
 namespace jitterscope {
 
@@ -14,6 +15,10 @@ bool names_virtual_device(std::string_view name);
 
 /// True for `cpu`, and for `auto` where there is no GPU.
 bool names_host(std::string_view name);
+
+/// Returns the device's own name, as `cuda:0` for `gpu`, and its model, without opening a GPU. A GPU that
+/// cannot be used has a problem and no model. Throws UsageError for an unknown name.
+DeviceListing listing_of(std::string_view name);
 
 /// Splits the names of several devices of this host: "cuda:0 cuda:3"; cuda:all are all GPUs. Any other name
 /// is one. Throws MissingError, with the reason, if there is no GPU.

@@ -225,6 +225,7 @@ void compare_processes(const ComparisonItems& items, std::span<const RunRecord> 
                        ComparisonRecord& record) {
   ProcessComparer(items, processes, record).compare();
   note_ignored_engines(processes, items.alternatives, record);
+  note_other_work(processes, record);
   note_only_moved(record);
 }
 

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +10,7 @@
 #include "experiment/comparison.hpp"
 #include "experiment/judgement.hpp"
 #include "experiment/processes.hpp"
+#include "experiment/times_apart.hpp"
 #include "jitterscope/error.hpp"
 #include "statistics/statistics.hpp"
 
@@ -39,86 +38,6 @@ void compare_conditions(const RunEntry& first_entry, const Measurement& first, c
 namespace {
 
 using statistics::Effect;
-
-double relative_half(const TimeEstimate& time) { return (time.high - time.low) / time.median / 2.0; }
-
-// Combines half-widths as independent errors: both intervals include the variation between processes.
-std::optional<Effect> effect_of(const TimeEstimate& first, const TimeEstimate& second) {
-  if (!std::isfinite(first.precision()) || !std::isfinite(second.precision())) return std::nullopt;
-  return statistics::effect_with_half_width(std::log(second.median / first.median),
-                                            std::hypot(relative_half(first), relative_half(second)));
-}
-
-// One value for each process. nullopt if a process lacks it or there is only one process.
-using ProcessValues = std::optional<std::vector<double>>;
-
-ProcessValues times_of(const Measurement& measurement) {
-  if (measurement.processes.size() < 2) return std::nullopt;
-  std::vector<double> values;
-  for (const ProcessTime& process : measurement.processes) values.push_back(process.median.value());
-  return values;
-}
-
-// Other programs only add to a host's times. Beside 14 busy programs on two cores medians of processes
-// differed by 2 to 25 %, and the rounds that others disturbed least by 2 to 3 %.
-ProcessValues least_disturbed_times_of(const Measurement& measurement) {
-  constexpr std::array kTenth = {0.1};
-  std::map<std::int64_t, std::vector<double>> times;
-  for (const Round& round : measurement.rounds) times[round.process].push_back(round.time().value());
-  if (times.size() < 2) return std::nullopt;
-  std::vector<double> values;
-  for (const auto& [process, own] : times) values.push_back(statistics::quantiles(own, kTenth).front());
-  return values;
-}
-
-ProcessValues cycles_of(const Measurement& measurement) {
-  if (measurement.processes.size() < 2) return std::nullopt;
-  std::vector<double> values;
-  for (const ProcessTime& process : measurement.processes) {
-    if (!process.cycles) return std::nullopt;
-    values.push_back(process.cycles->value());
-  }
-  return values;
-}
-
-// One process of ten on a busy host reads 5 to 30 % more than the others, and now and then one reads less.
-// Beside a loop on the core's other thread 3 of 36 gates called the same code slower by 6 to 60 %, by what
-// its processes of one minute told; three times that holds them
-// (docs/notebook/2026-11-28-three-percent-on-a-busy-cpu.md).
-constexpr double kBetweenTimes = 3.0;
-constexpr statistics::Trim kOnHost{.low = 1.0 / 6.0, .high = 1.0 / 3.0};
-
-TimeEstimate estimate_without_ends(const std::vector<double>& values, std::int64_t rounds) {
-  const auto mean = statistics::trimmed_mean(values, kOnHost).value();
-  return {Nanoseconds(mean.value), Nanoseconds(mean.interval.low), Nanoseconds(mean.interval.high), rounds};
-}
-
-std::optional<Effect> effect_of(const ProcessValues& first, const ProcessValues& second,
-                                const std::optional<statistics::Trim>& trim = {}) {
-  const auto are_positive = [](const ProcessValues& values) {
-    return values && std::ranges::all_of(*values, [](double value) { return value > 0.0; });
-  };
-  if (!are_positive(first) || !are_positive(second)) return std::nullopt;
-  const auto logarithms = [](std::vector<double> values) {
-    for (double& value : values) value = std::log(value);
-    return values;
-  };
-  return trim ? statistics::effect_between_groups(logarithms(*first), logarithms(*second), *trim,
-                                                  kBetweenTimes)
-              : statistics::effect_between_groups(logarithms(*first), logarithms(*second));
-}
-
-double mean_of(const std::vector<double>& values) { return statistics::mean_interval(values).mean; }
-
-// Returns the ratio of each of the second's processes to the mean of the first's.
-std::vector<double> ratios_of(const ProcessValues& first, const ProcessValues& second) {
-  if (!first || !second) return {};
-  const double mean = mean_of(*first);
-  if (!(mean > 0.0)) return {};
-  std::vector<double> ratios;
-  for (const double value : *second) ratios.push_back(value / mean);
-  return ratios;
-}
 
 bool share_a_layer(const RunEntry& first, const RunEntry& second) {
   return std::ranges::any_of(first.layers, [&](const std::string& name) {
@@ -152,42 +71,23 @@ struct Sides {
   const Measurement *first = nullptr, *second = nullptr;
 };
 
-// Sums over layers, one for each process. Empty if a process lacks a layer.
-class ProcessSums {
- public:
-  void add(const ProcessValues& first, const ProcessValues& second, std::int64_t count) {
-    add_to(first_, first, count);
-    add_to(second_, second, count);
-    is_first_ = false;
-  }
-  const ProcessValues& first() const { return first_; }
-  const ProcessValues& second() const { return second_; }
-
- private:
-  void add_to(ProcessValues& sums, const ProcessValues& values, std::int64_t count) const {
-    if (is_first_ && values) sums.emplace(values->size(), 0.0);
-    if (!sums || !values || sums->size() != values->size()) return sums.reset();
-    for (std::size_t i = 0; i < sums->size(); ++i) (*sums)[i] += (*values)[i] * static_cast<double>(count);
-  }
-
-  ProcessValues first_, second_;
-  bool is_first_ = true;
-};
-
 class RecordComparer {
  public:
   RecordComparer(ComparisonRecord& record, Judging judging)
       : record_(record), differences_(record.differences), judging_(judging) {}
 
   void compare(const RunRecord& first, std::span<const RunRecord> others) {
-    const auto is_on_host = [](const RunRecord& record) { return record.device.capabilities.is_host; };
-    are_on_hosts_ = is_on_host(first) && std::ranges::all_of(others, is_on_host);
+    are_on_hosts_ =
+        std::ranges::all_of(others, [&](const RunRecord& other) { return are_on_hosts(first, other); });
     if (are_on_hosts_ && judging_ == Judging::gate) judging_ = Judging::gate_on_host;
     has_several_ = others.size() > 1;
     for (const RunRecord& other : others) {
       ++alternative_;
       compare_pair(first, other);
     }
+    note_other_work(first, "the first record", record_);
+    for (alternative_ = 1; alternative_ <= others.size(); ++alternative_)
+      note_other_work(others[alternative_ - 1], record_named(alternative_), record_);
     note_unlike_layers(record_);
     note_only_moved(record_);
     judge(record_.comparisons, effects_, record_.margin, judging_);
@@ -244,42 +144,26 @@ class RecordComparer {
       comparison.first = side_of(first.result, a);
       comparison.second = side_of(second.result, *b);
       comparison.resolution = resolution_of(a, *b, Beside::apart);
-      const std::optional<Effect> effect = compare_times(a, *b, comparison);
-      if (effect) {
-        comparison.time = ratio_of(*effect);
-        comparison.processes = effect->processes;
-        comparison.p_value = effect->p_value;
-        const std::optional<Effect> cycles = effect_of(cycles_of(a), cycles_of(*b));
+      const std::optional<TimesApart> apart = times_apart(a, *b, are_on_hosts_);
+      if (apart) {
+        fill(comparison, *apart);
+        const std::optional<Effect> cycles = effect_apart(cycles_of(a), cycles_of(*b));
         if (cycles) comparison.cycles = ratio_of(*cycles);
       } else {
         comparison.failure = "one of the two has too few rounds for an interval";
       }
-      add(std::move(comparison), effect, {&a, b});
+      add(std::move(comparison), apart ? std::optional(apart->effect) : std::nullopt, {&a, b});
     }
   }
 
-  // Compares the processes if both records have several, else the two intervals.
-  std::optional<Effect> compare_times(const Measurement& first, const Measurement& second,
-                                      Comparison& comparison) const {
-    ProcessValues before = times_of(first), now = times_of(second);
-    if (are_on_hosts_ && before && now) {
-      const ProcessValues low_before = least_disturbed_times_of(first),
-                          low_now = least_disturbed_times_of(second);
-      if (const auto effect = effect_of(low_before, low_now, kOnHost)) {
-        comparison.process_ratios = ratios_of(low_before, low_now);
-        comparison.first.time = estimate_without_ends(*low_before, comparison.first.time.rounds);
-        comparison.second.time = estimate_without_ends(*low_now, comparison.second.time.rounds);
-        add_once(
-            record_.notes,
-            "Both times are of the tenth of each process's rounds that other programs disturbed least, without "
-            "the ends over processes: they lie below the medians that `run` and `history show` print of the "
-            "same records.");
-        return effect;
-      }
-    }
-    comparison.process_ratios = ratios_of(before, now);
-    const std::optional<Effect> effect = effect_of(before, now);
-    return effect ? effect : effect_of(first.time, second.time);
+  void fill(Comparison& comparison, const TimesApart& apart) {
+    comparison.first.time = apart.first;
+    comparison.second.time = apart.second;
+    comparison.time = ratio_of(apart.effect);
+    comparison.processes = apart.effect.processes;
+    comparison.p_value = apart.effect.p_value;
+    comparison.process_ratios = apart.process_ratios;
+    if (apart.is_least_disturbed) add_once(record_.notes, kLeastDisturbedNote);
   }
 
   void add(Comparison comparison, const std::optional<Effect>& effect, const Sides& sides) {
@@ -315,49 +199,38 @@ class RecordComparer {
 
   void add_total(const Conditions& conditions) {
     TotalComparison total{.alternative = alternative_, .load = conditions.load, .cache = conditions.cache};
-    ProcessSums times, cycles;
+    SumsApart times;
+    ProcessSums first_cycles, second_cycles;
     std::int64_t calls = 0;
     for (std::size_t i = 0; i < effects_.size(); ++i) {
       const Comparison& comparison = record_.comparisons[i];
       const Conditions& own = comparison.first.conditions;
       const bool is_in = own.load == conditions.load && own.cache == conditions.cache;
       if (!effects_[i] || comparison.alternative != alternative_ || !is_in) continue;
-      add_times(total.first, comparison.first.time, comparison.count);
-      add_times(total.second, comparison.second.time, comparison.count);
-      times.add(times_of(*sides_[i].first), times_of(*sides_[i].second), comparison.count);
-      cycles.add(cycles_of(*sides_[i].first), cycles_of(*sides_[i].second), comparison.count);
+      const Measurement &first = *sides_[i].first, &second = *sides_[i].second;
+      times.add(comparison.first.time, times_of(first), comparison.second.time, times_of(second),
+                comparison.count);
+      first_cycles.add(cycles_of(first), comparison.count);
+      second_cycles.add(cycles_of(second), comparison.count);
       add_calls(calls, comparison.count);
     }
     if (calls < 2) return;
-    const std::optional<Effect> over_processes = effect_of(times.first(), times.second());
-    const std::optional<Effect> effect =
-        over_processes ? over_processes : effect_of(total.first, total.second);
-    if (!effect) return;
-    judge(total, *effect, record_, judging_);
-    if (over_processes) add_what_processes_know(total, times, cycles);
+    const std::optional<TimesApart> apart = times.times();
+    if (!apart) return;
+    total.first = apart->first;
+    total.second = apart->second;
+    judge(total, apart->effect, record_, judging_);
+    const std::optional<Effect> cycles = effect_apart(first_cycles.values(), second_cycles.values());
+    if (times.have_processes() && cycles) {
+      total.cycles = ratio_of(*cycles);
+      total.first_clock = clock_of(*first_cycles.values(), total.first.median);
+      total.second_clock = clock_of(*second_cycles.values(), total.second.median);
+    }
     record_.totals.push_back(total);
   }
 
-  // Adds what several processes tell about a total: the intervals of the sums, the cycles and the clocks.
-  static void add_what_processes_know(TotalComparison& total, const ProcessSums& times,
-                                      const ProcessSums& cycles) {
-    total.first = interval_of(*times.first(), total.first.rounds);
-    total.second = interval_of(*times.second(), total.second.rounds);
-    const std::optional<Effect> in_cycles = effect_of(cycles.first(), cycles.second());
-    if (!in_cycles) return;
-    total.cycles = ratio_of(*in_cycles);
-    total.first_clock = clock_of(*cycles.first(), total.first.median);
-    total.second_clock = clock_of(*cycles.second(), total.second.median);
-  }
-
-  static TimeEstimate interval_of(const std::vector<double>& sums, std::int64_t rounds) {
-    std::vector<ProcessTime> processes;
-    for (const double sum : sums) processes.push_back({Nanoseconds(sum), {}, {}});
-    return estimate_over_processes(processes, rounds);
-  }
-
   static Hertz clock_of(const std::vector<double>& cycles, Nanoseconds time) {
-    return Hertz(mean_of(cycles) / to_seconds(time));
+    return Hertz(statistics::mean_interval(cycles).mean / to_seconds(time));
   }
 
   // Notes what the first record or the other holds that has no partner.

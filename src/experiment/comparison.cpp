@@ -14,11 +14,14 @@ bool is_factor(const RatioEstimate& ratio) {
   return ratio.ratio >= kSaidAsFactor || (ratio.ratio > 0.0 && ratio.ratio <= 1.0 / kSaidAsFactor);
 }
 
+// A factor whose interval holds 1: as parts of one its end beyond 1 would read 1/0.
+bool is_factor_to_either_side(const RatioEstimate& ratio) {
+  return is_factor(ratio) && ratio.low < 1.0 && ratio.high > 1.0;
+}
+
 double half_width(const RatioEstimate& ratio) { return (ratio.high - ratio.low) / 2.0; }
 
-std::string percent_of(double ratio, int decimals) {
-  return fmt::format("{:+.{}f}", (ratio - 1.0) * 100.0, decimals);
-}
+std::string percent_of(double ratio, int decimals) { return signed_text((ratio - 1.0) * 100.0, decimals); }
 
 // Returns as many as show two digits of the half-width at most, and no more than hundredths.
 int decimals_of_percent(const RatioEstimate& ratio) {
@@ -42,7 +45,7 @@ std::string factor_of(double ratio, const RatioEstimate& whole) {
 
 std::string range_of(const RatioEstimate& ratio) {
   // An interval that reaches below 0 comes from too few processes: no part of one can be said of it.
-  if (ratio.low <= 0.0 || ratio.high >= kSaidAsFactor)
+  if (ratio.low <= 0.0 || ratio.high >= kSaidAsFactor || is_factor_to_either_side(ratio))
     return fmt::format("{:.1f} to {:.1f} times", std::max(0.0, ratio.low), ratio.high);
   if (is_factor(ratio)) return factor_of(ratio.low, ratio) + " to " + factor_of(ratio.high, ratio);
   const int decimals = decimals_of_percent(ratio);
@@ -68,11 +71,11 @@ std::string change_of(const RatioEstimate& ratio) {
 }
 
 ChangeWords change_words_of(const RatioEstimate& ratio) {
-  if (is_factor(ratio) && ratio.low > 0.0) {
+  if (is_factor(ratio) && ratio.low > 0.0 && !is_factor_to_either_side(ratio)) {
     return {factor_of(ratio.ratio, ratio) + (ratio.ratio > 1.0 ? " times as long" : " of the time"),
             fmt::format("{} to {}", factor_of(ratio.low, ratio), factor_of(ratio.high, ratio))};
   }
-  if (ratio.low <= 0.0) return {range_of(ratio) + " as long", {}};
+  if (ratio.low <= 0.0 || is_factor_to_either_side(ratio)) return {range_of(ratio) + " as long", {}};
   const int decimals = decimals_of_percent(ratio);
   const std::string low = percent_of(ratio.low, decimals), high = percent_of(ratio.high, decimals);
   if (half_width(ratio) <= 0.0) return {percent_of(ratio.ratio, decimals) + " %", {}};

@@ -13,6 +13,7 @@
 #include "base/quantity_text.hpp"
 #include "experiment/judgement.hpp"
 #include "experiment/processes.hpp"
+#include "finding/finding.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -96,7 +97,7 @@ DeviceState state_of(const std::vector<RunRecord>& records, const Place& place) 
   });
   const auto with_others = std::ranges::count_if(records, [](const RunRecord& record) {
     return std::ranges::any_of(record.findings,
-                               [](const Finding& each) { return each.id == "other_process"; });
+                               [](const Finding& each) { return each.id == kOtherProcessFinding; });
   });
   state.has_other_process = 2 * with_others >= std::ssize(records);
   return state;

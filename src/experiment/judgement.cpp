@@ -267,6 +267,65 @@ void note_only_moved(ComparisonRecord& record) {
 
 namespace {
 
+constexpr std::string_view kWhatTimesLeaveOut =
+    "the times leave that out, but not what the others did to caches and clock";
+
+double share_taken(const RunRecord& record) {
+  TakenByOthers others;
+  for (const RunEntry& entry : record.entries) {
+    for (const Measurement& measurement : entry.result.measurements) others.add(measurement.rounds);
+  }
+  return others.share();
+}
+
+// Returns what was seen of others on the device itself; empty if nothing was.
+std::string seen_on_device(const RunRecord& record) {
+  const auto sentence_of = [](const std::vector<Finding>& findings) {
+    const auto found = std::ranges::find(findings, kOtherProcessFinding, &Finding::id);
+    return found == findings.end() ? std::string() : found->sentence;
+  };
+  std::string sentence = sentence_of(record.findings);
+  for (const RunEntry& entry : record.entries) {
+    if (sentence.empty()) sentence = sentence_of(entry.result.findings);
+  }
+  return sentence;
+}
+
+}  // namespace
+
+void note_other_work(std::span<const RunRecord> processes, ComparisonRecord& record) {
+  std::vector<double> shares;
+  std::string on_device;
+  for (const RunRecord& process : processes) {
+    const double share = share_taken(process);
+    if (share >= kTakenWorthSaying) shares.push_back(share);
+    if (on_device.empty()) on_device = seen_on_device(process);
+  }
+  if (!on_device.empty()) add_once(record.notes, on_device);
+  if (shares.empty()) return;
+  const auto [least, most] = std::ranges::minmax(shares);
+  const std::string low = percent_text(least), high = percent_text(most);
+  record.notes.push_back(fmt::format(
+      "Other programs had this thread's core for {} of the time{}: {}. Close what else runs here, "
+      "or give the measurement a free core with taskset -c.",
+      low == high ? low : fmt::format("{} to {}", low, high),
+      processes.size() == 1 ? std::string()
+                            : fmt::format(" in {} of {} processes", shares.size(), processes.size()),
+      kWhatTimesLeaveOut));
+}
+
+void note_other_work(const RunRecord& compared, const std::string& name, ComparisonRecord& record) {
+  const double share = share_taken(compared);
+  if (share >= kTakenWorthSaying) {
+    add_once(record.notes, fmt::format("Other programs had the core of {} for {} of the time: {}.", name,
+                                       percent_text(share), kWhatTimesLeaveOut));
+  }
+  if (const std::string seen = seen_on_device(compared); !seen.empty())
+    add_once(record.notes, fmt::format("In {}: {}", name, seen));
+}
+
+namespace {
+
 // Returns the finding's sentence if the engine that was asked for did not run, else an empty string.
 std::string ignored_by(const Result& result) {
   const auto found = std::ranges::find(result.findings, kEngineIgnoredFinding, &Finding::id);

@@ -78,6 +78,12 @@ void note_unlike_layers(ComparisonRecord& record);
 /// Adds a note if a side is a kernel whose arithmetic a simulated GPU does not simulate.
 void note_only_moved(ComparisonRecord& record);
 
+/// Notes that other programs had the core, or used the device, while the alternatives were timed: for how
+/// large a share of the time, in how many of the processes. `processes` are those of one comparison.
+void note_other_work(std::span<const RunRecord> processes, ComparisonRecord& record);
+/// The same of a record that is compared; `name` is its own in the sentence.
+void note_other_work(const RunRecord& compared, const std::string& name, ComparisonRecord& record);
+
 // An engine that was asked for may not run; a ratio would then compare something else than the named engines.
 
 /// Returns why two sides that ask for different engines cannot be compared: one ran another engine. Empty if

@@ -9,12 +9,15 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "experiment/judgement.hpp"
 #include "experiment/processes.hpp"
+#include "experiment/times_apart.hpp"
 #include "explain/unlike_work.hpp"
 #include "finding/evidence.hpp"
 #include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/operation.hpp"
+#include "operation/unlike_parameters.hpp"
 #include "statistics/statistics.hpp"
 
 // Arithmetic of ratios of times with their intervals, as accounts need it.
@@ -343,6 +346,12 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   return parts;
 }
 
+std::vector<Nanoseconds> processes_of(const Measurement& measurement) {
+  std::vector<Nanoseconds> times;
+  for (const double time : times_of(measurement).value_or(std::vector<double>())) times.emplace_back(time);
+  return times;
+}
+
 Account account_of(const Sides& sides, std::int64_t count, const std::vector<RecordDifference>& machines) {
   Account account{.layers = sides.first_entry->layers,
                   .count = count,
@@ -350,9 +359,17 @@ Account account_of(const Sides& sides, std::int64_t count, const std::vector<Rec
                   .second_subject = to_string(sides.second_result().subject),
                   .first_conditions = sides.first->conditions,
                   .second_conditions = sides.second->conditions,
-                  .first = sides.first->repeatability,
-                  .second = sides.second->repeatability};
+                  .first = sides.first->time,
+                  .second = sides.second->time};
   account.time = time_ratio(account.first, account.second);
+  const bool on_hosts = are_on_hosts(*sides.first_record, *sides.second_record);
+  if (const auto apart = times_apart(*sides.first, *sides.second, on_hosts)) {
+    account.first = apart->first;
+    account.second = apart->second;
+    account.time = ratio_of(apart->effect);
+  }
+  account.first_processes = processes_of(*sides.first);
+  account.second_processes = processes_of(*sides.second);
   account.parts = parts_of(sides, machines);
   account.rest = rest_of(account);
   return account;
@@ -720,7 +737,7 @@ RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second) 
 RatioEstimate rest_of(const Account& account) {
   double rest = std::log(account.time.ratio), half = half_of(account.time);
   for (const AccountedPart& part : account.parts) {
-    if (!part.ratio) continue;
+    if (!part.ratio || is_only_uncertain(part.ratio)) continue;
     rest -= std::log(part.ratio->ratio);
     half = std::hypot(half, half_of(*part.ratio));
   }
@@ -728,6 +745,13 @@ RatioEstimate rest_of(const Account& account) {
 }
 
 namespace {
+
+ProcessValues values_of(const std::vector<Nanoseconds>& processes) {
+  if (processes.empty()) return std::nullopt;
+  std::vector<double> values;
+  for (const Nanoseconds time : processes) values.push_back(time.value());
+  return values;
+}
 
 // Returns all names of parts, each after those that stand before it in some account.
 std::vector<std::string> names_of_parts(const std::vector<Account>& accounts) {
@@ -784,8 +808,8 @@ Nanoseconds change_of_all(const Account& account) {
   return (account.second.median - account.first.median) * static_cast<double>(account.count);
 }
 
-std::vector<std::string> notes_on_left_out(const RunRecord& first, const RunRecord& second,
-                                           const std::vector<Account>& accounts) {
+std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& second,
+                                  const std::vector<Account>& accounts) {
   std::int64_t together = 0;
   for (const Account& account : accounts) add_calls(together, account.count);
   std::vector<std::string> notes;
@@ -798,29 +822,36 @@ std::vector<std::string> notes_on_left_out(const RunRecord& first, const RunReco
                     "here is about them.",
                     own - together, own, name));
   }
+  const bool over_processes = std::ranges::any_of(accounts, [](const Account& account) {
+    return !account.first_processes.empty() && !account.second_processes.empty();
+  });
+  if (over_processes && are_on_hosts(first, second)) notes.emplace_back(kLeastDisturbedNote);
   return notes;
 }
 
 std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
   AccountTotal total;
+  SumsApart sums;
   for (const Account& account : accounts) {
     add_calls(total.calls, account.count);
-    for (const auto& [sum, time] :
-         {std::pair(&total.first, &account.first), {&total.second, &account.second}}) {
-      const auto count = static_cast<double>(account.count);
-      sum->rounds = sum->rounds == 0 ? time->rounds : std::min(sum->rounds, time->rounds);
-      sum->median += time->median * count;
-      sum->low += time->low * count;
-      sum->high += time->high * count;
-    }
+    sums.add(account.first, values_of(account.first_processes), account.second,
+             values_of(account.second_processes), account.count);
   }
+  total.first = sums.first();
+  total.second = sums.second();
   if (accounts.size() < 2 || !(total.first.median > Nanoseconds(0))) return std::nullopt;
   total.time = time_ratio(total.first, total.second);
+  if (const auto apart = sums.times()) {
+    total.first = apart->first;
+    total.second = apart->second;
+    total.time = ratio_of(apart->effect);
+  }
+  const bool is_of_program = accounts.front().is_of_program;
   double rest = std::log(total.time.ratio), half = half_of(total.time);
   for (const std::string& name : names_of_parts(accounts)) {
     total.parts.push_back(part_of_all(accounts, name, total.first.median.value()));
     const std::optional<RatioEstimate>& ratio = total.parts.back().ratio;
-    if (!ratio) continue;
+    if (!ratio || (is_only_uncertain(ratio) && !is_of_program)) continue;
     rest -= std::log(ratio->ratio);
     half = std::hypot(half, half_of(*ratio));
   }
@@ -833,6 +864,12 @@ namespace {
 std::string change_words(const RatioEstimate& ratio) { return change_words_of(ratio).change; }
 
 std::string range_words(const RatioEstimate& ratio) { return change_words_of(ratio).interval; }
+
+// Returns "+5.2 % in time (+5.0 to +5.4 %)" or "1/4.68 of the time (1/4.70 to 1/4.66)".
+std::string time_words(const RatioEstimate& ratio) {
+  const std::string change = change_words(ratio), range = range_words(ratio);
+  return change + (change.ends_with('%') ? " in time" : "") + (range.empty() ? "" : " (" + range + ')');
+}
 
 // Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
 std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
@@ -854,9 +891,8 @@ std::string known_words(const Part& part) {
 }
 
 std::string account_sentence(const Account& account) {
-  std::string text =
-      fmt::format("{}, {}: time {}", name_of(account), conditions_text(account.first_conditions),
-                  change_with_interval(account.time));
+  std::string text = fmt::format("{}, {}: {}", name_of(account), conditions_text(account.first_conditions),
+                                 time_words(account.time));
   std::vector<std::string> known, unknown;
   for (const AccountedPart& part : account.parts) {
     if (part.source == kByTheClock) continue;
@@ -879,10 +915,9 @@ std::string share_of_change(Nanoseconds change, const AccountTotal& total) {
 std::string total_sentence(const AccountTotal& total, const std::vector<const Account*>& sorted) {
   constexpr std::size_t kNamed = 4;
   const char* what = sorted.front()->layers.empty() ? "operations together" : "calls";
-  std::string text =
-      fmt::format("All {} {}: {} in time ({}), {}, then {}", total.calls, what, change_words(total.time),
-                  range_words(total.time), time_text(total.first.median, total.first.precision()),
-                  time_text(total.second.median, total.second.precision()));
+  std::string text = fmt::format("All {} {}: {}, {}, then {}", total.calls, what, time_words(total.time),
+                                 time_text(total.first.median, total.first.precision()),
+                                 time_text(total.second.median, total.second.precision()));
   if (!total.is_changed()) return text + ": no change is shown.";
   std::vector<std::string> named;
   Nanoseconds rest = total.change();

@@ -27,8 +27,10 @@ struct Account {
   std::int64_t count = 1;
   std::string first_subject = {}, second_subject = {};  ///< in normal form
   Conditions first_conditions = {}, second_conditions = {};
-  TimeEstimate first = {}, second = {};  ///< without the variation between processes
-  RatioEstimate time = {};               ///< second over first
+  TimeEstimate first = {}, second = {};  ///< as `compare` has them (experiment/times_apart)
+  RatioEstimate time = {};               ///< second over first, as `compare` has it
+  /// Times of the processes if both records have several.
+  std::vector<Nanoseconds> first_processes = {}, second_processes = {};
   /// In the order in which they are examined: environment, problem, library, engine, kernels, clock, power,
   /// temperature, cache, kernel before, overlap, load, data, launch gaps, instrument, process.
   std::vector<AccountedPart> parts = {};
@@ -41,6 +43,11 @@ struct Account {
 
   bool is_explained() const { return stopped_at.empty() && rest.low <= 1.0 && 1.0 <= rest.high; }
 };
+
+/// True if a part has no effect, only an uncertainty, which the interval of the time has already.
+inline bool is_only_uncertain(const std::optional<RatioEstimate>& effect) {
+  return effect && effect->ratio == 1.0;
+}
 
 /// True if a part's effect is known and its interval excludes none: only then the part is named as a cause.
 inline bool is_named(const AccountedPart& part) {
@@ -80,7 +87,7 @@ struct TotalPart {
 /// The accounts together: what all calls take, and what each circumstance does to that.
 struct AccountTotal {
   std::int64_t calls = 0;
-  TimeEstimate first = {}, second = {};  ///< half-widths are added, because one error may be in all
+  TimeEstimate first = {}, second = {};  ///< as those of `compare` (SumsApart)
   RatioEstimate time = {};               ///< second over first
   std::vector<TotalPart> parts = {};     ///< in the order in which they are examined
   RatioEstimate rest = {};               ///< what no part accounts for
@@ -91,9 +98,10 @@ struct AccountTotal {
   bool is_explained() const { return rest.low <= 1.0 && 1.0 <= rest.high; }
 };
 
-/// Returns a sentence for each record that has calls without an account.
-std::vector<std::string> notes_on_left_out(const RunRecord& first, const RunRecord& second,
-                                           const std::vector<Account>& accounts);
+/// Returns a sentence for each record that has calls without an account, and says which times are accounted
+/// for.
+std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& second,
+                                  const std::vector<Account>& accounts);
 
 /// nullopt for one operation: its account says all.
 std::optional<AccountTotal> total_of(const std::vector<Account>& accounts);

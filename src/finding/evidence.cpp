@@ -172,6 +172,15 @@ std::optional<double> drift_of(const Measurement& measurement) {
   return material ? std::optional(change) : std::nullopt;
 }
 
+void TakenByOthers::add(std::span<const Round> rounds) {
+  for (const Round& round : rounds) {
+    if (!round.taken_by_others) continue;
+    taken += *round.taken_by_others;
+    for (const Nanoseconds launch : round.launches)
+      worked += launch * static_cast<double>(round.launches_per_value);
+  }
+}
+
 namespace {
 
 std::optional<Nanoseconds> counter(const SensorReading& reading, ThrottleCause cause) {

@@ -74,6 +74,16 @@ double change_over_record(std::span<const double> values);
 /// Returns the trend over the record; nullopt if it may be chance, or is below the precision or 0.5 %.
 std::optional<double> drift_of(const Measurement& measurement);
 
+/// Time in which other programs had the measuring thread's core, between the readings of the clock.
+struct TakenByOthers {
+  Nanoseconds taken = {}, worked = {};
+
+  void add(std::span<const Round> rounds);
+  double share() const { return taken > Nanoseconds(0) ? taken / (taken + worked) : 0.0; }
+};
+/// A smaller share is what any system does beside.
+inline constexpr double kTakenWorthSaying = 0.05;
+
 // Time in which the clock was held down, by cause, from the sensors read after each round.
 
 enum class ThrottleCause { power, heat };

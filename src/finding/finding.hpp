@@ -13,6 +13,8 @@ namespace jitterscope {
 
 /// Id of the finding that an interval is wider than requested.
 inline constexpr const char* kImpreciseFinding = "imprecise";
+/// Id of the finding that other programs use the device.
+inline constexpr const char* kOtherProcessFinding = "other_process";
 inline constexpr const char* kEngineIgnoredFinding = "engine_ignored";
 inline constexpr const char* kOnlyMovedFinding = "only_moved";
 

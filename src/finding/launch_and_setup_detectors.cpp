@@ -400,18 +400,12 @@ std::string rounds_text(std::int64_t rounds) {
 }  // namespace
 
 std::vector<Finding> find_core_taken(const Result& result, const FindingContext&) {
-  constexpr double kWorthSaying = 0.05;  // less is what any system does beside
   std::vector<Candidate> candidates;
   for (const Measurement& measurement : result.measurements) {
-    Nanoseconds taken, worked;
-    for (const Round& round : measurement.rounds) {
-      if (!round.taken_by_others) continue;
-      taken += *round.taken_by_others;
-      for (const Nanoseconds launch : round.launches)
-        worked += launch * static_cast<double>(round.launches_per_value);
-    }
-    const double share = taken > Nanoseconds(0) ? taken / (taken + worked) : 0.0;
-    if (share < kWorthSaying) continue;
+    TakenByOthers others;
+    others.add(measurement.rounds);
+    const double share = others.share();
+    if (share < kTakenWorthSaying) continue;
     Finding finding;
     finding.id = "core_taken";
     finding.headline = fmt::format("other programs had the core for {} of the time", percent_text(share));
@@ -420,7 +414,7 @@ std::vector<Finding> find_core_taken(const Result& result, const FindingContext&
         "leave that out, but not what the others did to caches and clock.",
         percent_text(share), conditions_text(measurement.conditions));
     finding.remedy = "Close what else runs here, or give the measurement a free core with taskset -c.";
-    finding.evidence = {evidence("taken", taken), evidence_ratio("taken", share)};
+    finding.evidence = {evidence("taken", others.taken), evidence_ratio("taken", share)};
     candidates.push_back({share, measurement.conditions, finding});
   }
   return strongest(std::move(candidates));
@@ -434,7 +428,7 @@ std::vector<Finding> find_device_taken(const Result& result, const FindingContex
     if (found.negative == 0) continue;
     const double share = static_cast<double>(found.negative) / static_cast<double>(found.slopes);
     Finding finding;
-    finding.id = "other_process";
+    finding.id = kOtherProcessFinding;
     finding.headline =
         fmt::format("something else used the device during rounds: {} of {} slopes are below zero",
                     found.negative, found.slopes);
@@ -458,7 +452,7 @@ std::vector<Finding> find_other_process(const FindingContext& context) {
   if (!context.on_gpu || !context.other_processes || context.other_processes->empty()) return {};
   const std::vector<std::string>& processes = *context.other_processes;
   Finding finding;
-  finding.id = "other_process";
+  finding.id = kOtherProcessFinding;
   finding.headline = fmt::format("other processes use {}: {}", context.device.id, processes.size());
   finding.sentence = fmt::format(
       "{} other {} {} use of {}: {}.", processes.size(), processes.size() == 1 ? "process" : "processes",

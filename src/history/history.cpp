@@ -166,12 +166,44 @@ void History::check_can_add(const std::string& name) const {
     throw UsageError(fmt::format("no record can be saved in '{}': {}; name another folder by --history",
                                  shown(folder_ / name), reason));
   };
+  // Tries where the folder would be made: a run that then fails leaves none behind.
+  fs::path place = fs::absolute(folder_ / name);
   std::error_code error;
-  fs::create_directories(folder_ / name, error);
+  while (!fs::exists(place, error) && !error && place != place.parent_path()) place = place.parent_path();
   if (error) refuse(error.message());
-  if (::access((folder_ / name).c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
-  const OutputFile trial(folder_ / name / ("trial" + std::string(kEnding)));
+  if (!fs::is_directory(place, error)) refuse(fmt::format("'{}' is no folder", shown(place)));
+  if (::access(place.c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
+  try {
+    const OutputFile trial(place / ("trial" + std::string(kEnding)));
+  } catch (const UsageError& problem) {
+    refuse(problem.what());
+  }
 }
+
+namespace {
+
+// Writes the file, in a folder that is made if it is not there, and is not left behind if writing fails.
+void write_in_folder(const fs::path& file, const std::string& text) {
+  std::vector<fs::path> made;
+  std::error_code ignored;
+  for (fs::path place = file.parent_path(); !place.empty() && !fs::exists(place, ignored);
+       place = place.parent_path())
+    made.push_back(place);
+  try {
+    std::error_code error;
+    fs::create_directories(file.parent_path(), error);
+    if (error) {
+      throw FailedError(
+          fmt::format("the folder '{}' cannot be made: {}", shown(file.parent_path()), error.message()));
+    }
+    OutputFile(file.string()).commit(text);
+  } catch (...) {
+    for (const fs::path& place : made) fs::remove(place, ignored);  // stays if another has put something in
+    throw;
+  }
+}
+
+}  // namespace
 
 HistoryEntry History::add(const std::string& name, const RunRecord& record) const {
   check_can_add(name);
@@ -185,7 +217,7 @@ HistoryEntry History::add(const std::string& name, const RunRecord& record) cons
   // Records of the same second sort in the order in which they were added: "Z.1-" comes behind "Z-".
   const std::string id = (before.empty() ? moment : fmt::format("{}.{}", moment, before.size())) + mark;
   HistoryEntry entry{name, id, folder_ / name / (id + std::string(kEnding))};
-  OutputFile(entry.file.string()).commit(text);
+  write_in_folder(entry.file, text);
   return entry;
 }
 

@@ -131,7 +131,7 @@ Text layers_table(const ComparisonRecord& record, const std::vector<std::string>
       conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
       firsts{names[0], Align::right, {}, 7},
       seconds{names.size() == 2 ? names[1] : "time", Align::right, {}, 3},
-      same_work{same_work_heading(record), Align::right, {}, 1}, errors{"error", Align::right, {}},
+      same_work{same_work_heading(record), Align::right, {}, 1}, errors{"error", Align::right, {}, 1},
       changes{"against " + names[0], Align::right, {}}, verdicts{"verdict", Align::left, {}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Comparison* row = rows[i];

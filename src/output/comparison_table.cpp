@@ -8,6 +8,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "operation/unlike_parameters.hpp"
 #include "output/cells.hpp"
 #include "output/comparison_rows.hpp"
 #include "output/text.hpp"
@@ -373,6 +374,25 @@ std::string needed_words(const ComparisonRecord& record, const Compared& compare
                 : std::string("; even a thousand processes would not decide");
 }
 
+Nanoseconds median_of(const ComparedSide& side) { return side.time.median; }
+Nanoseconds median_of(const TimeEstimate& sum) { return sum.median; }
+
+// Says what each number is where the two times beside a change would tell another one: a disturbed round
+// moves the change of its pair, and not the median of its side.
+template <class Compared>
+std::string sides_words(const ComparisonRecord& record, const Compared& compared) {
+  constexpr double kSameStory = 0.01;
+  const Nanoseconds first = median_of(compared.first), second = median_of(compared.second);
+  if (!(first > Nanoseconds(0)) || !(second > Nanoseconds(0))) return {};
+  const double sides = second / first / work_of(record, compared.alternative);
+  if (std::abs(std::log(sides / compared.time.ratio)) <= std::min(kSameStory, record.margin)) return {};
+  return fmt::format(" {}, while the two times themselves differ by {}: they are {}",
+                     is_of_files(record) ? "by geometric means over processes"
+                                         : "in rounds beside each other, disturbed ones too",
+                     change_with_interval({.ratio = sides, .low = sides, .high = sides}),
+                     is_of_files(record) ? "arithmetic means" : "medians of each side's own rounds");
+}
+
 // Makes the headline of a comparison or a total.
 template <class Compared>
 std::string sentence(const std::string& subject, const ComparisonRecord& record, const Compared& compared,
@@ -381,6 +401,7 @@ std::string sentence(const std::string& subject, const ComparisonRecord& record,
       verdict_words(compared.verdict, names[0], names[compared.alternative], record.margin);
   std::string text = fmt::format("**{}**{}{}: {}", verdict, record.samples.empty() ? "" : " per sample",
                                  subject.empty() ? "" : ", " + subject, change_with_interval(compared.time));
+  text += sides_words(record, compared);
   if (compared.verdict == EffectVerdict::same && excludes_one(compared.time))
     text += ", a difference smaller than the margin";
   if (compared.verdict == EffectVerdict::undecided)
@@ -546,10 +567,30 @@ std::vector<SharedDifference> shared_differences(const ComparisonRecord& record,
   return shared;
 }
 
+// Returns the differences without those of layers that stand in an earlier one: a layer may differ in each of
+// its conditions by another number, and is named once.
+std::vector<SharedDifference> of_each_layer_once(const std::vector<SharedDifference>& cause) {
+  std::vector<SharedDifference> once;
+  std::vector<std::string> named;
+  for (const SharedDifference& each : cause) {
+    const std::vector<std::string>& layers = each.difference->of;
+    std::vector<std::string> own;  // the layers, each of these records
+    for (const std::string& layer : layers) own.push_back(joined(each.names) + ' ' + layer);
+    const auto is_named = [&](const std::string& layer) {
+      return std::ranges::find(named, layer) != named.end();
+    };
+    if (!own.empty() && std::ranges::all_of(own, is_named)) continue;
+    once.push_back(each);
+    named.insert(named.end(), own.begin(), own.end());
+  }
+  return once;
+}
+
 // Lists only the first 3 differences of a cause that differs in each layer by another number.
-Text lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t compared,
-                    std::size_t alternatives, std::size_t width) {
+Text lines_of_cause(const std::vector<SharedDifference>& all, std::size_t compared, std::size_t alternatives,
+                    std::size_t width) {
   constexpr std::size_t kShown = 3;
+  const std::vector<SharedDifference> cause = of_each_layer_once(all);
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("not there") : one_line(value);
   };
@@ -557,11 +598,14 @@ Text lines_of_cause(const std::vector<SharedDifference>& cause, std::size_t comp
   for (std::size_t i = 0; i < std::min(cause.size(), kShown); ++i) {
     const RecordDifference& each = *cause[i].difference;
     const std::string place = compared > 1 ? place_of(each) : std::string();
-    text +=
-        list_item(fmt::format("{}{}: {}, then {}{}", one_line(each.name),
-                              place.empty() ? "" : fmt::format(" ({})", place), shown(each.first),
-                              shown(each.second), alternatives > 2 ? " in " + joined(cause[i].names) : ""),
-                  width);
+    // What both operations have would be longer than the line.
+    const auto [first, second] = each.name == kOperationDifference
+                                     ? differing_parameters(each.first, each.second)
+                                     : std::pair(each.first, each.second);
+    text += list_item(fmt::format("{}{}: {}, then {}{}", one_line(each.name),
+                                  place.empty() ? "" : fmt::format(" ({})", place), shown(first),
+                                  shown(second), alternatives > 2 ? " in " + joined(cause[i].names) : ""),
+                      width);
   }
   if (cause.size() <= kShown) return text;
   std::size_t others = 0;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include <sys/ioctl.h>
 
@@ -259,16 +260,18 @@ void wrap_names(std::vector<TableColumn>& columns, const std::vector<std::size_t
   columns = std::move(wrapped_columns);
 }
 
+constexpr std::size_t kShortestName = 12;
+
 // Wraps names, the widest first, until the table is at most `width` columns wide.
 void fit_names(std::vector<TableColumn>& columns, std::size_t width) {
-  constexpr std::size_t kShortest = 12;
   std::size_t all = table_width(columns);
   if (all <= width) return;
   std::vector<std::size_t> widths, least;
   for (const TableColumn& column : columns) {
     const bool is_name = column.align == Align::left;
     widths.push_back(column_width(column));
-    least.push_back(is_name ? std::max(kShortest, display_width(escaped(column.heading))) : widths.back());
+    least.push_back(is_name ? std::max(kShortestName, display_width(escaped(column.heading)))
+                            : widths.back());
   }
   const std::vector<std::size_t> whole = widths;
   while (all > width) {
@@ -300,16 +303,6 @@ std::string left_out_line(std::span<const TableColumn> all, std::span<const Tabl
 
 std::string table_lines(std::span<const TableColumn> columns);
 
-std::string fitted_lines(const std::vector<TableColumn>& columns, std::size_t width) {
-  // If a name must be wrapped in any case, a column is worth more than a long line of it.
-  constexpr std::size_t kWrapped = 36;
-  std::vector<TableColumn> shown = without_spare(columns, width, width);
-  if (table_width(shown) > width) shown = without_spare(columns, kWrapped, width);
-  const std::string left_out = left_out_line(columns, shown, width);
-  fit_names(shown, width);
-  return table_lines(shown) + left_out;
-}
-
 std::string split_lines(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
                         std::size_t width) {
   std::string text;
@@ -329,6 +322,25 @@ std::string split_lines(const std::vector<TableColumn>& keys, std::span<const Ta
     text += (text.empty() ? "" : "\n") + table_lines(table);
   }
   return text;
+}
+
+// Returns what stays of a table that no column is left to be taken out of: parts below each other, each with
+// the names.
+std::string lines_in_parts(const std::vector<TableColumn>& columns, std::size_t width) {
+  const std::span<const TableColumn> all = columns;
+  return split_lines({columns.front()}, all.subspan(1), width);
+}
+
+std::string fitted_lines(const std::vector<TableColumn>& columns, std::size_t width) {
+  // If a name must be wrapped in any case, a column is worth more than a long line of it.
+  constexpr std::size_t kWrapped = 36;
+  std::vector<TableColumn> shown = without_spare(columns, width, width);
+  if (table_width(shown) > width) shown = without_spare(columns, kWrapped, width);
+  if (!fits(shown, kShortestName, width)) shown = without_spare(columns, kShortestName, width);
+  const std::string left_out = left_out_line(columns, shown, width);
+  fit_names(shown, width);
+  const bool is_too_wide = shown.size() > 2 && table_width(shown) > width;
+  return (is_too_wide ? lines_in_parts(shown, width) : table_lines(shown)) + left_out;
 }
 
 std::string table_lines(std::span<const TableColumn> columns) {
@@ -471,12 +483,30 @@ bool fits(std::span<const TableColumn> columns, std::size_t longest_name, std::s
 
 std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::size_t longest_name,
                                        std::size_t width) {
-  while (!fits(columns, longest_name, width)) {
-    const auto sparest = std::ranges::max_element(columns, {}, &TableColumn::spare);
-    if (sparest == columns.end() || sparest->spare == 0) break;
-    columns.erase(sparest);
+  const std::vector<TableColumn> all = std::move(columns);
+  std::vector<TableColumn> shown = all;
+  while (!fits(shown, longest_name, width)) {
+    const auto sparest = std::ranges::max_element(shown, {}, &TableColumn::spare);
+    if (sparest == shown.end() || sparest->spare == 0) break;
+    shown.erase(sparest);
   }
-  return columns;
+  // A narrow column that was left out first may have room where a wide one is gone.
+  const auto is_shown = [&](const TableColumn& column) {
+    return std::ranges::find(shown, column.heading, &TableColumn::heading) != shown.end();
+  };
+  std::vector<const TableColumn*> left_out;
+  for (const TableColumn& column : all) {
+    if (!is_shown(column)) left_out.push_back(&column);
+  }
+  std::ranges::stable_sort(left_out, {}, [](const TableColumn* column) { return column->spare; });
+  for (const TableColumn* column : left_out) {
+    std::vector<TableColumn> more;
+    for (const TableColumn& each : all) {
+      if (&each == column || is_shown(each)) more.push_back(each);
+    }
+    if (fits(more, longest_name, width)) shown = std::move(more);
+  }
+  return shown;
 }
 
 Page page_of(const ShownPage& shown, bool is_model) {

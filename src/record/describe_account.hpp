@@ -28,6 +28,8 @@ void describe(Fields& fields, Described<Fields, explain::Account>& account) {
   fields("first", account.first);
   fields("second", account.second);
   fields("time_ratio", account.time);
+  fields.where(!account.first_processes.empty(), "first_process_seconds", account.first_processes);
+  fields.where(!account.second_processes.empty(), "second_process_seconds", account.second_processes);
   fields("parts", account.parts);
   fields("rest_ratio", account.rest);
   fields.where(account.is_of_program, "is_of_program", account.is_of_program);

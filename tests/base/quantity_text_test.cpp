@@ -120,6 +120,20 @@ TEST(ChangeText, IsSigned) {
   EXPECT_EQ(change_text(kInfinite), "–");
 }
 
+TEST(FixedText, ZeroHasNoMinus) {
+  EXPECT_EQ(fixed_text(-0.004, 2), "0.00");
+  EXPECT_EQ(fixed_text(-0.4, 0), "0");
+  EXPECT_EQ(fixed_text(-0.0, 1), "0.0");
+  EXPECT_EQ(fixed_text(-0.006, 2), "-0.01");
+  EXPECT_EQ(fixed_text(12.5, 1), "12.5");
+  EXPECT_EQ(signed_text(-0.004, 2), "+0.00");
+  EXPECT_EQ(signed_text(-1.5, 1), "-1.5");
+  EXPECT_EQ(change_text(-1e-6), "+0.00 %");
+  EXPECT_EQ(percent_text(-0.0), "0 %");
+  EXPECT_EQ(time_with_error_text(Nanoseconds(-0.1), Nanoseconds(30)), "0 ± 30 ns");
+  EXPECT_EQ(time_range_text(Nanoseconds(-0.01), Nanoseconds(100)), "0.0–100.0 ns");
+}
+
 TEST(PowerText, InWatts) { EXPECT_EQ(power_text(Watts(700)), "700 W"); }
 
 TEST(ClockText, InMegahertz) { EXPECT_EQ(clock_text(Hertz(1.7164e9)), "1716 MHz"); }

@@ -55,7 +55,8 @@ TEST_F(SeveralDevices, NoneIsSlowWhereAllAreAlike) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(without_breaks(outcome.output),
               AllOf(HasSubstr("No GPU is slower than the others"), HasSubstr("virtual:h200 (2)"),
-                    HasSubstr("Only bursts were timed")));
+                    HasSubstr("Only bursts were timed"), HasSubstr("| verdict |"),
+                    Not(HasSubstr("told from chance")), Not(HasSubstr(" ? |"))));
 }
 
 TEST_F(SeveralDevices, OneProcessOfEachTellsNothing) {
@@ -78,12 +79,25 @@ TEST_F(SeveralDevices, WhatDoesNotGoWithThemIsRefused) {
   EXPECT_EQ(dry.exit_code, 0) << dry.errors;
   EXPECT_THAT(dry.output,
               HasSubstr("on each of 2 devices, alone and all at once, in 4 fresh processes each"));
-  const Outcome kinds = run_tool("run add:count=1Ki --time-limit 0.1 --device 'virtual:h200 virtual:a100'");
-  EXPECT_EQ(kinds.exit_code, 2);
-  EXPECT_THAT(without_breaks(kinds.errors), HasSubstr("of several kinds"));
   const Outcome compare = run_tool("compare add:count=1Ki mul:count=1Ki" + devices);
   EXPECT_EQ(compare.exit_code, 2);
   EXPECT_THAT(compare.errors, HasSubstr("names several devices"));
+}
+
+TEST_F(SeveralDevices, UnlikeOnesAreRefusedBeforeAnythingIsMeasured) {
+  const auto refused = [](const std::string& devices) {
+    // Nothing is measured, as a plan alone is refused, too.
+    const Outcome outcome = run_tool("run add:count=1Ki --dry-run --device '" + devices + "'");
+    EXPECT_EQ(outcome.exit_code, 2) << devices;
+    EXPECT_EQ(outcome.output, "") << devices;
+    return without_breaks(outcome.errors);
+  };
+  EXPECT_THAT(refused("virtual:h200 virtual:h200 virtual:a100"),
+              AllOf(HasSubstr("virtual:h200 is virtual H200 (simulated) and virtual:a100 is virtual A100"),
+                    HasSubstr("unlike GPUs")));
+  EXPECT_THAT(refused("cpu cpu"), AllOf(HasSubstr("cpu is this host's one CPU"), HasSubstr("or cpu alone")));
+  EXPECT_THAT(refused("virtual:h200 cpu"), HasSubstr("cpu is this host's one CPU"));
+  EXPECT_THAT(refused("cuda:1 gpu:1"), HasSubstr("cuda:1 and gpu:1 are one GPU"));
 }
 
 }  // namespace

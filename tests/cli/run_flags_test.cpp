@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
 
 #include "cli/command.hpp"
 
@@ -12,6 +14,8 @@ namespace {
 using nlohmann::json;
 using test::Outcome;
 using test::run_tool;
+using test::without_breaks;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -114,11 +118,49 @@ std::string plan_of(const std::string& flags) {
   return plan;
 }
 
-TEST(DryRun, SimulatedTimeIsNotPromisedAsWaiting) {
-  const std::string plan = run_tool("run resnet18 --device virtual:h200 --dry-run").output;
-  EXPECT_THAT(plan, HasSubstr("of simulated"));
-  EXPECT_THAT(plan, Not(HasSubstr("This takes")));
-  EXPECT_THAT(run_tool("run resnet18 --device cpu --dry-run").output, HasSubstr("This takes"));
+// The upper end of "This takes about 12 ms to 1.5 s on a free core", in milliseconds.
+double most_milliseconds(const std::string& arguments) {
+  std::string plan = run_tool(arguments + " --device virtual:h200 --dry-run").output;
+  std::ranges::replace(plan, '\n', ' ');
+  const std::regex range("takes about [0-9. a-zµ]* to ([0-9.]+) (µs|ms|s|min)( ([0-9]+) s)? on a free core");
+  std::smatch found;
+  if (!std::regex_search(plan, found, range)) {
+    ADD_FAILURE() << plan;
+    return 0.0;
+  }
+  const std::string unit = found[2];
+  const double number = std::stod(found[1]);
+  if (unit == "min") return (number * 60.0 + std::stod(found[4])) * 1e3;
+  return number * (unit == "s" ? 1e3 : unit == "ms" ? 1.0 : 1e-3);
+}
+
+TEST(DryRun, OfASimulatedGpuBothTimesAreSaid) {
+  const std::string plan = without_breaks(run_tool("run resnet18 --device virtual:h200 --dry-run").output);
+  EXPECT_THAT(plan, AllOf(HasSubstr("on a free core, and is "), HasSubstr(" of simulated time.")));
+  EXPECT_THAT(without_breaks(run_tool("run resnet18 --device cpu --dry-run").output),
+              AllOf(HasSubstr("This takes"), Not(HasSubstr("free core"))));
+  EXPECT_THAT(without_breaks(run_tool("explain add:count=8 --device virtual:h200 --dry-run").output),
+              HasSubstr("of simulated time, which pass in a fraction of it"));
+}
+
+// The launches that are simulated take the time, and not the seconds that they last: 14 operations took 10 to
+// 60 ms in bursts on a free core, and 20 ms (launches of 5 ms) to 1.3 s (of 0.9 µs) under a sustained load.
+TEST(DryRun, OfASimulatedGpuTheTimeFollowsTheLaunches) {
+  const double burst = most_milliseconds("run spin:ns=5000000 --load burst --cache warm"),
+               long_ones = most_milliseconds("run spin:ns=5000000 --load sustained --cache warm"),
+               short_ones = most_milliseconds("run add:count=1Ki --load sustained --cache warm");
+  EXPECT_GT(burst, 20.0);
+  EXPECT_LT(burst, 5'000.0);
+  EXPECT_GT(long_ones, 20.0);
+  EXPECT_LT(long_ones, 5'000.0);
+  EXPECT_GT(short_ones, 1'300.0);
+  EXPECT_GT(short_ones, 5.0 * long_ones);
+}
+
+TEST(DryRun, OfASimulatedGpuTheTimeCountsProcessesAndSides) {
+  const std::string pair = "compare add:count=1Mi mul:count=1Mi --processes ";
+  const double two = most_milliseconds(pair + "2"), eight = most_milliseconds(pair + "8");
+  EXPECT_NEAR(eight / two, 4.0, 0.3);
 }
 
 TEST(DryRun, CountsTheProcesses) {
@@ -138,9 +180,9 @@ TEST(DryRun, CountsLoopsKernelsAndTheSequence) {
   EXPECT_THAT(plan_of(" --iterations 1,1000"), HasSubstr("First come loops of 1, 1000 launches"));
   EXPECT_THAT(plan_of(" --kernels"), HasSubstr("Then the kernels of one launch."));
   EXPECT_THAT(plan_of(" --in-sequence"), HasSubstr("calls in sequence."));
-  const auto time = [](const std::string& plan) { return plan.substr(plan.find("This is ")); };
+  const auto time = [](const std::string& plan) { return plan.substr(plan.find("This takes about ")); };
   for (const char* flags : {" --iterations 1,1000", " --kernels", " --in-sequence"}) {
-    EXPECT_NE(time(plan_of(flags)).substr(0, 40), time(plain).substr(0, 40)) << flags;
+    EXPECT_NE(time(plan_of(flags)).substr(0, 90), time(plain).substr(0, 90)) << flags;
   }
 }
 

@@ -103,6 +103,7 @@ TEST_F(Settings, WhatIsWrongInThemIsNamedWithFileLineAndKey) {
       {"[rnu]\nprecision = 1\n", "line 1: there is no command 'rnu' (did you mean 'run'?)"},
       {"\nprecision = 1\n", "line 2: 'precision' is outside of a section"},
       {"[run]\nprecision = \"x\"\n", "line 2: --precision = x: write a number"},
+      {"[run]\nprocesses = 1.5\n", "line 2: --processes: '1.5' is not a whole number"},
       {"[run]\ntime-limit = \"2x\"\n", "line 2: --time-limit: '2x' is not a duration"},
       {"[run]\nidle = [1, 2, 3]\n", "line 2: --idle"},
       {"[run]\nkernels = 1\n", "line 2: 'kernels' must be true or false"},

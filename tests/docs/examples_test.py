@@ -23,7 +23,7 @@ STAND_INS = {
     "trace.json.gz": "tests/data/resnet18_et.json.gz", "trace.json": "tests/data/resnet18_et.json.gz",
     "execution_trace.json": "tests/data/resnet18_et.json.gz",
     "model.onnx": "tests/data/mobilenet_v2.onnx.gz", "frontend.log": "tests/data/resnet18_cudnn_frontend_heur.log",
-    "my-gpu.toml": "presets/quiet.toml", "slow-gpu.toml": "presets/quiet.toml", "tests": "tests",
+    "my-gpu.toml": "presets/quiet.toml", "slow-gpu.toml": "presets/h200.toml", "tests": "tests",
 }
 DONE, MISSING = 0, 3  # exit codes
 # The Python module of this tree, which judge asks for the form of a file.

@@ -5,6 +5,7 @@
 
 #include "experiment/comparison.hpp"
 #include "experiment/simulated_processes.hpp"
+#include "finding/finding.hpp"
 
 namespace jitterscope {
 namespace {
@@ -59,6 +60,28 @@ TEST(CompareProcesses, AKnownEffectIsFoundWithItsInterval) {
   ASSERT_TRUE(comparison.cycles);
   EXPECT_NEAR(comparison.cycles->ratio, comparison.time.ratio * 1.02, 1e-6);
   EXPECT_NEAR(comparison.cycles->high, comparison.time.high * 1.02, 1e-6);
+}
+
+TEST(CompareProcesses, WhatOtherProgramsTookOfTheCoreIsSaid) {
+  std::vector<RunRecord> processes = processes_of(4, {20.0, 20.6});
+  EXPECT_THAT(compared(one_item(), processes).notes, IsEmpty());
+  for (const std::size_t disturbed : {1u, 3u}) {
+    for (RunEntry& entry : processes[disturbed].entries) {
+      for (Round& round : entry.result.measurements[0].rounds)
+        round.taken_by_others = round.time() * (disturbed == 1 ? 0.25 : 1.0);
+    }
+  }
+  EXPECT_THAT(compared(one_item(), processes).notes,
+              ElementsAre(testing::StartsWith("Other programs had this thread's core for 20 % to 50 % of the "
+                                              "time in 2 of 4 processes: ")));
+}
+
+TEST(CompareProcesses, WhoUsesTheDeviceIsSaid) {
+  std::vector<RunRecord> processes = processes_of(2, {20.0, 20.6});
+  Finding& finding = processes[1].findings.emplace_back();
+  finding.id = kOtherProcessFinding;
+  finding.sentence = "1 other process makes use of cuda:0: 7 game.";
+  EXPECT_THAT(compared(one_item(), processes).notes, ElementsAre(finding.sentence));
 }
 
 TEST(CompareProcesses, EachSideKeepsTheTimesOfItsRounds) {

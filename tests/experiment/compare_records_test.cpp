@@ -88,6 +88,16 @@ TEST(CompareRecords, TheRatioHasTheIntervalsOfBoth) {
   EXPECT_EQ(records_compared(second, first).comparisons[0].verdict, EffectVerdict::faster);
 }
 
+TEST(CompareRecords, TheRecordWhoseCoreOthersHadIsNamed) {
+  const RunRecord first = one_add(20.0);
+  RunRecord second = first;
+  for (Round& round : second.entries[0].result.measurements[0].rounds) round.taken_by_others = round.time();
+  EXPECT_THAT(records_compared(first, first).notes, IsEmpty());
+  EXPECT_THAT(records_compared(first, second).notes,
+              testing::ElementsAre(testing::StartsWith(
+                  "Other programs had the core of the second record for 50 % of the time: ")));
+}
+
 TEST(CompareRecords, WhatDiffersIsSaidWithWhetherItMayExplainATime) {
   RunRecord second = one_add(20);
   second.environment.tool_version = "1.1.0";

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "experiment/processes.hpp"
 #include "experiment/simulated_processes.hpp"
+#include "experiment/times_apart.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::explain {
@@ -228,6 +230,74 @@ TEST(Account, WhatStaysIsSaid) {
 }
 
 // compare names every condition that differs; so must this.
+// A record of several processes, whose layers are called twice and once.
+RunRecord network_of(double longer, std::uint64_t from) {
+  std::vector<RunRecord> processes;
+  for (std::uint64_t number = from; number < from + 6; ++number) {
+    RunRecord process = test::process_of(number, {20.0 * longer, 30.0});
+    for (std::size_t i = 0; i < process.entries.size(); ++i) {
+      RunEntry& entry = process.entries[i];
+      entry.result.subject = Operation::parse(i == 0 ? "add:count=1024" : "relu:count=1024");
+      entry.layers = i == 0 ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"c"};
+      entry.count = std::ssize(entry.layers);
+    }
+    processes.push_back(std::move(process));
+  }
+  return combine_processes(std::move(processes));
+}
+
+void expect_same(const RatioEstimate& a, const RatioEstimate& b) {
+  EXPECT_DOUBLE_EQ(a.ratio, b.ratio);
+  EXPECT_DOUBLE_EQ(a.low, b.low);
+  EXPECT_DOUBLE_EQ(a.high, b.high);
+}
+
+// Two commands must not give two intervals for one pair of records.
+void expect_as_compared(const RunRecord& first, const RunRecord& second) {
+  ComparisonRecord compared = test::blank_comparison();
+  compare_records(first, std::vector{second}, compared);
+  const std::vector<Account> accounts = account_for(first, second);
+  ASSERT_EQ(accounts.size(), compared.comparisons.size());
+  for (std::size_t i = 0; i < accounts.size(); ++i) {
+    SCOPED_TRACE(name_of(accounts[i]));
+    expect_same(accounts[i].time, compared.comparisons[i].time);
+    EXPECT_EQ(accounts[i].first.median, compared.comparisons[i].first.time.median);
+    EXPECT_EQ(accounts[i].second.high, compared.comparisons[i].second.time.high);
+    // What is not known of processes and of the instrument is in the interval already.
+    EXPECT_NEAR(accounts[i].rest.high / accounts[i].rest.ratio,
+                accounts[i].time.high / accounts[i].time.ratio, 1e-9);
+  }
+  const std::optional<AccountTotal> total = total_of(accounts);
+  ASSERT_EQ(total.has_value(), !compared.totals.empty());
+  if (!total) return;
+  expect_same(total->time, compared.totals.front().time);
+  EXPECT_EQ(total->first.low, compared.totals.front().first.low);
+}
+
+TEST(Account, ItsIntervalIsThatOfCompare) {
+  const Hertz clock = megahertz(1000);
+  RunRecord first = record_with({measured(microseconds(100), clock)}),
+            second = record_with({measured(microseconds(104), clock)});
+  for (RunRecord* record : {&first, &second}) {
+    Measurement& own = record->entries[0].result.measurements[0];
+    own.uncertainty = {.rounds = {}, .processes = own.time.median * 0.02, .instrument = {}};
+    own.time.low = own.time.median * 0.98;
+    own.time.high = own.time.median * 1.02;
+  }
+  expect_as_compared(first, second);
+}
+
+TEST(Account, OfSeveralProcessesItsIntervalIsThatOfCompareToo) {
+  expect_as_compared(network_of(1.0, 1), network_of(1.04, 20));
+}
+
+TEST(Account, OnAHostItsIntervalIsThatOfCompareToo) {
+  RunRecord first = network_of(1.0, 1), second = network_of(1.04, 20);
+  first.device.capabilities.is_host = second.device.capabilities.is_host = true;
+  expect_as_compared(first, second);
+  EXPECT_THAT(notes_on(first, second, account_for(first, second)), testing::Contains(kLeastDisturbedNote));
+}
+
 TEST(Account, ConditionsThatNoPartLooksAtAreNamed) {
   const Hertz clock = megahertz(1000);
   Measurement second = measured(microseconds(110), clock);
@@ -459,7 +529,7 @@ TEST(TotalAccount, CallsWithoutAPartnerAreCounted) {
   second.entries[0].layers.resize(2);
   const std::vector<Account> accounts = account_for(first, second);
   EXPECT_EQ(accounts[0].count, 2);
-  EXPECT_THAT(notes_on_left_out(first, second, accounts),
+  EXPECT_THAT(notes_on(first, second, accounts),
               testing::ElementsAre(HasSubstr("1 of 4 calls of the first record have no partner")));
 }
 

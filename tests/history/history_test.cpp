@@ -129,6 +129,22 @@ TEST_F(HistoryFolder, CannotBeAFile) {
               HasSubstr("name another folder by --history"));
 }
 
+TEST_F(HistoryFolder, WhatIsOnlyCheckedLeavesNoFolder) {
+  fs::create_directories(folder().parent_path());
+  history().check_can_add("main");
+  EXPECT_FALSE(fs::exists(folder()));
+  fs::create_directories(folder());
+  history().check_can_add("main");
+  EXPECT_TRUE(fs::is_empty(folder()));
+}
+
+TEST_F(HistoryFolder, ARecordThatCannotBeWrittenLeavesNoFolder) {
+  fs::create_directories(folder().parent_path());
+  // The file's name becomes longer than any file system takes.
+  EXPECT_THROW(history().add("main", record_of(std::string(300, '1'))), Error);
+  EXPECT_FALSE(fs::exists(folder()));
+}
+
 TEST_F(HistoryFolder, IsTheNearestUpwards) {
   fs::create_directories(folder() / "deep" / "deeper");
   fs::create_directories(folder() / ".jitterscope");

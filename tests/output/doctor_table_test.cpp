@@ -132,6 +132,27 @@ TEST(NoiseFloor, WideIntervalsAndWideRoundsLimit) {
   EXPECT_NEAR(round_spread(floor.results[0].measurements[0]).p95.value(), 11'000, 600);
 }
 
+TEST(NoiseFloor, WhereTheHostDoesTheWorkNothingCostsZero) {
+  NoiseFloor floor = sample_floor();
+  floor.calibration.marks_are_of_host = true;
+  floor.calibration.graph = {Nanoseconds(0), Nanoseconds(0), Nanoseconds(1)};
+  floor.launch_cost = Nanoseconds(0);  // as records of earlier versions have it
+  for (const Check& check : noise_floor_checks(floor)) {
+    EXPECT_THAT(check.sentence, testing::Not(testing::ContainsRegex("(^|[^0-9.])0(\\.0+)? ns")))
+        << check.subject;
+  }
+  EXPECT_THAT(check_about(floor, "launch cost").sentence,
+              HasSubstr("the host's processor does the work itself"));
+  EXPECT_THAT(check_about(floor, "graph").sentence, HasSubstr("the same clock"));
+}
+
+TEST(NoiseFloor, ASlopeThatAddsNothingIsTheReference) {
+  NoiseFloor floor = sample_floor();
+  floor.calibration.graph = {Nanoseconds(0), Nanoseconds(20), Nanoseconds(32)};
+  EXPECT_EQ(check_about(floor, "graph").sentence,
+            "the slope between recordings calibrates the marks, to ± 20 ns");
+}
+
 TEST(NoiseFloor, FailuresAndInterruptionsAreSaid) {
   NoiseFloor floor = sample_floor();
   floor.results[0].measurements.clear();

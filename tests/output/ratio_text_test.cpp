@@ -10,6 +10,11 @@ TEST(RatioText, IsAChangeInPercent) {
   EXPECT_EQ(change_with_interval({0.9779, 0.9763, 0.9795}), "-2.21 % (-2.37 to -2.05 %)");
 }
 
+TEST(RatioText, NoChangeHasNoMinus) {
+  EXPECT_EQ(change_of({0.99999, 0.9998, 1.0002}), "+0.00 ± 0.02 %");
+  EXPECT_EQ(change_words_of({0.99999, 0.9998, 1.0002}).change, "+0.00 %");
+}
+
 TEST(RatioText, IsAFactorFromTwoOnInBothDirectionsAlike) {
   EXPECT_EQ(change_of({12.3, 12.1, 12.5}), "12.3 times ± 1.6 %");
   EXPECT_EQ(change_of({1 / 12.3, 1 / 12.5, 1 / 12.1}), "1/12.3 ± 1.6 %");
@@ -43,6 +48,13 @@ TEST(RatioText, AWideIntervalIsNotSymmetric) {
 }
 
 // Two records of two processes each: Welch's interval is wider than all that it could be about.
+TEST(RatioText, AFactorToEitherSideIsARange) {
+  EXPECT_EQ(change_with_interval({0.25, 0.005, 13.8}), "0.0 to 13.8 times as long");
+  EXPECT_EQ(change_with_interval({0.4, 0.1, 1.5}), "0.1 to 1.5 times as long");
+  EXPECT_EQ(change_of({0.4, 0.1, 1.5}), "0.1 to 1.5 times");
+  EXPECT_EQ(change_with_interval({4.0, 0.5, 30.0}), "0.5 to 30.0 times as long");
+}
+
 TEST(RatioText, WhatIsNotKnownIsARange) {
   EXPECT_EQ(change_of({0.4, -10.3, 11.1}), "0.0 to 11.1 times");
   EXPECT_EQ(change_with_interval({0.4, -10.3, 11.1}), "0.0 to 11.1 times as long");

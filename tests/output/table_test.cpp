@@ -126,6 +126,30 @@ TEST(FittedTable, AWrappedNameLeavesRoomForSpareColumns) {
   EXPECT_NE(table.find("layout=nhwc,"), std::string::npos) << table;
 }
 
+TEST(FittedTable, ANarrowColumnHasTheRoomThatAWideOneLeaves) {
+  const std::vector<TableColumn> columns = {{"name", Align::left, {"a name"}},
+                                            {"time", Align::right, {"1.00 ms"}},
+                                            {"narrow", Align::right, {"12"}, 2},
+                                            {"wide", Align::right, {std::string(30, 'w')}, 1}};
+  const std::string table = fitted_table(columns, 40);
+  EXPECT_NE(table.find("narrow |"), std::string::npos) << table;
+  EXPECT_NE(table.find("Left out at 40 columns: wide ("), std::string::npos) << table;
+}
+
+TEST(FittedTable, WhatIsTooWideWithoutAnySpareColumnContinuesBelow) {
+  const std::vector<TableColumn> columns = {{"name", Align::left, {"first", "second"}},
+                                            {"one", Align::right, {std::string(25, '1'), "1"}},
+                                            {"two", Align::right, {std::string(25, '2'), "2"}},
+                                            {"three", Align::right, {std::string(25, '3'), "3"}}};
+  const std::string table = fitted_table(columns, 60);
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 60u) << line;
+  for (const char digit : {'1', '2', '3'}) EXPECT_NE(table.find(std::string(25, digit)), std::string::npos);
+  EXPECT_EQ(fitted_table(columns, 200).lines().find("first"),
+            fitted_table(columns, 200).lines().rfind("first"));
+  EXPECT_NE(table.find("second"), table.rfind("second")) << "each part has the names";
+}
+
 TEST(SplitTables, HoldAllColumnsBehindTheKeys) {
   const std::vector<TableColumn> keys = {{"#", Align::right, {"1", "2"}}};
   std::vector<TableColumn> columns;

@@ -192,14 +192,16 @@ double widest(const DevicesRecord& record) {
 
 Text table(const DevicesRecord& record, const DevicesComparison& comparison, const DevicesBeside& beside,
            std::size_t width) {
-  TableColumn gpu{"GPU", Align::left, names_of(record)}, time{std::string(how(beside)), Align::right, {}},
-      against{"against others", Align::right, {}}, slowdown{"over alone", Align::right, {}, 4},
-      clock{"clock", Align::right, {}, 2}, held{"held", Align::right, {}, 1}, heat{"°C", Align::right, {}, 3};
+  TableColumn gpu{"GPU", Align::left, names_of(record)}, time{std::string(how(beside)), Align::right, {}, 1},
+      against{"against others", Align::right, {}}, verdict{"verdict", Align::left, {}},
+      slowdown{"over alone", Align::right, {}, 5}, clock{"clock", Align::right, {}, 3},
+      held{"held", Align::right, {}, 2}, heat{"°C", Align::right, {}, 4};
   for (const DeviceBesideOthers& device : beside.devices) {
     const DeviceState& state = device.state;
     time.cells.push_back(estimate_text(device.time));
-    against.cells.push_back(ratio_text(device.against_others) +
-                            (device.verdict == EffectVerdict::undecided ? " ?" : ""));
+    const RatioEstimate& ratio = device.against_others;
+    against.cells.push_back(std::isfinite(ratio.high) ? change_of(ratio) : change_text(ratio.ratio - 1.0));
+    verdict.cells.emplace_back(to_string(device.verdict));
     clock.cells.push_back(state.clock ? fmt::format("{:.0f} MHz", state.clock->value() * 1e-6) : "");
     held.cells.push_back(
         state.held_by_power || state.held_by_heat
@@ -211,12 +213,45 @@ Text table(const DevicesRecord& record, const DevicesComparison& comparison, con
     for (const RatioEstimate& ratio : comparison.at_once_ratios)
       slowdown.cells.push_back(change_text(ratio.ratio - 1.0));
   }
-  std::vector<TableColumn> columns = {gpu, time, against};
+  std::vector<TableColumn> columns = {gpu, time, against, verdict};
   for (TableColumn* column : {&slowdown, &clock, &held, &heat}) {
     if (std::ranges::any_of(column->cells, [](const std::string& cell) { return !cell.empty(); }))
       columns.push_back(std::move(*column));
   }
   return fitted_table(std::move(columns), width);
+}
+
+bool has_verdict(const DevicesRecord& record, EffectVerdict verdict) {
+  for (const DevicesComparison& comparison : record.comparisons) {
+    for (const DevicesBeside& beside : comparison.beside) {
+      if (std::ranges::find(beside.devices, verdict, &DeviceBesideOthers::verdict) != beside.devices.end())
+        return true;
+    }
+  }
+  return false;
+}
+
+// Explains the words of the tables, those alone that stand there.
+std::string explained_words(const DevicesRecord& record) {
+  std::string text = "against others: the time over the median of the others', with its 95 % interval.";
+  if (has_verdict(record, EffectVerdict::undecided)) {
+    text += fmt::format(
+        " undecided: the difference may be chance, and may be more than {}; with more --processes it is known "
+        "better.",
+        percent_text(record.margin));
+  }
+  if (has_verdict(record, EffectVerdict::same))
+    text += fmt::format(" same: within ± {}.", percent_text(record.margin));
+  const auto is_held = [](const DeviceBesideOthers& device) {
+    return device.state.held_by_power || device.state.held_by_heat;
+  };
+  for (const DevicesComparison& comparison : record.comparisons) {
+    for (const DevicesBeside& beside : comparison.beside) {
+      if (std::ranges::any_of(beside.devices, is_held))
+        return text + " held: share of the time in which a power cap or heat held the clock.";
+    }
+  }
+  return text;
 }
 
 std::string spreads_text(const DevicesComparison& comparison) {
@@ -254,11 +289,7 @@ Text record_text(const DevicesRecord& record, const ShownPage& shown) {
       text += "\n" + table(record, comparison, beside, shown.width);
   }
   if (!record.comparisons.empty()) {
-    text += "\n" +
-            wrapped(
-                "Against the median of the others, 95 %; ? is not told from chance. Held: share of the time "
-                "in which a power cap or heat held the clock.",
-                shown.width);
+    text += "\n" + wrapped(explained_words(record), shown.width);
   }
   const bool has_load = std::ranges::any_of(
       record.comparisons, [](const DevicesComparison& each) { return each.load == Load::sustained; });

@@ -11,6 +11,7 @@
 #include "cli/invocation.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
+#include "cli/simulation_time.hpp"
 #include "commands/doctor/record.hpp"
 #include "commands/records.hpp"
 #include "measure/machine.hpp"
@@ -58,10 +59,12 @@ Result measure_one(Session& session, const Operation& operation, const MeasureOp
   }
 }
 
+// nullopt where nothing is launched: a host's processor does the work itself.
 std::optional<Nanoseconds> least_launch_cost(const std::vector<Result>& results) {
   std::optional<Nanoseconds> least;
   for (const Result& result : results) {
-    if (result.failure.empty()) least = std::min(least.value_or(result.launch_cost), result.launch_cost);
+    if (!result.failure.empty() || !(result.launch_cost > Nanoseconds(0))) continue;
+    least = std::min(least.value_or(result.launch_cost), result.launch_cost);
   }
   return least;
 }
@@ -103,7 +106,7 @@ NoiseFloor measure_noise_floor(Device& device) {
 std::string noise_floor_plan(const DeviceDescription& device) {
   const std::vector<Operation> operations = noise_floor_operations(device);
   std::string text = fmt::format("The noise floor of {} ({}) would be measured in about {}:\n\n", device.id,
-                                 device.name, duration_text(kCalibrationTime + kMeasuringTime));
+                                 device.name, duration_on(device, kCalibrationTime + kMeasuringTime));
   text += "constants of the instruments, and whether one eviction empties the cache\n";
   for (const Operation& operation : operations) {
     text += fmt::format("{}  (cache warm, load burst, {})\n", operation.text(),

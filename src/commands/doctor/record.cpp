@@ -171,8 +171,9 @@ Text doctor_text(const DoctorReport& report, std::size_t width) {
   }
   text += summary(sections);
   if (!report.device.id.empty()) {
-    text +=
-        fmt::format("To check the tool's numbers here: jitterscope selftest --device {}\n", report.device.id);
+    text += wrapped(
+        fmt::format("To check the tool's numbers here: jitterscope selftest --device {}", report.device.id),
+        width);
   }
   return text;
 }
@@ -295,12 +296,36 @@ Check events_check(const Calibration& calibration) {
 
 Check graph_check(const Calibration& calibration) {
   const InstrumentConstant& graph = calibration.graph;
-  const std::string error = time_with_error_text(graph.value, graph.uncertainty);
-  const bool is_reference = graph.value == Nanoseconds(0) && graph.uncertainty == Nanoseconds(0);
-  const std::string sentence =
-      is_reference ? "the slope between recordings calibrates the marks"
-                   : fmt::format("the slope between two recordings adds {}, which is subtracted", error);
-  return {"graph", Status::good, sentence, ""};
+  if (calibration.marks_are_of_host) {
+    return {
+        "graph", Status::good,
+        "the slope between two recordings is read by the same clock, and the marks' own time falls out of it",
+        ""};
+  }
+  if (graph.value == Nanoseconds(0)) {
+    const std::string error =
+        graph.uncertainty > Nanoseconds(0) ? ", to ± " + time_text(graph.uncertainty, 0.05) : "";
+    return {"graph", Status::good, "the slope between recordings calibrates the marks" + error, ""};
+  }
+  return {"graph", Status::good,
+          fmt::format("the slope between two recordings adds {}, which is subtracted",
+                      time_with_error_text(graph.value, graph.uncertainty)),
+          ""};
+}
+
+// Records of earlier versions have a cost of 0 where the host does the work itself.
+std::optional<Check> launch_check(const NoiseFloor& floor) {
+  if (floor.calibration.marks_are_of_host) {
+    return Check{"launch cost", Status::good,
+                 "the host's processor does the work itself, so a launch has no cost apart from it", ""};
+  }
+  if (!floor.launch_cost || !(*floor.launch_cost > Nanoseconds(0))) return std::nullopt;
+  return Check{
+      "launch cost", Status::good,
+      fmt::format("a launch costs the host {}: operations shorter than that wait for it, unless they are "
+                  "queued ahead or recorded as a graph",
+                  time_text(*floor.launch_cost, 0.02)),
+      ""};
 }
 
 Check result_check(const Result& result) {
@@ -344,14 +369,7 @@ Check cache_check(const CacheProof& proof) {
 
 std::vector<Check> noise_floor_checks(const NoiseFloor& floor) {
   std::vector<Check> checks = {events_check(floor.calibration), graph_check(floor.calibration)};
-  if (floor.launch_cost) {
-    checks.push_back(
-        {"launch cost", Status::good,
-         fmt::format("a launch costs the host {}: operations shorter than that wait for it, unless "
-                     "they are queued ahead or recorded as a graph",
-                     time_text(*floor.launch_cost, 0.02)),
-         ""});
-  }
+  if (std::optional<Check> launch = launch_check(floor)) checks.push_back(std::move(*launch));
   for (const Result& result : floor.results) checks.push_back(result_check(result));
   if (floor.cache_proof) checks.push_back(cache_check(*floor.cache_proof));
   if (floor.interrupted) checks.push_back({"noise floor", Status::limits, "interrupted", "run doctor again"});

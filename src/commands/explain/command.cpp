@@ -15,6 +15,7 @@
 #include "cli/output_flags.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/python.hpp"
+#include "cli/simulation_time.hpp"
 #include "cli/targets.hpp"
 #include "commands/explain/record.hpp"
 #include "commands/records.hpp"
@@ -148,7 +149,7 @@ class ExplainCommand {
     const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
     record_.device = second.device;
     record_.accounts = explain::account_for(first, second);
-    record_.notes = explain::notes_on_left_out(first, second, record_.accounts);
+    record_.notes = explain::notes_on(first, second, record_.accounts);
     record_.conclusions = explain::conclusions_of(record_.accounts);
   }
 
@@ -193,8 +194,8 @@ class ExplainCommand {
     const TrialSubject subject = read_subject();
     if (flags_.dry_run) {
       const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
-      Text text =
-          factors_text(factors, one_of_calls(subject.text(), record_.calls), time_limit(), page_width());
+      Text text = factors_text(factors, one_of_calls(subject.text(), record_.calls),
+                               duration_on(record_.device, time_limit()), page_width());
       for (const std::string& note : record_.notes) text += '\n' + wrapped(note, page_width());
       print_result(text);
       return false;
@@ -222,7 +223,7 @@ class ExplainCommand {
     const std::string target = flags_.targets.front().substr(kPythonPrefix.size());
     const std::vector<explain::Factor> factors = factors_of_function(target);
     if (flags_.dry_run) {
-      print_result(factors_text(factors, target, time_limit(), page_width()));
+      print_result(factors_text(factors, target, duration_on(record_.device, time_limit()), page_width()));
       return false;
     }
     nlohmann::json asked = {{"callable", target},

@@ -319,7 +319,7 @@ Text observation_section(const Observation& observation, std::size_t width) {
 }
 
 struct FactorColumns {
-  TableColumn factor{"factor", Align::left, {}}, dose{"with", Align::left, {}},
+  TableColumn factor{"factor", Align::left, {}}, dose{"with", Align::left, {}, 1},
       time{"time", Align::right, {}}, clock{"clock", Align::right, {}, 3},
       screened{"among all others", Align::right, {}, 2}, verdict{"verdict", Align::left, {}};
 
@@ -488,9 +488,8 @@ Text explanation_table(const ExplainRecord& record, const Page& page) {
 }
 
 std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
-                         Nanoseconds time_limit, std::size_t width) {
-  std::string text =
-      wrapped(fmt::format("About {} with {}:", duration_text(time_limit), subject), width) + '\n';
+                         const std::string& duration, std::size_t width) {
+  std::string text = wrapped(fmt::format("About {} with {}:", duration, subject), width) + '\n';
   for (const explain::Factor& factor : factors) {
     std::vector<std::string> doses;
     for (const explain::Dose& dose : factor.doses) doses.push_back(dose.text);
@@ -551,8 +550,8 @@ std::string signed_time(Nanoseconds change) {
 
 // Shows what each circumstance does to the time of all calls.
 Text total_account(const explain::AccountTotal& total, std::size_t operations, std::size_t width) {
-  TableColumn parts{"all calls", Align::left, {}}, firsts{"first", Align::left, {}},
-      seconds{"second", Align::left, {}}, places{"in operations", Align::right, {}},
+  TableColumn parts{"all calls", Align::left, {}}, firsts{"first", Align::left, {}, 1},
+      seconds{"second", Align::left, {}, 1}, places{"in operations", Align::right, {}, 2},
       changes{"time", Align::right, {}};
   const auto add = [&](const std::string& name, const std::string& first, const std::string& second,
                        const std::string& place, const std::string& change) {

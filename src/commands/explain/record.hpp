@@ -49,7 +49,7 @@ std::string one_of_calls(const std::string& operation, std::int64_t calls);
 
 /// Says which factors a study would switch, and which not and why.
 std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
-                         Nanoseconds time_limit, std::size_t width);
+                         const std::string& duration, std::size_t width);
 
 // Below: how much each circumstance contributes to the difference between two records.
 

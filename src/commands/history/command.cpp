@@ -63,8 +63,9 @@ std::string shortest_id(const HistoryEntry& entry, const std::vector<HistoryEntr
 void list_names(const History& history) {
   const std::vector<std::string> names = history.names();
   if (names.empty()) {
-    print_result(fmt::format("{} has no records. `jitterscope run … --save NAME` makes one.\n",
-                             one_line(history.folder().string())));
+    print_result(wrapped(fmt::format("{} has no records. `jitterscope run … --save NAME` makes one.",
+                                     one_line(history.folder().string())),
+                         page_width()));
     return;
   }
   TableColumn name{"name", Align::left, {}}, records{"records", Align::right, {}, 1},

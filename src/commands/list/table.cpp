@@ -128,7 +128,8 @@ std::string studies_text(std::size_t width) {
   for (const study::StudySummary& study : study::list_studies()) {
     text += item(std::string(study.id), fmt::format("{} For {}.", study.question, study.concerns), width);
   }
-  return text + "\n`jitterscope study NAME` runs one, on your own work or on an example.\n";
+  return text + '\n' +
+         wrapped("`jitterscope study NAME` runs one, on your own work or on an example.", width).lines();
 }
 
 ProviderListing of_library(std::string name, std::string device, std::vector<std::string> operations,

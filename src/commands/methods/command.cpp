@@ -10,6 +10,7 @@
 #include "cli/invocation.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
+#include "cli/simulation_time.hpp"
 #include "cli/targets.hpp"
 #include "commands/methods/record.hpp"
 #include "commands/records.hpp"
@@ -45,7 +46,7 @@ std::string methods_plan(const Operation& operation, const DeviceDescription& de
   return fmt::format(
       "{} by every method on {} ({}), {} repetitions, data {}: about {}, and the launches themselves.\n",
       operation.text(), device.id, device.name, request.repetitions, to_string(request.options.data),
-      duration_text(idle));
+      duration_on(device, idle));
 }
 
 // Uses a separate process, because a tracer slows what runs beside it. Runs a round per repetition, or the

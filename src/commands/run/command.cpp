@@ -114,6 +114,7 @@ class RunCommand {
     std::optional<RecordFiles> files_of_devices;
     if (names.size() > 1 || flags_.measure.device.ends_with(":all")) {
       check_several_devices(flags_, names);
+      if (!invocation_.ranks) check_are_alike(names);
       files_of_devices.emplace(RecordFlags{flags_.report, flags_.json});
     } else {
       const std::string json =
@@ -367,7 +368,6 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "--local", flags.local,
           "start this many ranks on this host, as mpirun -n N would, each with a GPU of its own: their GPUs "
           "are timed alone and all at once")
-      ->type_name("N")
       ->check(CLI::Range(2, 1024));
   command
       .add_option("--save", flags.save,

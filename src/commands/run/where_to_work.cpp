@@ -38,8 +38,8 @@ std::string could_save_text(const WorkGroup& group) {
 
 Text groups_table(const std::vector<WorkGroup>& groups, std::size_t shown, const std::string& heading,
                   std::size_t width) {
-  TableColumn names{heading, Align::left, {}}, calls{"calls", Align::right, {}},
-      shares{"share", Align::right, {}}, reached{"of ceiling", Align::right, {}},
+  TableColumn names{heading, Align::left, {}}, calls{"calls", Align::right, {}, 2},
+      shares{"share", Align::right, {}}, reached{"of ceiling", Align::right, {}, 1},
       savings{"could save", Align::right, {}}, ways{"", Align::left, {}};
   for (std::size_t i = 0; i < std::min(shown, groups.size()); ++i) {
     const WorkGroup& group = groups[i];
