@@ -11,6 +11,7 @@
 #include "base/quantity_text.hpp"
 #include "cli/invocation.hpp"
 #include "cli/provider_choice.hpp"
+#include "cli/run_request.hpp"
 #include "cli/simulation_time.hpp"
 #include "device/can_run.hpp"
 #include "experiment/judgement.hpp"
@@ -271,6 +272,24 @@ std::string comparison_plan_text(const ComparedWork& work, const ComparisonRecor
                             record.device.name, counted(std::ssize(work.items.items), "item"), duration);
 }
 
+namespace {
+
+void take(const ComparedWork& work, ProcessRecords& found, ComparisonRecord& record) {
+  record.interrupted = found.interrupted;
+  // The first process verifies and counts. Takes over what it failed to count.
+  for (const RunRecord& process : found.records) {
+    for (const std::string& note : process.notes) add_once(record.notes, note);
+    for (const RunEntry& entry : process.entries) {
+      const auto& shortfall = entry.result.without_counters;
+      if (shortfall) add_once(record.notes, "DRAM traffic was not counted: " + shortfall->reason);
+    }
+  }
+  record.lost_processes = std::move(found.lost);
+  compare_processes(work.items, found.records, record);
+}
+
+}  // namespace
+
 std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const Invocation& invocation,
                                               ComparisonRecord& record, std::optional<Nanoseconds> budget) {
   ProgressLine line(stderr, host_time_now);
@@ -285,18 +304,15 @@ std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const In
                                  .budget = budget};
   ProcessRecords found = run_in_fresh_processes(record.device.id, work.plan, processes);
   line.clear();
-  record.interrupted = found.interrupted;
-  // The first process verifies and counts. Takes over what it failed to count.
-  for (const RunRecord& process : found.records) {
-    for (const std::string& note : process.notes) add_once(record.notes, note);
-    for (const RunEntry& entry : process.entries) {
-      const auto& shortfall = entry.result.without_counters;
-      if (shortfall) add_once(record.notes, "DRAM traffic was not counted: " + shortfall->reason);
-    }
-  }
-  record.lost_processes = std::move(found.lost);
-  compare_processes(work.items, found.records, record);
+  take(work, found, record);
   return std::move(found.durations);
+}
+
+void compare_on_ranks(const ComparedWork& work, const std::vector<std::string>& devices,
+                      const Invocation& invocation, ComparisonRecord& record) {
+  ProcessRecords found = run_on_ranks(work.plan, devices, record.processes_asked, invocation);
+  record.notes.push_back(note_on_ranks(devices.size()));
+  take(work, found, record);
 }
 
 }  // namespace jitterscope::cli

@@ -71,5 +71,8 @@ std::string comparison_plan_text(const ComparedWork& work, const ComparisonRecor
 std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const Invocation& invocation,
                                               ComparisonRecord& record,
                                               std::optional<Nanoseconds> budget = {});
+/// The same between ranks, each with one of these devices: collectives need them.
+void compare_on_ranks(const ComparedWork& work, const std::vector<std::string>& devices,
+                      const Invocation& invocation, ComparisonRecord& record);
 
 }  // namespace jitterscope::cli

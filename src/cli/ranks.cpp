@@ -9,14 +9,16 @@
 #include <string_view>
 
 #include "base/names.hpp"
+#include "device/open_device.hpp"
 #include "group/group.hpp"
 #include "group/rendezvous.hpp"
+#include "jitterscope/error.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
 // Commands that measure on all ranks.
-constexpr std::array<std::string_view, 2> kOnRanks = {"run", "collectives"};
+constexpr std::array<std::string_view, 3> kOnRanks = {"run", "compare", "collectives"};
 // Those that are a part of a rank's own work: a worker of an agent, and a program of the launcher's that is
 // captured.
 constexpr std::array<std::string_view, 2> kOnEachRank = {"worker", "capture"};
@@ -86,6 +88,23 @@ void start_local_ranks(std::int64_t count, Invocation& invocation) {
   const group::RankIdentity identity{.rank = 0, .size = count, .local_rank = 0, .launcher = "--local"};
   invocation.ranks = std::make_shared<group::Group>(membership_of(identity, invocation), invocation.arguments,
                                                     is_interrupted);
+}
+
+std::vector<std::string> devices_of_ranks(const std::string& asked, const group::Group& ranks) {
+  if (asked.ends_with(":all") || devices_named(asked).size() > 1) {
+    throw UsageError(fmt::format(
+        "--device {}: each of {} ranks has one device; name one, as --device cuda, which is each rank's own",
+        asked, ranks.size()));
+  }
+  if (names_host(asked)) {
+    throw UsageError(
+        fmt::format("--device {}: ranks would share this host's CPU, and disturb each other; name a "
+                    "GPU, or start one process",
+                    asked));
+  }
+  std::vector<std::string> devices;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) devices.push_back(ranks.device_of(rank, asked));
+  return devices;
 }
 
 }  // namespace jitterscope::cli

@@ -20,6 +20,11 @@ std::optional<int> take_part(const std::vector<std::string>& arguments, Invocati
 /// Starts workers beside the job's ranks; empty, which means on this host, if it has none.
 StartPartner start_on_ranks(const Invocation& invocation);
 
+/// Returns the device of each rank, in the order of ranks, where all were asked to use `asked`. Throws
+/// UsageError for a device that several ranks cannot use beside each other: this host's CPU, or more than one
+/// name.
+std::vector<std::string> devices_of_ranks(const std::string& asked, const group::Group& ranks);
+
 /// Starts the other ranks of `--local COUNT` on this host. Throws UsageError if a launcher has started ranks.
 void start_local_ranks(std::int64_t count, Invocation& invocation);
 

@@ -212,24 +212,6 @@ class OnDevices {
 
 }  // namespace
 
-std::vector<std::string> devices_of_ranks(const RunFlags& flags, const group::Group& ranks) {
-  const std::string& asked = flags.measure.device;
-  if (asked.ends_with(":all") || devices_named(asked).size() > 1) {
-    throw UsageError(fmt::format(
-        "--device {}: each of {} ranks has one device; name one, as --device cuda, which is each rank's own",
-        asked, ranks.size()));
-  }
-  if (names_host(asked)) {
-    throw UsageError(
-        fmt::format("--device {}: ranks would share this host's CPU, and disturb each other; name a "
-                    "GPU, or start one process",
-                    asked));
-  }
-  std::vector<std::string> devices;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) devices.push_back(ranks.device_of(rank, asked));
-  return devices;
-}
-
 void run_on_devices(const RunRequest& request, const std::vector<std::string>& devices, DevicesRecord record,
                     RecordFiles& files, Invocation& invocation) {
   OnDevices on_devices(request, devices, record, invocation);

@@ -15,10 +15,6 @@ namespace jitterscope::cli {
 /// Fresh processes for each GPU, alone and at once each.
 inline constexpr std::int64_t kDeviceProcesses = 4;
 
-/// The device of each rank, in the order of ranks. Throws UsageError for a device that several ranks cannot
-/// use beside each other: this host's CPU, or more than one name.
-std::vector<std::string> devices_of_ranks(const RunFlags& flags, const group::Group& ranks);
-
 /// Fills the record and writes it. Each process has a GPU of its own; this one holds none. A GPU whose
 /// process gives nothing is left out, with its reason. If the job has ranks, `devices` are theirs, and their
 /// agents start the processes. Throws UsageError if the GPUs are of several kinds, or one is two ranks'.

@@ -225,11 +225,10 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
   record.interrupted = record.interrupted || found.interrupted;
 }
 
-void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
-                      const Invocation& invocation, RunRecord& record) {
+ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
+                            std::int64_t processes, const Invocation& invocation) {
   ProgressLine line(stderr, host_time_now);
-  std::vector<RunRecord> found;
-  std::vector<std::string> lost;
+  ProcessRecords found;
   for (std::int64_t process = 0; process < processes && !is_interrupted(); ++process) {
     line.show(fmt::format("{}, group {} of {}", counted(std::ssize(devices), "rank"), process + 1, processes),
               {static_cast<std::size_t>(process) + 1, static_cast<std::size_t>(processes)});
@@ -240,7 +239,7 @@ void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
       WorkerPlan& own = plans.back();
       own.plan.entries.clear();
       own.plan.ceilings = false;
-      own.plan.verify = plan.verify && found.empty();
+      own.plan.verify = plan.verify && found.records.empty();
       for (std::vector<Trial>& group : own.plan.groups) {
         for (Trial& trial : group) {
           trial.options.seed += static_cast<std::uint64_t>(process);
@@ -248,24 +247,38 @@ void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
         }
       }
     }
+    const Nanoseconds begin = host_time_now();
     try {
       std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation.executable,
                                                                     .start = start_on_ranks(invocation),
                                                                     .interrupted = is_interrupted});
-      if (!is_interrupted()) found.push_back(std::move(ranks.front()));
+      if (!is_interrupted()) found.records.push_back(std::move(ranks.front()));
     } catch (const FailedError& problem) {
-      lost.emplace_back(problem.what());
-      if (found.empty() && lost.size() > 1) throw;
+      found.lost.emplace_back(problem.what());
+      if (found.records.empty() && found.lost.size() > 1) throw;
     }
+    found.durations.push_back(host_time_now() - begin);
   }
   line.clear();
-  const std::size_t done = found.size();
-  if (done == 0 && !is_interrupted()) throw FailedError(lost.empty() ? "no rank gave a time" : lost.front());
-  if (done > 0) take(plan, std::move(found), record);
-  note_processes(done, lost, record);
-  record.notes.push_back(
-      fmt::format("Between {}; the times are those of rank 0.", counted(std::ssize(devices), "rank")));
-  record.interrupted = record.interrupted || is_interrupted();
+  found.interrupted = is_interrupted();
+  if (found.records.empty() && !found.interrupted)
+    throw FailedError(found.lost.empty() ? "no rank gave a time" : found.lost.front());
+  return found;
+}
+
+std::string note_on_ranks(std::size_t ranks) {
+  return fmt::format("Between {}; the times are those of rank 0.",
+                     counted(static_cast<std::int64_t>(ranks), "rank"));
+}
+
+void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
+                      const Invocation& invocation, RunRecord& record) {
+  ProcessRecords found = run_on_ranks(plan, devices, processes, invocation);
+  const std::size_t done = found.records.size();
+  if (done > 0) take(plan, std::move(found.records), record);
+  note_processes(done, found.lost, record);
+  record.notes.push_back(note_on_ranks(devices.size()));
+  record.interrupted = record.interrupted || found.interrupted;
 }
 
 }  // namespace jitterscope::cli

@@ -10,6 +10,7 @@
 #include "experiment/run_plan.hpp"
 #include "measure/run_record.hpp"
 #include "output/text.hpp"
+#include "worker/fresh_processes.hpp"
 
 namespace jitterscope::cli {
 
@@ -51,6 +52,12 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
 /// of rank 0, since all ranks time the same transfers.
 void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
                       const Invocation& invocation, RunRecord& record);
+/// Returns the records of rank 0, one for each group of fresh processes, with a live line. Throws FailedError
+/// if none gave one.
+ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
+                            std::int64_t processes, const Invocation& invocation);
+/// "Between 2 ranks; the times are those of rank 0."
+std::string note_on_ranks(std::size_t ranks);
 
 /// Adds notes on how many processes the times are from, and which were lost.
 void note_processes(std::size_t count, const std::vector<std::string>& lost, RunRecord& record);

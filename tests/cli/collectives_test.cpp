@@ -83,6 +83,19 @@ TEST_F(Collectives, AreTimedByRunBetweenRanks) {
   EXPECT_THAT(without_breaks(outcome.output), HasSubstr("Between 2 ranks; the times are those of rank 0."));
 }
 
+// 30.5 us, and 25.2 for half of the bytes.
+TEST_F(Collectives, AreComparedBetweenRanks) {
+  const Outcome outcome =
+      run_tool("compare all_reduce:count=256Ki --vary dtype=f32,bf16 --processes 3 --local 2 --json " + path() +
+               cluster());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(test::validate_json(text()), 0);
+  const json comparison = json::parse(text()).at("comparisons").at(0);
+  EXPECT_EQ(comparison.at("verdict"), "faster") << comparison;
+  EXPECT_NEAR(comparison.at("time").at("ratio").get<double>(), 25.24 / 30.49, 0.02) << comparison;
+  EXPECT_THAT(without_breaks(outcome.output), HasSubstr("Between 2 ranks; the times are those of rank 0."));
+}
+
 TEST_F(Collectives, ThatCannotBeAreRefused) {
   const auto refused = [&](const std::string& arguments) {
     const Outcome outcome = run_tool("collectives " + arguments);

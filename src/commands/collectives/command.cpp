@@ -236,7 +236,8 @@ class CollectivesCommand {
     record.groups = std::ssize(groups_measured_);
     for (const char* const* variable = environ; *variable != nullptr; ++variable) {
       const std::string_view text = *variable;
-      if (text.starts_with("NCCL_")) {
+      // NCCL_VERSION is no setting: images name their own copy by it, which another one may replace.
+      if (text.starts_with("NCCL_") && !text.starts_with("NCCL_VERSION=")) {
         const std::size_t equal = text.find('=');
         record.settings.push_back({std::string(text.substr(0, equal)), std::string(text.substr(equal + 1))});
       }

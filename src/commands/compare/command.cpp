@@ -16,10 +16,12 @@
 #include "cli/output_flags.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/python.hpp"
+#include "cli/ranks.hpp"
 #include "cli/targets.hpp"
 #include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
+#include "operation/kinds_collective.hpp"
 #include "operation/pytorch.hpp"
 #include "operation/words.hpp"
 #include "output/comparison_table.hpp"
@@ -60,6 +62,7 @@ struct CompareFlags {
   PageFlags page;
   std::string provider = "auto", only, csv, margin = "1%", fail_if;
   std::int64_t processes = 8;
+  std::optional<std::int64_t> local;
   bool verify = false, dry_run = false;
 };
 
@@ -68,6 +71,7 @@ constexpr const char* kCompareExamples = R"(Examples:
   jitterscope compare conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16 --vary engine=pytorch,best
   jitterscope compare conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --vary layout=nchw,nhwc --vary dtype=f32,f16
   jitterscope compare add:count=8Mi --vary cache=warm,cold --margin 2%
+  jitterscope compare all_reduce:count=8Mi --vary dtype=f32,bf16 --local 2
   jitterscope compare linear:n=256,in=1024,out=1024 --vary dtype=f32,tf32,bf16,f16 --verify
   jitterscope compare resnet18:layout=nchw resnet18:layout=nhwc --processes 5
   jitterscope compare monday.json tuesday.json
@@ -87,6 +91,7 @@ class CompareCommand {
 
   void run() {
     check_flags();
+    if (flags_.local) start_local_ranks(*flags_.local, invocation_);
     record_.margin = read_margin(flags_.margin);
     files_.emplace(flags_.record, flags_.csv);
     record_.environment = read_environment(invocation_.command_line);
@@ -178,8 +183,23 @@ class CompareCommand {
       return false;
     }
     if (!lock) device.reset();  // leaves its memory to the workers
+    if (invocation_.ranks && has_collectives(works)) {
+      compare_on_ranks(work, devices_of_ranks(flags_.measure.device, *invocation_.ranks), invocation_,
+                       record_);
+      return true;
+    }
+    if (invocation_.ranks) {
+      fmt::print(stderr, "jitterscope: no collective is compared: rank 0 alone measures\n");
+    }
     compare_in_processes(work, invocation_, record_);
     return true;
+  }
+
+  static bool has_collectives(const std::vector<ComparedAlternative>& works) {
+    return std::ranges::any_of(works, [](const ComparedAlternative& each) {
+      return std::ranges::any_of(each.work.model.layers,
+                                 [](const Layer& layer) { return has_collective(layer.operation); });
+    });
   }
 
   // Ratios are to the first alternative: if that runs as in PyTorch, no note is needed.
@@ -264,6 +284,10 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
           "--processes", flags.processes,
           "number of fresh processes, in each of which both sides alternate; each interval is over processes")
       ->capture_default_str();
+  command
+      .add_option("--local", flags.local,
+                  "compare collectives between this many ranks on this host, as under mpirun -n N")
+      ->check(CLI::Range(2, 1024));
   command.add_option("--margin", flags.margin, "largest difference that counts as the same")
       ->capture_default_str();
   command.add_flag(

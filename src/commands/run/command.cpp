@@ -110,7 +110,7 @@ class RunCommand {
     request_.ceilings = !flags_.no_ceilings;
     if (!flags_.unfinished.empty()) before_ = read_unfinished(file_to_continue(flags_.unfinished));
     std::vector<std::string> names = devices_named(flags_.measure.device);
-    if (invocation_.ranks) names = devices_of_ranks(flags_, *invocation_.ranks);
+    if (invocation_.ranks) names = devices_of_ranks(flags_.measure.device, *invocation_.ranks);
     std::optional<RecordFiles> files_of_devices;
     if (names.size() > 1 || flags_.measure.device.ends_with(":all")) {
       check_several_devices(flags_, names);

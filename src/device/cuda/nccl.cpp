@@ -84,7 +84,9 @@ LibraryInfo nccl_library() {
 std::string nccl_environment() {
   std::vector<std::string> settings;
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    if (std::string_view(*entry).starts_with("NCCL_")) settings.emplace_back(*entry);
+    const std::string_view setting = *entry;
+    // NCCL_VERSION is none: images name their own copy by it, which another one may replace.
+    if (setting.starts_with("NCCL_") && !setting.starts_with("NCCL_VERSION=")) settings.emplace_back(setting);
   }
   std::ranges::sort(settings);
   return fmt::format("{}", fmt::join(settings, " "));
