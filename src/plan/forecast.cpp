@@ -1,0 +1,146 @@
+#include "plan/forecast.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/random.hpp"
+#include "jitterscope/error.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope::plan {
+
+std::string_view to_string(Limit limit) {
+  switch (limit) {
+    case Limit::computing: return "computing";
+    case Limit::bubble: return "bubbles of the pipeline";
+    case Limit::exposed: return "communication that nothing hides";
+    case Limit::straggler: return "waiting for another rank";
+    case Limit::launch: return "launches of the host";
+    case Limit::memory: return "memory";
+  }
+  return "";
+}
+
+Limit limit_of(const Forecast& forecast) {
+  if (!forecast.fits) return Limit::memory;
+  const std::array<std::pair<Nanoseconds, Limit>, 4> causes = {{{forecast.idle.bubble, Limit::bubble},
+                                                                {forecast.idle.exposed, Limit::exposed},
+                                                                {forecast.idle.straggler, Limit::straggler},
+                                                                {forecast.idle.launch, Limit::launch}}};
+  constexpr double kWorthNaming = 0.05;
+  const auto& largest = *std::ranges::max_element(causes);
+  return largest.first > forecast.step * kWorthNaming ? largest.second : Limit::computing;
+}
+
+namespace {
+
+bool uses_stated_network(const Job& job, const RankGrid& grid) {
+  const std::int64_t of_host = job.around.gpus_per_host;
+  return grid.ranks() > of_host || job.around.transfers.is_stated({2, 1});
+}
+
+Job with(const Job& job, const NetworkCosts& network, const TransferCosts& transfers) {
+  return {network, {transfers, job.around.gpus_per_host, job.around.tax}, job.micro_batches, job.memory};
+}
+
+}  // namespace
+
+Forecast forecast(const Job& job, const Arrangement& arrangement) {
+  const StepPlan plan = step_of(job, arrangement);
+  const SimulatedStep simulated = simulate(plan);
+  Forecast result{.arrangement = arrangement};
+  const double of_step = 1.0 / static_cast<double>(plan.steps);
+  result.step = simulated.length * of_step;
+  result.low = result.high = result.step;
+  const auto ranks = static_cast<double>(arrangement.grid.ranks());
+  for (std::size_t c = 0; c < plan.classes.size(); ++c) {
+    const double share = of_step * static_cast<double>(plan.classes[c].ranks) / ranks;
+    const ClassTimes& times = simulated.classes[c];
+    result.busy += times.busy * share;
+    result.hidden += times.hidden() * share;
+    result.idle.bubble += times.idle.bubble * share;
+    result.idle.exposed += times.idle.exposed * share;
+    result.idle.straggler += times.idle.straggler * share;
+    result.idle.launch += times.idle.launch * share;
+  }
+  const auto samples = static_cast<double>(job.network.samples * job.micro_batches);
+  result.samples_per_second = samples / to_seconds(result.step);
+  const Nanoseconds alone = forward_of(job.network).time + backward_of(job.network).time;
+  result.speedup = alone * static_cast<double>(job.micro_batches) / result.step;
+  result.memory = memory_of(job, arrangement);
+  result.fits = fits(job, result.memory);
+  result.has_stated_network = uses_stated_network(job, arrangement.grid);
+  return result;
+}
+
+void add_uncertainty(Forecast& forecast, const Job& job, const ForecastAsked& asked) {
+  const auto step_with = [&](const Job& drawn_job, std::span<const SlowRank> slow) {
+    const StepPlan plan = step_of(drawn_job, forecast.arrangement, slow);
+    return length_of(plan) * (1.0 / static_cast<double>(plan.steps));
+  };
+  const std::int64_t middle = forecast.arrangement.grid.ranks() / 2;
+  const SlowRank slow{middle, 1.0 + asked.straggler};
+  forecast.straggler_adds = step_with(job, {&slow, 1}) - forecast.step;
+  // Large plans are drawn less often: 20 draws of the costs still give their spread to a sixth.
+  constexpr std::int64_t kNodesDrawn = 3'000'000, kFewest = 20;
+  const auto nodes = static_cast<std::int64_t>(step_of(job, forecast.arrangement).nodes.size());
+  const std::int64_t draws =
+      std::clamp(kNodesDrawn / std::max<std::int64_t>(nodes, 1), kFewest, std::max(asked.draws, kFewest));
+  Random random(asked.seed);
+  std::vector<double> steps;
+  for (std::int64_t i = 0; i < draws; ++i) {
+    const NetworkCosts network = drawn(job.network, random.normal());
+    const TransferCosts transfers = job.around.transfers.drawn(random.normal());
+    steps.push_back(step_with(with(job, network, transfers), {}).value());
+  }
+  // The errors are small beside the times, so the step's spread is close to normal.
+  constexpr double kOfInterval = 1.959964;
+  const Nanoseconds half(kOfInterval * statistics::standard_deviation(steps));
+  forecast.low = forecast.step - half;
+  forecast.high = forecast.step + half;
+}
+
+namespace {
+
+void add_data_parallel(std::vector<Arrangement>& all, std::int64_t ranks) {
+  constexpr std::int64_t kMebi = 1024 * 1024;
+  const RankGrid grid{.data = ranks};
+  for (const std::int64_t mebi : {1, 5, 25, 100, 400})
+    all.push_back(
+        {.grid = grid, .way = {.exchange = GradientExchange::buckets, .bucket = Bytes(mebi * kMebi)}});
+  all.push_back({.grid = grid, .way = {.exchange = GradientExchange::after_backward}});
+  all.push_back({.grid = grid, .way = {.exchange = GradientExchange::scatter_gather}});
+  all.push_back({.grid = grid, .way = {.exchange = GradientExchange::buckets, .compressed = true}});
+  for (const Sharding sharding : {Sharding::optimizer, Sharding::gradients, Sharding::parameters})
+    all.push_back({.grid = grid, .way = {.sharding = sharding}});
+}
+
+}  // namespace
+
+std::vector<Arrangement> arrangements_for(const Job& job, std::int64_t ranks) {
+  std::vector<Arrangement> all;
+  if (ranks > 1) add_data_parallel(all, ranks);
+  for (const RankGrid& grid : factorizations(ranks)) {
+    if (grid.tensor > job.around.gpus_per_host) continue;  // its exchanges stand between all products
+    for (const bool by_sequence : {false, true}) {
+      if (by_sequence && grid.tensor == 1) continue;
+      Arrangement base{.grid = grid, .by_sequence = by_sequence};
+      if (grid.pipeline == 1) {
+        if (grid.tensor > 1 || ranks == 1) all.push_back(base);
+        continue;
+      }
+      for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved}) {
+        base.schedule = schedule;
+        base.chunks = schedule == Schedule::interleaved ? 2 : 1;
+        all.push_back(base);
+      }
+    }
+  }
+  std::erase_if(all, [&](const Arrangement& each) {
+    if (each.way.compressed && job.network.element_bytes <= 2) return true;
+    return !problem_of(job, each).empty();
+  });
+  return all;
+}
+
+}  // namespace jitterscope::plan

@@ -1,0 +1,82 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "jitterscope/error.hpp"
+#include "plan/forecast.hpp"
+#include "plan/networks.hpp"
+
+namespace jitterscope::plan {
+namespace {
+
+TEST(Forecast, SpeedsUpByWhatIsNotExposed) {
+  const NetworkCosts network =
+      equal_blocks(4, Nanoseconds(1'000'000), Nanoseconds(2'000'000), Bytes(1'000'000));
+  const TransferCosts links = exact_links(Nanoseconds(0), 1e9);
+  const Job job{.network = network, .around = {.transfers = links}, .micro_batches = 2};
+  const Forecast result =
+      forecast(job, {.grid = {.data = 2}, .way = {.exchange = GradientExchange::after_backward}});
+  EXPECT_NEAR(relative(result.step, Nanoseconds(16'000'000)), 0.0, 1e-6);
+  EXPECT_NEAR(result.speedup, 1.5, 1e-6);
+  EXPECT_NEAR(result.samples_per_second, 8 / 16e-3, 1e-3);
+  EXPECT_EQ(limit_of(result), Limit::exposed);
+  EXPECT_FALSE(result.has_stated_network);
+}
+
+TEST(Forecast, IntervalIsThatOfTheCostsAndAStragglerAddsItsPart) {
+  NetworkCosts network = equal_blocks(4, Nanoseconds(1'000'000), Nanoseconds(2'000'000));
+  for (LayerCosts& layer : network.layers) {
+    layer.forward.error = layer.forward.time * 0.01;
+    layer.backward.error = layer.backward.time * 0.01;
+  }
+  const TransferCosts links = exact_links(Nanoseconds(0), 1e9);
+  const Job job{.network = network, .around = {.transfers = links}, .micro_batches = 2};
+  Forecast result = forecast(job, {.grid = {.data = 2}});
+  add_uncertainty(result, job, {.straggler = 0.02, .draws = 2000});
+  // All layers share their error: 1 % of the whole, as known from 2000 draws.
+  EXPECT_NEAR((result.high - result.step) / result.step, 0.01, 0.001);
+  ASSERT_TRUE(result.straggler_adds);
+  EXPECT_NEAR(*result.straggler_adds / result.step, 0.02, 1e-9);
+  Forecast again = forecast(job, {.grid = {.data = 2}});
+  add_uncertainty(again, job, {.straggler = 0.02, .draws = 2000});
+  EXPECT_EQ(again.low, result.low);
+}
+
+TEST(Forecast, OneClassStandsForAllOfAnEqualFleet) {
+  const NetworkCosts network =
+      equal_blocks(96, Nanoseconds(1'000'000), Nanoseconds(2'000'000), Bytes(1'000'000), Bytes(1'000'000));
+  MeasuredTransfers measured{.exchange = Exchange::all_reduce, .ranks = 8};
+  measured.transfers = {{Bytes(1'000), {Nanoseconds(20'000), {}}},
+                        {Bytes(1'000'000), {Nanoseconds(40'000), {}}}};
+  const TransferCosts links({measured}, StatedNetwork{Nanoseconds(5000), 50e9});
+  const Job job{.network = network, .around = {.transfers = links}, .micro_batches = 64 * 512};
+  const StepPlan plan = step_of(job, {.grid = {.data = 512, .pipeline = 16}});
+  EXPECT_EQ(plan.classes.size(), 16u);
+  EXPECT_EQ(plan.classes.front().ranks, 512);
+  // 64 micro-batches, forward and backward, with what they send and receive: no more than that.
+  EXPECT_LT(plan.nodes.size(), 16u * 64 * 2 * 3 + 100);
+  const SlowRank slow{4000, 1.02};
+  const Nanoseconds even = length_of(plan),
+                    held = length_of(step_of(job, {.grid = {.data = 512, .pipeline = 16}}, {&slow, 1}));
+  EXPECT_GT(held / even, 1.01);
+  EXPECT_LT(held / even, 1.02 + 1e-9);
+}
+
+TEST(Forecast, ArrangementsAreThoseThatArePossible) {
+  const NetworkCosts network = equal_blocks(4, Nanoseconds(1), Nanoseconds(1), Bytes(10), Bytes(10));
+  const TransferCosts links = exact_links(Nanoseconds(1), 1e9);
+  const Job job{.network = network, .around = {.transfers = links}, .micro_batches = 8};
+  const std::vector<Arrangement> all = arrangements_for(job, 8);
+  EXPECT_TRUE(std::ranges::none_of(all, [](const Arrangement& each) { return each.grid.tensor > 1; }));
+  EXPECT_TRUE(std::ranges::none_of(all, [](const Arrangement& each) { return each.grid.pipeline > 4; }));
+  EXPECT_TRUE(std::ranges::any_of(all, [](const Arrangement& each) {
+    return each.grid == RankGrid{.data = 4, .pipeline = 2} && each.schedule == Schedule::interleaved;
+  }));
+  // Four stages of one block each cannot be interleaved.
+  EXPECT_TRUE(std::ranges::none_of(all, [](const Arrangement& each) {
+    return each.grid.pipeline == 4 && each.schedule == Schedule::interleaved;
+  }));
+}
+
+}  // namespace
+}  // namespace jitterscope::plan
