@@ -66,10 +66,15 @@ class WholeStep {
  private:
   bool shards_weights() const { return way_.sharding == Sharding::parameters; }
 
-  void compute(Nanoseconds cost, Nanoseconds launch, const std::string& name,
+  void compute(Phase phase, Nanoseconds cost, Nanoseconds launch, const std::string& name,
                const std::vector<NodeId>& also) {
     for (const std::size_t c : all_) {
-      Node node{.work = Work::compute, .rank_class = c, .cost = cost, .launch = launch, .name = name};
+      Node node{.work = Work::compute,
+                .phase = phase,
+                .rank_class = c,
+                .cost = cost,
+                .launch = launch,
+                .name = name};
       if (last_[c] != kNone) node.after.push_back(last_[c]);
       if (!also.empty() && also[c] != kNone) node.after.push_back(also[c]);
       last_[c] = plan_.add(std::move(node));
@@ -85,10 +90,45 @@ class WholeStep {
 
   std::vector<NodeId> exchange(Exchange exchange, Bytes bytes, const std::vector<NodeId>& after,
                                const std::string& name) {
-    if (way_.compressed && exchange != Exchange::all_gather) {
-      constexpr std::int64_t kBytesOfBf16 = 2;
-      bytes = Bytes(std::min(bytes.value(), bytes.value() / network_.element_bytes * kBytesOfBf16));
+    constexpr std::int64_t kBytesOfBf16 = 2;
+    if (way_.compressed && network_.element_bytes > kBytesOfBf16) {
+      const std::int64_t count = bytes.value() / network_.element_bytes;
+      // One way each is read in one size and written in the other.
+      const Bytes converted(count * (network_.element_bytes + kBytesOfBf16));
+      return convert(converted, exchange_plainly(exchange, Bytes(count * kBytesOfBf16),
+                                                 compress(converted, after), name));
     }
+    return exchange_plainly(exchange, bytes, after, name);
+  }
+
+  Nanoseconds convert_time(Bytes bytes) const {
+    return network_.copy_rate > 0 ? seconds(static_cast<double>(bytes.value()) / network_.copy_rate)
+                                  : Nanoseconds(0);
+  }
+  // By the stream that computes, which has the gradients.
+  std::vector<NodeId> compress(Bytes bytes, const std::vector<NodeId>& after) {
+    if (network_.copy_rate <= 0) return after;
+    compute(Phase::exchange, convert_time(bytes), {}, "compress", after);
+    return last_;
+  }
+  // By the stream of the exchange, as soon as the sums are there.
+  std::vector<NodeId> convert(Bytes bytes, const std::vector<NodeId>& after) {
+    if (network_.copy_rate <= 0) return after;
+    std::vector<NodeId> converted;
+    for (const std::size_t c : all_) {
+      Node node{.work = Work::copy,
+                .rank_class = c,
+                .stream = kExchangeStream,
+                .cost = convert_time(bytes),
+                .name = "expand"};
+      if (after[c] != kNone) node.after.push_back(after[c]);
+      converted.push_back(plan_.add(std::move(node)));
+    }
+    return converted;
+  }
+
+  std::vector<NodeId> exchange_plainly(Exchange exchange, Bytes bytes, const std::vector<NodeId>& after,
+                                       const std::string& name) {
     // Weights that are gathered ahead pass gradients that wait for their computing.
     const std::size_t stream =
         shards_weights() && exchange == Exchange::all_gather ? kReceiveStream : kExchangeStream;
@@ -129,7 +169,7 @@ class WholeStep {
     for (const LayerCosts& layer : network_.layers) {
       const bool enters = layer.block != block;
       const std::vector<NodeId> gathered = enter(layer.block, block);
-      compute(layer.forward.time, layer.forward_launch, name, gathered);
+      compute(Phase::forward, layer.forward.time, layer.forward_launch, name, gathered);
       note_entry(enters);
       block = layer.block;
       reduce(layer.reduced_forward, "reduce " + name);
@@ -150,7 +190,7 @@ class WholeStep {
       const LayerCosts& layer = network_.layers[l];
       const bool enters = layer.block != block;
       const std::vector<NodeId> gathered = enter(layer.block, block);
-      compute(layer.backward.time, layer.backward_launch, name, gathered);
+      compute(Phase::backward, layer.backward.time, layer.backward_launch, name, gathered);
       note_entry(enters);
       block = layer.block;
       reduce(layer.reduced_backward, "reduce " + name);
@@ -204,6 +244,9 @@ StepPlan data_parallel_step(const NetworkCosts& network, const RankGrid& grid, s
                             const DataParallel& way, bool by_sequence, const Surroundings& around,
                             std::span<const SlowRank> slow) {
   if (grid.pipeline != 1) throw UsageError("a pipeline has stages of its own; plan it as a pipeline");
+  if (way.compressed && way.sharding != Sharding::none)
+    throw UsageError(
+        "gradients that are sharded are exchanged as they are; leave out their compression, or the sharding");
   if (way.every > 1 && way.sharding != Sharding::none)
     throw UsageError("sharded state is exchanged in every step; leave every k-th step out, or the sharding");
   return WholeStep(network, grid, way, by_sequence, around, slow).built(micro_batches);

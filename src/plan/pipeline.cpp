@@ -143,6 +143,7 @@ class PipelineStep {
       const StageCosts& costs = stages_[virtual_stage];
       const bool is_first = virtual_stage == 0, is_last = virtual_stage + 1 == stages_.size();
       Node node{.work = Work::compute,
+                .phase = pass.is_forward ? Phase::forward : Phase::backward,
                 .rank_class = c,
                 .cost = pass.is_forward ? costs.forward.time : costs.backward.time,
                 .launch = pass.is_forward ? costs.forward_launch : costs.backward_launch,

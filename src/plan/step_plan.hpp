@@ -13,6 +13,8 @@
 namespace jitterscope::plan {
 
 enum class Work { compute, collective, send, receive, copy };
+/// The part of a step that a node belongs to.
+enum class Phase { forward, backward, exchange };
 
 using NodeId = std::size_t;
 inline constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
@@ -25,6 +27,7 @@ inline constexpr std::size_t kComputeStream = 0, kExchangeStream = 1, kSendStrea
 /// One piece of work of all ranks of a class.
 struct Node {
   Work work = Work::compute;
+  Phase phase = Phase::exchange;
   std::size_t rank_class = 0, stream = kComputeStream;
   Nanoseconds cost = {};           ///< of compute and copy; a meeting's is its transfer
   Nanoseconds launch = {};         ///< the host's time to launch it; the host launches in the order of adding

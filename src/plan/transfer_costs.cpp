@@ -33,6 +33,16 @@ Cost interpolated(const MeasuredTransfers& measured, double bytes) {
 
 }  // namespace
 
+std::string_view to_string(Exchange exchange) {
+  switch (exchange) {
+    case Exchange::all_reduce: return "all-reduce";
+    case Exchange::reduce_scatter: return "reduce-scatter";
+    case Exchange::all_gather: return "all-gather";
+    case Exchange::send: return "send";
+  }
+  return "";
+}
+
 double sent_share(Exchange exchange, std::int64_t ranks) {
   const double others = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
   switch (exchange) {

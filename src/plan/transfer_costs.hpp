@@ -1,9 +1,9 @@
 // What an exchange between ranks costs: measured on one host, by latency and bandwidth between hosts.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "jitterscope/units.hpp"
@@ -12,7 +12,7 @@
 namespace jitterscope::plan {
 
 enum class Exchange { all_reduce, reduce_scatter, all_gather, send };
-inline constexpr std::size_t kExchanges = 4;
+std::string_view to_string(Exchange);
 
 /// Returns how many of the bytes each rank sends over its link.
 double sent_share(Exchange exchange, std::int64_t ranks);
