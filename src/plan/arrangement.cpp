@@ -126,6 +126,15 @@ Parts parts_of(const Job& job, const Arrangement& arrangement) {
   return parts;
 }
 
+// Of more micro-batches than fill the pipeline no more are alive, but where all go forward first.
+std::vector<std::int64_t> alive_of(Pipeline pipeline, std::int64_t stages, std::int64_t stage) {
+  if (pipeline.schedule == Schedule::gpipe) return {pipeline.micro_batches};
+  constexpr std::int64_t kFull = 4;
+  if (pipeline.micro_batches > (kFull + 1) * stages)
+    pipeline.micro_batches = kFull * stages + pipeline.micro_batches % stages;
+  return alive_micro_batches(pipeline, stages, stage);
+}
+
 Bytes shared(Bytes bytes, std::int64_t ranks) { return Bytes((bytes.value() + ranks - 1) / ranks); }
 
 }  // namespace
@@ -164,7 +173,7 @@ PeakMemory memory_of(const Job& job, const Arrangement& arrangement) {
   }
   PeakMemory most;
   for (std::int64_t stage = 0; stage < grid.pipeline; ++stage) {
-    const std::vector<std::int64_t> alive = alive_micro_batches(parts.pipeline, grid.pipeline, stage);
+    const std::vector<std::int64_t> alive = alive_of(parts.pipeline, grid.pipeline, stage);
     Bytes weights, activations;
     for (std::size_t chunk = 0; chunk < alive.size(); ++chunk) {
       const StageCosts& costs =
@@ -206,7 +215,8 @@ StepPlan step_of(const Job& job, const Arrangement& arrangement, std::span<const
 std::string problem_of(const Job& job, const Arrangement& arrangement) {
   try {
     const Parts parts = parts_of(job, arrangement);
-    if (arrangement.grid.pipeline > 1) passes_of(parts.pipeline, arrangement.grid.pipeline, 0);
+    if (arrangement.grid.pipeline > 1) check_passes(parts.pipeline, arrangement.grid.pipeline);
+    if (arrangement.grid.pipeline == 1) check_way(arrangement.way);
     return {};
   } catch (const UsageError& error) {
     return error.what();

@@ -240,15 +240,19 @@ class WholeStep {
 
 }  // namespace
 
-StepPlan data_parallel_step(const NetworkCosts& network, const RankGrid& grid, std::int64_t micro_batches,
-                            const DataParallel& way, bool by_sequence, const Surroundings& around,
-                            std::span<const SlowRank> slow) {
-  if (grid.pipeline != 1) throw UsageError("a pipeline has stages of its own; plan it as a pipeline");
+void check_way(const DataParallel& way) {
   if (way.compressed && way.sharding != Sharding::none)
     throw UsageError(
         "gradients that are sharded are exchanged as they are; leave out their compression, or the sharding");
   if (way.every > 1 && way.sharding != Sharding::none)
     throw UsageError("sharded state is exchanged in every step; leave every k-th step out, or the sharding");
+}
+
+StepPlan data_parallel_step(const NetworkCosts& network, const RankGrid& grid, std::int64_t micro_batches,
+                            const DataParallel& way, bool by_sequence, const Surroundings& around,
+                            std::span<const SlowRank> slow) {
+  if (grid.pipeline != 1) throw UsageError("a pipeline has stages of its own; plan it as a pipeline");
+  check_way(way);
   return WholeStep(network, grid, way, by_sequence, around, slow).built(micro_batches);
 }
 

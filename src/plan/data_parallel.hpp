@@ -43,6 +43,9 @@ struct DataParallel {
   Sharding sharding = Sharding::none;
 };
 
+/// Throws UsageError for ways that exclude each other.
+void check_way(const DataParallel& way);
+
 /// What the network's exchanges cost, and where its ranks are.
 struct Surroundings {
   const TransferCosts& transfers;

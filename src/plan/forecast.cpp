@@ -43,26 +43,93 @@ Job with(const Job& job, const NetworkCosts& network, const TransferCosts& trans
   return {network, {transfers, job.around.gpus_per_host, job.around.tax}, job.micro_batches, job.memory};
 }
 
-}  // namespace
+// Of many micro-batches the later ones repeat what the ones before took: two shorter steps tell how long it
+// is.
+struct ShorterSteps {
+  ShorterSteps(const Job& job, const Arrangement& arrangement) {
+    const RankGrid& grid = arrangement.grid;
+    const std::int64_t of_replica = job.micro_batches / grid.data, period = grid.pipeline;
+    const std::int64_t passes =
+        2 * (period == 1 ? std::ssize(job.network.layers) : period * arrangement.chunks);
+    constexpr std::int64_t kMostPasses = 30'000, kFewestPeriods = 8;
+    const std::int64_t most = std::max(kMostPasses / passes / period, kFewestPeriods) * period;
+    std::int64_t first = of_replica, second = of_replica;
+    if (of_replica > most + period) {
+      // As many behind a full period as the whole has, since interleaved stages need that.
+      second = most + of_replica % period;
+      first = second - most / period / 2 * period;
+      times = static_cast<double>(of_replica - second) / static_cast<double>(second - first);
+    }
+    for (const std::int64_t each : {first, second})
+      jobs.push_back({job.network, job.around, each * grid.data, job.memory});
+  }
 
-Forecast forecast(const Job& job, const Arrangement& arrangement) {
+  bool is_whole() const { return times == 0.0; }
+  Nanoseconds of_whole(Nanoseconds first, Nanoseconds second) const {
+    return second + (second - first) * times;
+  }
+
+  std::vector<Job> jobs;
+  double times = 0.0;  // so often the difference is added
+};
+
+Nanoseconds step_length(const Job& job, const Arrangement& arrangement, std::span<const SlowRank> slow = {}) {
+  const ShorterSteps shorter(job, arrangement);
+  const auto length = [&](const Job& each) {
+    const StepPlan plan = step_of(each, arrangement, slow);
+    return length_of(plan) * (1.0 / static_cast<double>(plan.steps));
+  };
+  const Nanoseconds first = length(shorter.jobs.front());
+  return shorter.is_whole() ? first : shorter.of_whole(first, length(shorter.jobs.back()));
+}
+
+// Times of a step, as means over the ranks.
+struct MeanTimes {
+  Nanoseconds length, busy, hidden;
+  IdleTime idle;
+};
+MeanTimes mean_times(const Job& job, const Arrangement& arrangement) {
   const StepPlan plan = step_of(job, arrangement);
   const SimulatedStep simulated = simulate(plan);
-  Forecast result{.arrangement = arrangement};
   const double of_step = 1.0 / static_cast<double>(plan.steps);
-  result.step = simulated.length * of_step;
-  result.low = result.high = result.step;
+  MeanTimes mean{simulated.length * of_step, {}, {}, {}};
   const auto ranks = static_cast<double>(arrangement.grid.ranks());
   for (std::size_t c = 0; c < plan.classes.size(); ++c) {
     const double share = of_step * static_cast<double>(plan.classes[c].ranks) / ranks;
     const ClassTimes& times = simulated.classes[c];
-    result.busy += times.busy * share;
-    result.hidden += times.hidden() * share;
-    result.idle.bubble += times.idle.bubble * share;
-    result.idle.exposed += times.idle.exposed * share;
-    result.idle.straggler += times.idle.straggler * share;
-    result.idle.launch += times.idle.launch * share;
+    mean.busy += times.busy * share;
+    mean.hidden += times.hidden() * share;
+    mean.idle.bubble += times.idle.bubble * share;
+    mean.idle.exposed += times.idle.exposed * share;
+    mean.idle.straggler += times.idle.straggler * share;
+    mean.idle.launch += times.idle.launch * share;
   }
+  return mean;
+}
+
+MeanTimes mean_times_of_all(const Job& job, const Arrangement& arrangement) {
+  const ShorterSteps shorter(job, arrangement);
+  const MeanTimes first = mean_times(shorter.jobs.front(), arrangement);
+  if (shorter.is_whole()) return first;
+  const MeanTimes second = mean_times(shorter.jobs.back(), arrangement);
+  const auto whole = [&](Nanoseconds a, Nanoseconds b) { return shorter.of_whole(a, b); };
+  return {whole(first.length, second.length),
+          whole(first.busy, second.busy),
+          whole(first.hidden, second.hidden),
+          {whole(first.idle.bubble, second.idle.bubble), whole(first.idle.exposed, second.idle.exposed),
+           whole(first.idle.straggler, second.idle.straggler), whole(first.idle.launch, second.idle.launch)}};
+}
+
+}  // namespace
+
+Forecast forecast(const Job& job, const Arrangement& arrangement) {
+  if (const std::string problem = problem_of(job, arrangement); !problem.empty()) throw UsageError(problem);
+  const MeanTimes mean = mean_times_of_all(job, arrangement);
+  Forecast result{.arrangement = arrangement};
+  result.step = result.low = result.high = mean.length;
+  result.busy = mean.busy;
+  result.hidden = mean.hidden;
+  result.idle = mean.idle;
   const auto samples = static_cast<double>(job.network.samples * job.micro_batches);
   result.samples_per_second = samples / to_seconds(result.step);
   const Nanoseconds alone = forward_of(job.network).time + backward_of(job.network).time;
@@ -74,16 +141,13 @@ Forecast forecast(const Job& job, const Arrangement& arrangement) {
 }
 
 void add_uncertainty(Forecast& forecast, const Job& job, const ForecastAsked& asked) {
-  const auto step_with = [&](const Job& drawn_job, std::span<const SlowRank> slow) {
-    const StepPlan plan = step_of(drawn_job, forecast.arrangement, slow);
-    return length_of(plan) * (1.0 / static_cast<double>(plan.steps));
-  };
   const std::int64_t middle = forecast.arrangement.grid.ranks() / 2;
   const SlowRank slow{middle, 1.0 + asked.straggler};
-  forecast.straggler_adds = step_with(job, {&slow, 1}) - forecast.step;
+  forecast.straggler_adds = step_length(job, forecast.arrangement, {&slow, 1}) - forecast.step;
   // Large plans are drawn less often: 20 draws of the costs still give their spread to a sixth.
-  constexpr std::int64_t kNodesDrawn = 3'000'000, kFewest = 20;
-  const auto nodes = static_cast<std::int64_t>(step_of(job, forecast.arrangement).nodes.size());
+  constexpr std::int64_t kNodesDrawn = 1'000'000, kFewest = 20;
+  const auto nodes = static_cast<std::int64_t>(
+      step_of(ShorterSteps(job, forecast.arrangement).jobs.back(), forecast.arrangement).nodes.size());
   const std::int64_t draws =
       std::clamp(kNodesDrawn / std::max<std::int64_t>(nodes, 1), kFewest, std::max(asked.draws, kFewest));
   Random random(asked.seed);
@@ -91,7 +155,7 @@ void add_uncertainty(Forecast& forecast, const Job& job, const ForecastAsked& as
   for (std::int64_t i = 0; i < draws; ++i) {
     const NetworkCosts network = drawn(job.network, random.normal());
     const TransferCosts transfers = job.around.transfers.drawn(random.normal());
-    steps.push_back(step_with(with(job, network, transfers), {}).value());
+    steps.push_back(step_length(with(job, network, transfers), forecast.arrangement).value());
   }
   // The errors are small beside the times, so the step's spread is close to normal.
   constexpr double kOfInterval = 1.959964;

@@ -34,11 +34,16 @@ std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stages, std::int64_t
 
 }  // namespace
 
-std::vector<Pass> passes_of(const Pipeline& pipeline, std::int64_t stages, std::int64_t stage) {
+void check_passes(const Pipeline& pipeline, std::int64_t stages) {
   if (pipeline.chunks > 1 && pipeline.micro_batches % stages != 0)
     throw UsageError(fmt::format(
-        "an interleaved pipeline takes a multiple of its {} stages as micro-batches, not {}; choose another number",
+        "an interleaved pipeline takes a multiple of its {} stages as micro-batches, not {}; choose "
+        "another number",
         stages, pipeline.micro_batches));
+}
+
+std::vector<Pass> passes_of(const Pipeline& pipeline, std::int64_t stages, std::int64_t stage) {
+  check_passes(pipeline, stages);
   const std::int64_t all = pipeline.micro_batches * pipeline.chunks, ahead = warm_up(pipeline, stages, stage);
   const auto pass = [&](std::int64_t number, bool is_forward) {
     if (pipeline.chunks > 1) return interleaved_pass(pipeline, stages, number, is_forward);

@@ -31,8 +31,9 @@ struct Pass {
   bool is_forward = true;
   std::int64_t chunk = 0, micro_batch = 0;
 };
-/// The order in which a stage computes. Throws UsageError for interleaved micro-batches that are no multiple
-/// of the stages.
+/// Throws UsageError for interleaved micro-batches that are no multiple of the stages.
+void check_passes(const Pipeline& pipeline, std::int64_t stages);
+/// The order in which a stage computes. Throws as check_passes.
 std::vector<Pass> passes_of(const Pipeline& pipeline, std::int64_t stages, std::int64_t stage);
 /// The largest number of micro-batches of each chunk that are alive at once: forward is done, backward is
 /// not.

@@ -118,6 +118,19 @@ TEST(DataParallel, CompressedGradientsAreHalfAsLarge) {
   EXPECT_NEAR(relative(step.length, setting.computing + setting.all_reduce(half)), 0.0, kExact);
 }
 
+// Half of the bytes, but gradients are read and written once in each size on both sides of the exchange.
+TEST(DataParallel, CompressionTakesMemorysTime) {
+  Setting setting;
+  setting.network.copy_rate = 4e12;
+  const SimulatedStep step =
+      simulated(setting, {.exchange = GradientExchange::after_backward, .compressed = true});
+  const Bytes weights = weights_of(setting.network);
+  const Nanoseconds converting = seconds(2.0 * 1.5 * static_cast<double>(weights.value()) / 4e12);
+  EXPECT_NEAR(
+      relative(step.length, setting.computing + setting.all_reduce(Bytes(weights.value() / 2)) + converting),
+      0.0, kExact);
+}
+
 TEST(DataParallel, MicroBatchesAreAddedUpAndExchangedOnce) {
   const Setting setting;
   const StepPlan plan =

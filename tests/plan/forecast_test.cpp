@@ -62,6 +62,33 @@ TEST(Forecast, OneClassStandsForAllOfAnEqualFleet) {
   EXPECT_LT(held / even, 1.02 + 1e-9);
 }
 
+// More micro-batches than are simulated.
+TEST(Forecast, VeryManyMicroBatchesRepeatThemselves) {
+  constexpr std::int64_t kMany = 6'002;
+  const auto network_of = [](double unlike) {
+    NetworkCosts network =
+        equal_blocks(8, Nanoseconds(1000), Nanoseconds(2300), Bytes(1'000'000), Bytes(100'000));
+    for (std::size_t i = 0; i < 8; ++i)
+      network.layers[i].forward.time = Nanoseconds(1000.0 + unlike * static_cast<double>(i * 5 % 8));
+    return network;
+  };
+  const TransferCosts links = exact_links(Nanoseconds(50), 1e12);
+  const auto distance = [&](double unlike, const Arrangement& arrangement, std::int64_t micro_batches) {
+    const NetworkCosts network = network_of(unlike);
+    const Job job{.network = network, .around = {.transfers = links}, .micro_batches = micro_batches};
+    const Forecast shorter = forecast(job, arrangement);
+    EXPECT_NEAR(relative(shorter.busy + shorter.idle.sum(), shorter.step), 0.0, kExact);
+    return std::abs(relative(shorter.step, length_of(step_of(job, arrangement))));
+  };
+  EXPECT_LT(distance(0.0, {.grid = {.pipeline = 4}}, kMany), kExact);
+  EXPECT_LT(distance(130.0, {.grid = {.data = 2}}, kMany), kExact);
+  // Stages of unlike lengths keep a cycle that is not the number of stages.
+  EXPECT_LT(distance(130.0, {.grid = {.pipeline = 4}}, kMany), 1e-5);
+  EXPECT_LT(
+      distance(130.0, {.grid = {.pipeline = 4}, .schedule = Schedule::interleaved, .chunks = 2}, kMany + 2),
+      1e-5);
+}
+
 TEST(Forecast, ArrangementsAreThoseThatArePossible) {
   const NetworkCosts network = equal_blocks(4, Nanoseconds(1), Nanoseconds(1), Bytes(10), Bytes(10));
   const TransferCosts links = exact_links(Nanoseconds(1), 1e9);
