@@ -74,9 +74,12 @@ bool is_product(const Operation& operation) {
 class RecordTimes {
  public:
   RecordTimes(const RunRecord& record, const std::string& file) : file_(file) {
-    for (const RunEntry& entry : record.entries)
+    for (const RunEntry& entry : record.entries) {
       if (const Operation* operation = operation_of(entry.result.subject))
         entries_[operation->text()] = &entry;
+      for (const std::string& layer : entry.layers)
+        has_backward_ = has_backward_ || path_of(layer).is_backward;
+    }
     const std::vector<Conditions> all = distinct_conditions(record);
     for (const CacheState cache : {CacheState::produced, CacheState::cold}) {
       const auto found = std::ranges::find(all, cache, &Conditions::cache);
@@ -96,6 +99,11 @@ class RecordTimes {
   const RunEntry& entry_of(const Operation& operation, const std::string& layer,
                            const std::string& network) const {
     const auto found = entries_.find(operation.text());
+    if (found == entries_.end() && path_of(layer).is_backward && !has_backward_)
+      throw UsageError(
+          fmt::format("{}: it has no backward passes, without which there is no step; measure `jitterscope "
+                      "run {} --json FILE`",
+                      file_, network));
     if (found == entries_.end())
       throw UsageError(fmt::format(
           "{}: it has no time for {}, which {} runs as {}; it is a record of other work: measure `jitterscope run {} "
@@ -143,6 +151,7 @@ class RecordTimes {
   std::map<const RunEntry*, plan::Cost> of_entry_;
   std::map<const RunEntry*, std::int64_t> calls_of_entry_;
   std::optional<Conditions> conditions_;
+  bool has_backward_ = false;
 };
 
 // Memory by the first call that had it.

@@ -66,7 +66,7 @@ struct ShorterSteps {
 
   bool is_whole() const { return times == 0.0; }
   Nanoseconds of_whole(Nanoseconds first, Nanoseconds second) const {
-    return second + (second - first) * times;
+    return std::max(second + (second - first) * times, Nanoseconds(0));
   }
 
   std::vector<Job> jobs;

@@ -29,11 +29,9 @@ namespace {
 constexpr const char* kPlanExamples = R"(Examples:
   jitterscope run gpt2:batch=4,dtype=bf16 --json gpt2.json
   jitterscope collectives all_reduce,reduce_scatter,all_gather,send_recv --json links.json
-  jitterscope plan gpt2:batch=4,dtype=bf16 --from gpt2.json --collectives links.json --ranks 2,4,8 --html plan.html
-  jitterscope plan gpt2:batch=4,dtype=bf16 --from gpt2.json --collectives links.json --gpus-per-host 8
-    --network alpha=10us,beta=50GB --ranks 2..8192
-  jitterscope plan gpt2:batch=4,dtype=bf16 --from gpt2.json --collectives links.json --ranks 8
-    --arrangement tp=2,pp=4,schedule=gpipe
+  jitterscope plan gpt2:batch=4,dtype=bf16 --from gpt2.json --collectives links.json --ranks 2 --html plan.html
+  jitterscope plan gpt2:batch=4,dtype=bf16 --from gpt2.json --network alpha=10us,beta=50GB --ranks 2..64
+  jitterscope plan gpt2:batch=4,dtype=bf16 --from gpt2.json --collectives links.json --ranks 2 --arrangement pp=2
 
 Nothing is measured here. Steps are simulated with the times of layers from --from and of exchanges from --collectives.
 What lies between hosts is what --network says, and is marked as assumed. A product that is cut in n takes 1/n.

@@ -184,10 +184,10 @@ std::string answer(const ForecastRecord& record, const ForecastRanks& ranks) {
 Text best_table(const ForecastRecord& record, std::size_t width) {
   TableColumn gpus{"GPUs", Align::right, {}}, arrangement{"fastest", Align::left, {}},
       step{"step", Align::right, {}}, error{"95 %", Align::right, {}, 4},
-      samples{"samples/s", Align::right, {}}, speedup{"speed-up", Align::right, {}},
-      bubble{"bubble", Align::right, {}, 3}, exposed{"exposed", Align::right, {}, 2},
+      samples{"samples/s", Align::right, {}}, speedup{"speed-up", Align::right, {}, 1},
+      bubble{"bubble", Align::right, {}}, exposed{"exposed", Align::right, {}},
       memory{"memory", Align::right, {}, 5}, straggler{"straggler", Align::right, {}, 6},
-      network{"network", Align::left, {}, 1};
+      network{"network", Align::left, {}, 2};
   for (const ForecastRanks& ranks : record.ranks) {
     const ForecastStep& best = ranks.steps.front();
     gpus.cells.push_back(fmt::format("{}", ranks.ranks));
