@@ -87,16 +87,22 @@ Nanoseconds step_length(const Job& job, const Arrangement& arrangement, std::spa
 struct MeanTimes {
   Nanoseconds length, busy, hidden;
   IdleTime idle;
+  std::int64_t busiest_rank = 0;
 };
 MeanTimes mean_times(const Job& job, const Arrangement& arrangement) {
   const StepPlan plan = step_of(job, arrangement);
   const SimulatedStep simulated = simulate(plan);
   const double of_step = 1.0 / static_cast<double>(plan.steps);
   MeanTimes mean{simulated.length * of_step, {}, {}, {}};
+  Nanoseconds most;
   const auto ranks = static_cast<double>(arrangement.grid.ranks());
   for (std::size_t c = 0; c < plan.classes.size(); ++c) {
     const double share = of_step * static_cast<double>(plan.classes[c].ranks) / ranks;
     const ClassTimes& times = simulated.classes[c];
+    if (times.busy > most) {
+      most = times.busy;
+      mean.busiest_rank = plan.classes[c].first_rank;
+    }
     mean.busy += times.busy * share;
     mean.hidden += times.hidden() * share;
     mean.idle.bubble += times.idle.bubble * share;
@@ -117,7 +123,8 @@ MeanTimes mean_times_of_all(const Job& job, const Arrangement& arrangement) {
           whole(first.busy, second.busy),
           whole(first.hidden, second.hidden),
           {whole(first.idle.bubble, second.idle.bubble), whole(first.idle.exposed, second.idle.exposed),
-           whole(first.idle.straggler, second.idle.straggler), whole(first.idle.launch, second.idle.launch)}};
+           whole(first.idle.straggler, second.idle.straggler), whole(first.idle.launch, second.idle.launch)},
+          second.busiest_rank};
 }
 
 }  // namespace
@@ -130,6 +137,7 @@ Forecast forecast(const Job& job, const Arrangement& arrangement) {
   result.busy = mean.busy;
   result.hidden = mean.hidden;
   result.idle = mean.idle;
+  result.busiest_rank = mean.busiest_rank;
   const auto samples = static_cast<double>(job.network.samples * job.micro_batches);
   result.samples_per_second = samples / to_seconds(result.step);
   const Nanoseconds alone = forward_of(job.network).time + backward_of(job.network).time;
@@ -141,8 +149,7 @@ Forecast forecast(const Job& job, const Arrangement& arrangement) {
 }
 
 void add_uncertainty(Forecast& forecast, const Job& job, const ForecastAsked& asked) {
-  const std::int64_t middle = forecast.arrangement.grid.ranks() / 2;
-  const SlowRank slow{middle, 1.0 + asked.straggler};
+  const SlowRank slow{forecast.busiest_rank, 1.0 + asked.straggler};
   forecast.straggler_adds = step_length(job, forecast.arrangement, {&slow, 1}) - forecast.step;
   // Large plans are drawn less often: 20 draws of the costs still give their spread to a sixth.
   constexpr std::int64_t kNodesDrawn = 1'000'000, kFewest = 20;

@@ -24,7 +24,8 @@ struct Forecast {
   PeakMemory memory = {};
   bool fits = true;
   bool has_stated_network = false;                 ///< some exchange costs what the user said
-  std::optional<Nanoseconds> straggler_adds = {};  ///< what one slower rank adds to the step
+  std::int64_t busiest_rank = 0;                   ///< one of those that compute longest
+  std::optional<Nanoseconds> straggler_adds = {};  ///< what is added if that rank is slower
 };
 /// What takes the largest part of the ranks' time beside computing; computing if all of that is below a
 /// twentieth.

@@ -1,7 +1,8 @@
 #include "plan/network_costs.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -66,36 +67,34 @@ NetworkCosts split_in_parts(const NetworkCosts& network, std::int64_t ranks, boo
 
 namespace {
 
-// The smallest bound under which `sizes` make at most so many runs, and the runs.
+// The largest run is as small as it can be; among such cuts all runs are as equal as they can be, by their
+// squares. Best cuts of the first blocks into ever more stages, each from those into one less.
 std::vector<std::size_t> cut_evenly(std::span<const double> sizes, std::size_t stages) {
-  // Fills each stage up to the bound, but leaves a block for each stage that is still to come.
-  const auto cut_at = [&](double bound) {
-    std::vector<std::size_t> firsts = {0};
-    double sum = 0.0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const bool must = sizes.size() - i == stages - firsts.size() && i > firsts.back();
-      if (i > firsts.back() && (sum + sizes[i] > bound || must)) {
-        firsts.push_back(i);
-        sum = 0.0;
-      }
-      sum += sizes[i];
-    }
-    firsts.push_back(sizes.size());
-    return firsts;
+  struct Cut {
+    double largest = std::numeric_limits<double>::infinity(), squares = 0.0;
+    std::size_t last = 0;  // first block of the last stage
+    auto rank() const { return std::pair(largest, squares); }
   };
-  double low = 0.0, high = std::accumulate(sizes.begin(), sizes.end(), 0.0);
-  constexpr int kHalvings = 60;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = 0.5 * (low + high);
-    const std::vector<std::size_t> firsts = cut_at(middle);
-    double largest = 0.0;
-    for (std::size_t s = 0; s + 1 < firsts.size(); ++s)
-      largest =
-          std::max(largest, std::accumulate(sizes.begin() + static_cast<std::ptrdiff_t>(firsts[s]),
-                                            sizes.begin() + static_cast<std::ptrdiff_t>(firsts[s + 1]), 0.0));
-    (firsts.size() - 1 <= stages && largest <= middle ? high : low) = middle;
+  std::vector<double> sums = {0.0};
+  for (const double size : sizes) sums.push_back(sums.back() + size);
+  const std::size_t blocks = sizes.size();
+  std::vector<std::vector<Cut>> best(stages + 1, std::vector<Cut>(blocks + 1));
+  best[0][0].largest = 0.0;
+  for (std::size_t stage = 1; stage <= stages; ++stage) {
+    for (std::size_t end = stage; end + (stages - stage) <= blocks; ++end) {
+      for (std::size_t first = end; first-- > stage - 1;) {
+        const Cut& before = best[stage - 1][first];
+        const double size = sums[end] - sums[first];
+        if (size > best[stage][end].largest) break;  // it only grows
+        const Cut cut{std::max(before.largest, size), before.squares + size * size, first};
+        if (cut.rank() < best[stage][end].rank()) best[stage][end] = cut;
+      }
+    }
   }
-  return cut_at(high);
+  std::vector<std::size_t> firsts = {blocks};
+  for (std::size_t stage = stages; stage > 0; --stage) firsts.push_back(best[stage][firsts.back()].last);
+  std::ranges::reverse(firsts);
+  return firsts;
 }
 
 }  // namespace

@@ -42,6 +42,20 @@ TEST(Forecast, IntervalIsThatOfTheCostsAndAStragglerAddsItsPart) {
   EXPECT_EQ(again.low, result.low);
 }
 
+// Elsewhere it would hide in the bubble.
+TEST(Forecast, AStragglerIsInTheStageThatComputesLongest) {
+  NetworkCosts network = equal_blocks(4, Nanoseconds(1000), Nanoseconds(2000));
+  network.layers[3].forward.time = Nanoseconds(2000);
+  network.layers[3].backward.time = Nanoseconds(4000);
+  const TransferCosts none;
+  const Job job{.network = network, .around = {.transfers = none}, .micro_batches = 8};
+  Forecast result = forecast(job, {.grid = {.pipeline = 4}});
+  EXPECT_EQ(result.busiest_rank, 3);
+  add_uncertainty(result, job, {.straggler = 0.1, .draws = 20});
+  // Each of its 8 micro-batches takes 600 ns longer.
+  EXPECT_NEAR(result.straggler_adds->value(), 4800, 1e-6);
+}
+
 TEST(Forecast, OneClassStandsForAllOfAnEqualFleet) {
   const NetworkCosts network =
       equal_blocks(96, Nanoseconds(1'000'000), Nanoseconds(2'000'000), Bytes(1'000'000), Bytes(1'000'000));

@@ -175,6 +175,10 @@ TEST(Stages, AreCutByLayersTimeOrMemory) {
   EXPECT_THAT(cut_into_stages(network, 2, StageCut::layers), ElementsAre(0, 3, 6));
   EXPECT_THAT(cut_into_stages(network, 2, StageCut::time), ElementsAre(0, 1, 6));
   EXPECT_THAT(cut_into_stages(network, 2, StageCut::memory), ElementsAre(0, 5, 6));
+  // A block that is longer than all others by far does not make the rest uneven.
+  NetworkCosts head = equal_blocks(9, kForward, kBackward);
+  head.layers[8].forward.time = kForward * 20.0;
+  EXPECT_THAT(cut_into_stages(head, 5, StageCut::time), ElementsAre(0, 2, 4, 6, 8, 9));
   // Each stage has a block, however small the rest is.
   EXPECT_THAT(cut_into_stages(network, 6, StageCut::time), ElementsAre(0, 1, 2, 3, 4, 5, 6));
 }

@@ -283,9 +283,8 @@ class PlanCommand {
     record_.straggler = flags_.straggler_percent / 100.0;
     if (!run.untimed.empty())
       record_.notes.push_back(
-          fmt::format("{} operators of the network have no time, and none here: dropout, copies and "
-                      "the like; nor has the optimizer's step",
-                      run.untimed.size()));
+          fmt::format("not in the step: the optimizer, and {} that have no time, such as dropout",
+                      counted(std::ssize(run.untimed), "operator")));
   }
 
   static ForecastTime time_of(const plan::Cost& cost) {
@@ -329,8 +328,7 @@ class PlanCommand {
     record_.communication_tax = tax_.communication;
     if (flags_.overlap.empty())
       record_.notes.emplace_back(
-          "that communication slows computing beside it is not known, and not in the steps; "
-          "--overlap compute=…,communication=… says by how much");
+          "communication is taken to slow no computing beside it, as nothing says by how much");
     transfers_ = plan::TransferCosts(std::move(measured), network);
   }
 
@@ -464,7 +462,10 @@ class PlanCommand {
     }
     if (spans.size() > kMostSpans && !record_.spans.empty()) return;
     if (spans.size() > kMostSpans) spans.resize(kMostSpans);
-    std::ranges::stable_sort(spans, {}, &ForecastSpan::rank);
+    // A rank's computing stands above its exchanges.
+    std::ranges::stable_sort(spans, {}, [](const ForecastSpan& span) {
+      return std::pair(span.rank, span.phase == phase_word(plan::Phase::exchange));
+    });
     record_.spans = std::move(spans);
     record_.drawn_arrangement = plan::to_text(arrangement);
     record_.drawn_ranks = count;

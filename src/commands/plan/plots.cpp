@@ -13,10 +13,10 @@ namespace {
 
 constexpr const char* kOverRanks = R"({
     "width": "$width", "height": 320, "data": "$rows",
-    "encoding": {"x": {"field": "ranks:Q", "title": "GPUs", "scale": {"type": "log", "base": 2, "nice": false}}, "color": "$color"},
+    "encoding": {"x": {"field": "ranks:Q", "title": "GPUs", "scale": {"type": "log", "base": 2, "nice": false}, "axis": {"values": "$ticks"}}, "color": "$color"},
     "layer": [
-      {"mark": {"type": "area", "opacity": 0.25}, "encoding": {"y": {"field": "low:Q", "title": "$title", "scale": {"zero": false}}, "y2": {"field": "high"}}},
-      {"mark": {"type": "line", "point": true}, "encoding": {"y": {"field": "value:Q", "title": "$title"},
+      {"mark": {"type": "area", "opacity": 0.25}, "encoding": {"y": {"field": "low:Q", "title": "$title", "scale": {"type": "log", "nice": false}}, "y2": {"field": "high"}}},
+      {"mark": {"type": "line", "point": true}, "encoding": {"y": {"field": "value:Q", "title": "$title", "scale": {"type": "log", "nice": false}},
         "tooltip": [["name:N", "kind"], ["ranks:Q", "GPUs"], ["arrangement:N", "arrangement"], ["value", "$title"], ["low", "low"], ["high", "high"]]}}]})";
 
 // Arrangements of one kind are one line.
@@ -42,8 +42,9 @@ Plot over_ranks(const ForecastRecord& record) {
           "is the 95 % interval from those of layers and collectives.",
       .spec = {},
       .table = columns_of({"GPUs", "kind", "arrangement", ">step", ">samples/s", "memory"})};
-  Json rows = Json::array();
+  Json rows = Json::array(), ticks = Json::array();
   for (const ForecastRanks& ranks : record.ranks) {
+    ticks.push_back(ranks.ranks);
     std::set<std::string> seen;
     for (const ForecastStep& step : ranks.steps) {
       const std::string kind = kind_of(step, ranks.ranks);
@@ -61,7 +62,7 @@ Plot over_ranks(const ForecastRecord& record) {
   }
   if (rows.empty()) return plot;
   plot.spec = single_plot(filled(kOverRanks, "rows", rows, "width", kAxesWidth, "color",
-                                 series_color("name", names), "title", unit.axis("step")));
+                                 series_color("name", names), "title", unit.axis("step"), "ticks", ticks));
   return plot;
 }
 
@@ -99,7 +100,7 @@ Plot timeline(const ForecastRecord& record) {
       add_row(plot.table, {fmt::format("{}", span.rank), span.phase, span.name, time_text(span.begin),
                            time_text(span.end)});
   }
-  constexpr int kLane = 18, kLongest = 24;
+  constexpr int kLane = 18, kLongest = 160;
   plot.spec = single_plot(filled(
       kTimeline, "rows", rows, "width", width_beside(lanes, kLongest), "height", height_of(lanes, kLane), "y",
       names_axis("lane", lanes, kLongest), "title", unit.axis("time in the step"), "unit", unit.name, "color",

@@ -164,10 +164,10 @@ std::string answer(const ForecastRecord& record, const ForecastRanks& ranks) {
         "micro-batches, or `--optimizer sgd`.",
         counted(ranks.ranks, "GPU"), one_line(best.arrangement), gigabytes_text(best.memory()),
         gigabytes_text(record.memory));
-  std::string text =
-      fmt::format("**{}**: {} is the fastest, {} a step, {} samples/s, {:.3g} times one GPU; {}",
-                  counted(ranks.ranks, "GPU"), one_line(best.arrangement), step_with_interval(best.step),
-                  count_text(best.samples_per_second), best.speedup, limit_text(best));
+  std::string text = fmt::format("**{}**: {}{}, {} a step, {} samples/s, {:.3g} times one GPU; {}",
+                                 counted(ranks.ranks, "GPU"), one_line(best.arrangement),
+                                 ranks.considered > 1 ? " is the fastest" : "", step_with_interval(best.step),
+                                 count_text(best.samples_per_second), best.speedup, limit_text(best));
   if (best.straggler_adds)
     text += fmt::format(", and one GPU that is {} slower would add {}", percent_text(record.straggler),
                         percent_text(*best.straggler_adds / best.step.value));
@@ -184,10 +184,10 @@ std::string answer(const ForecastRecord& record, const ForecastRanks& ranks) {
 Text best_table(const ForecastRecord& record, std::size_t width) {
   TableColumn gpus{"GPUs", Align::right, {}}, arrangement{"fastest", Align::left, {}},
       step{"step", Align::right, {}}, error{"95 %", Align::right, {}, 4},
-      samples{"samples/s", Align::right, {}}, speedup{"speed-up", Align::right, {}, 1},
+      samples{"samples/s", Align::right, {}, 2}, speedup{"speed-up", Align::right, {}},
       bubble{"bubble", Align::right, {}}, exposed{"exposed", Align::right, {}},
       memory{"memory", Align::right, {}, 5}, straggler{"straggler", Align::right, {}, 6},
-      network{"network", Align::left, {}, 2};
+      network{"network", Align::left, {}};
   for (const ForecastRanks& ranks : record.ranks) {
     const ForecastStep& best = ranks.steps.front();
     gpus.cells.push_back(fmt::format("{}", ranks.ranks));
@@ -239,9 +239,15 @@ std::string exchange_text(const ForecastExchange& exchange) {
   constexpr double kGigabyte = 1e9;
   std::string text = fmt::format("{}: {} + bytes sent over {:.3g} GB/s", one_line(exchange.exchange),
                                  time_text(exchange.alpha), exchange.bytes_per_second / kGigabyte);
-  if (exchange.is_assumed) return text + ", assumed (--network)";
+  if (exchange.is_assumed) return text + ", assumed";
   return text + fmt::format(", measured on {}; no size is farther from that line than {}",
                             counted(exchange.ranks, "rank"), percent_text(exchange.distance));
+}
+
+std::string arrangements_title(const ForecastRanks& ranks) {
+  if (ranks.considered == 1) return fmt::format("**{}**:", counted(ranks.ranks, "GPU"));
+  return fmt::format("**{}**: {} of {} arrangements fit; the fastest of each kind:",
+                     counted(ranks.ranks, "GPU"), ranks.fitting, ranks.considered);
 }
 
 }  // namespace
@@ -254,8 +260,8 @@ Text record_text(const ForecastRecord& record, const ShownPage& shown) {
           one_line(record.network), one_line(record.device.name), time_text(record.forward.value),
           time_text(record.backward.value), counted(record.samples, "sample"), one_line(record.times),
           gigabytes_text(record.weights), counted(record.blocks, "block"),
-          record.micro_batches == 1 ? "one micro-batch"
-                                    : counted(record.micro_batches, "micro-batch") + "es"),
+          record.micro_batches == 1 ? std::string("one micro-batch")
+                                    : fmt::format("{} micro-batches", record.micro_batches)),
       shown.width);
   if (record.ranks.empty()) return text;
   text += "\n";
@@ -265,11 +271,8 @@ Text record_text(const ForecastRecord& record, const ShownPage& shown) {
   for (const ForecastRanks& ranks : record.ranks) {
     const bool is_last = &ranks == &record.ranks.back();
     if (!is_last && !shown.details) continue;
-    text += "\n" +
-            wrapped(fmt::format("**{}**: {} of {} arrangements fit; the fastest of each kind:",
-                                counted(ranks.ranks, "GPU"), ranks.fitting, ranks.considered),
-                    shown.width) +
-            "\n" + arrangements_table(ranks, most, shown.width);
+    text += "\n" + wrapped(arrangements_title(ranks), shown.width) + "\n" +
+            arrangements_table(ranks, most, shown.width);
   }
   text += "\n" +
           wrapped(
@@ -277,8 +280,11 @@ Text record_text(const ForecastRecord& record, const ShownPage& shown) {
               "stage, or for a transfer that nothing hides. Straggler: what one slower GPU adds.",
               shown.width);
   text += "\n";
-  for (const ForecastExchange& exchange : record.exchanges)
-    text += list_item(exchange_text(exchange), shown.width);
+  for (const ForecastExchange& exchange : record.exchanges) {
+    const bool is_first = &exchange == &record.exchanges.front();
+    if (shown.details || is_first || exchange.is_assumed)
+      text += list_item(exchange_text(exchange), shown.width);
+  }
   for (const std::string& note : record.notes) text += list_item(one_line(note), shown.width);
   return text;
 }
