@@ -26,11 +26,10 @@
 
 namespace jitterscope {
 
-using AnyRecord =
-    std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
-                 study::AdviceRecord, study::LossScalingRecord, PytorchRecord, selftest::SelftestRecord,
-                 DoctorReport, CaptureRecord, DevicesRecord, JudgeRecord, ReplayRecord, CollectivesRecord,
-                 ForecastRecord>;
+using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
+                               study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
+                               selftest::SelftestRecord, DoctorReport, CaptureRecord, DevicesRecord,
+                               JudgeRecord, ReplayRecord, CollectivesRecord, ForecastRecord>;
 
 /// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
 /// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with

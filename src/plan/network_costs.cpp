@@ -67,8 +67,8 @@ NetworkCosts split_in_parts(const NetworkCosts& network, std::int64_t ranks, boo
 
 namespace {
 
-// The largest run is as small as it can be; among such cuts all runs are as equal as they can be, by their
-// squares. Best cuts of the first blocks into ever more stages, each from those into one less.
+// The largest run is as small as it can be, and of equal such cuts the one with the smallest squares. Best
+// cuts of the first blocks into ever more stages, each from those into one less.
 std::vector<std::size_t> cut_evenly(std::span<const double> sizes, std::size_t stages) {
   struct Cut {
     double largest = std::numeric_limits<double>::infinity(), squares = 0.0;
