@@ -188,6 +188,31 @@ void add_data_parallel(std::vector<Arrangement>& all, std::int64_t ranks) {
 
 }  // namespace
 
+namespace {
+
+// What needs less memory at the price of time, of an arrangement that does not fit.
+std::vector<Arrangement> smaller_ways(const Arrangement& arrangement) {
+  std::vector<Arrangement> smaller;
+  const RankGrid& grid = arrangement.grid;
+  if (grid.pipeline > 1) {
+    smaller.push_back(arrangement);
+    smaller.back().cut = StageCut::memory;
+  }
+  if (grid.data > 1) {
+    for (std::size_t i = 0, plain = smaller.size(); i <= plain; ++i) {
+      smaller.push_back(i < plain ? smaller[i] : arrangement);
+      smaller.back().way.sharding = Sharding::optimizer;
+    }
+    if (grid.pipeline == 1) {
+      smaller.push_back(arrangement);
+      smaller.back().way.sharding = Sharding::parameters;
+    }
+  }
+  return smaller;
+}
+
+}  // namespace
+
 std::vector<Arrangement> arrangements_for(const Job& job, std::int64_t ranks) {
   std::vector<Arrangement> all;
   if (ranks > 1) add_data_parallel(all, ranks);
@@ -211,6 +236,11 @@ std::vector<Arrangement> arrangements_for(const Job& job, std::int64_t ranks) {
     if (each.way.compressed && job.network.element_bytes <= 2) return true;
     return !problem_of(job, each).empty();
   });
+  for (std::size_t i = 0, plain = all.size(); i < plain; ++i) {
+    if (all[i].grid.data == ranks || fits(job, memory_of(job, all[i]))) continue;
+    for (const Arrangement& each : smaller_ways(all[i]))
+      if (problem_of(job, each).empty()) all.push_back(each);
+  }
   return all;
 }
 

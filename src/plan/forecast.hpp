@@ -43,7 +43,8 @@ Forecast forecast(const Job& job, const Arrangement& arrangement);
 void add_uncertainty(Forecast& forecast, const Job& job, const ForecastAsked& asked);
 
 /// Arrangements that are worth comparing on so many ranks: data-parallel in all its ways, tensor-parallel,
-/// each schedule of a pipeline, and all factorizations. Those that are impossible are left out.
+/// each schedule of a pipeline, and all factorizations. One that does not fit is also there with its
+/// optimizer or weights sharded and its stages cut by memory. Those that are impossible are left out.
 std::vector<Arrangement> arrangements_for(const Job& job, std::int64_t ranks);
 
 }  // namespace jitterscope::plan

@@ -119,5 +119,19 @@ TEST(Forecast, ArrangementsAreThoseThatArePossible) {
   }));
 }
 
+TEST(Forecast, WhatDoesNotFitIsAlsoTriedSmaller) {
+  NetworkCosts network = equal_blocks(4, Nanoseconds(1), Nanoseconds(1), Bytes(1000), Bytes(10));
+  const TransferCosts links = exact_links(Nanoseconds(1), 1e9);
+  const auto shards = [&](Bytes memory) {
+    const Job job{.network = network, .around = {.transfers = links}, .micro_batches = 8, .memory = memory};
+    const std::vector<Arrangement> all = arrangements_for(job, 8);
+    return std::ranges::count_if(all, [](const Arrangement& each) {
+      return each.grid == RankGrid{.data = 4, .pipeline = 2} && each.way.sharding == Sharding::optimizer;
+    });
+  };
+  EXPECT_EQ(shards(Bytes(1'000'000)), 0);
+  EXPECT_GT(shards(Bytes(10'000)), 0);
+}
+
 }  // namespace
 }  // namespace jitterscope::plan
