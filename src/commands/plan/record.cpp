@@ -192,17 +192,20 @@ Text best_table(const ForecastRecord& record, std::size_t width) {
     const ForecastStep& best = ranks.steps.front();
     gpus.cells.push_back(fmt::format("{}", ranks.ranks));
     arrangement.cells.push_back(best.fits ? one_line(best.arrangement) : "nothing fits");
-    step.cells.push_back(step_text(best.step));
-    error.cells.push_back(precision_of(best.step) > 0 ? "± " + percent_text(precision_of(best.step))
-                                                      : std::string(kAbsent));
-    samples.cells.push_back(count_text(best.samples_per_second));
-    speedup.cells.push_back(fmt::format("{:.3g}", best.speedup));
-    bubble.cells.push_back(share_text_of(best.bubble, best));
-    exposed.cells.push_back(share_text_of(best.exposed, best));
-    memory.cells.push_back(gigabytes_text(best.memory()));
-    straggler.cells.push_back(best.straggler_adds ? change_text(*best.straggler_adds / best.step.value)
-                                                  : std::string(kAbsent));
-    network.cells.push_back(best.is_assumed ? "assumed" : "measured");
+    const auto add = [&](TableColumn& column, const std::string& text) {
+      column.cells.push_back(best.fits ? text : std::string(kAbsent));
+    };
+    const double precision = precision_of(best.step);
+    add(step, step_text(best.step));
+    add(error, precision > 0 ? "± " + percent_text(precision) : std::string(kAbsent));
+    add(samples, count_text(best.samples_per_second));
+    add(speedup, fmt::format("{:.3g}", best.speedup));
+    add(bubble, share_text_of(best.bubble, best));
+    add(exposed, share_text_of(best.exposed, best));
+    add(memory, gigabytes_text(best.memory()));
+    add(straggler,
+        best.straggler_adds ? change_text(*best.straggler_adds / best.step.value) : std::string(kAbsent));
+    add(network, best.is_assumed ? "assumed" : "measured");
   }
   return fitted_table(
       {gpus, arrangement, step, error, samples, speedup, bubble, exposed, memory, straggler, network}, width);
@@ -213,7 +216,7 @@ Text arrangements_table(const ForecastRanks& ranks, std::size_t most, std::size_
       error{"95 %", Align::right, {}, 4}, bubble{"bubble", Align::right, {}},
       exposed{"exposed", Align::right, {}}, hidden{"hidden", Align::right, {}, 3},
       waiting{"for ranks", Align::right, {}, 5}, launch{"launch", Align::right, {}, 6},
-      memory{"memory", Align::right, {}}, fits{"fits", Align::left, {}, 1},
+      memory{"memory", Align::right, {}}, fits{"fits", Align::left, {}},
       straggler{"straggler", Align::right, {}, 2};
   for (const ForecastStep& each : ranks.steps) {
     if (arrangement.cells.size() == most) break;
