@@ -54,6 +54,7 @@ void add_compare_command(CLI::App& app, Invocation& invocation);
 void add_gate_command(CLI::App& app, Invocation& invocation);
 void add_judge_command(CLI::App& app, Invocation& invocation);
 void add_collectives_command(CLI::App& app, Invocation& invocation);
+void add_plan_command(CLI::App& app, Invocation& invocation);
 void add_history_command(CLI::App& app);
 void add_capture_command(CLI::App& app, Invocation& invocation);
 void add_worker_command(CLI::App& app, Invocation& invocation);

@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
   add_gate_command(app, invocation);
   add_judge_command(app, invocation);
   add_collectives_command(app, invocation);
+  add_plan_command(app, invocation);
   add_history_command(app);
   add_capture_command(app, invocation);
   add_replay_command(app, invocation);

@@ -39,6 +39,7 @@ constexpr RecordType kTypes[] = {
     {"judge", read_as<JudgeRecord>},
     {"replay", read_as<ReplayRecord>},
     {"collectives", read_as<CollectivesRecord>},
+    {"plan", read_as<ForecastRecord>},
 };
 
 }  // namespace

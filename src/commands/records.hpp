@@ -16,6 +16,7 @@
 #include "commands/explain/record.hpp"
 #include "commands/judge/record.hpp"
 #include "commands/methods/record.hpp"
+#include "commands/plan/record.hpp"
 #include "commands/replay/record.hpp"
 #include "commands/run/record.hpp"
 #include "commands/selftest/record.hpp"
@@ -25,10 +26,10 @@
 
 namespace jitterscope {
 
-using AnyRecord =
-    std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
-                 study::AdviceRecord, study::LossScalingRecord, PytorchRecord, selftest::SelftestRecord,
-                 DoctorReport, CaptureRecord, DevicesRecord, JudgeRecord, ReplayRecord, CollectivesRecord>;
+using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
+                               study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
+                               selftest::SelftestRecord, DoctorReport, CaptureRecord, DevicesRecord,
+                               JudgeRecord, ReplayRecord, CollectivesRecord, ForecastRecord>;
 
 /// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
 /// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with

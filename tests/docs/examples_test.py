@@ -112,6 +112,11 @@ def write_records(folder):
                    capture_output=True, check=True)
     subprocess.run([PROGRAM, "run", "add:count=1Ki", "--device", "virtual:quiet", "--processes", "2", "--save", "main"],
                    cwd=folder, capture_output=True, check=True)
+    # What a step is planned from: a network's times, and those of exchanges on the same simulated GPU.
+    for words in (["run", "gpt2:batch=4,dtype=bf16", "--device", "virtual:h200", "--time-limit", "0.05", "--json", "gpt2.json"],
+                  ["collectives", "all_reduce,reduce_scatter,all_gather,send_recv", "--bytes", "64Ki,16Mi", "--device",
+                   "virtual:cluster-2xh200", "--quick", "--no-waits", "--json", "links.json"]):
+        subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, check=True)
     # A capture of the reader's own is a trace here: it is read alike.
     for name in ("python3", "monday", "tuesday", "train", "loop", "a1", "a2", "a3", "b1", "b2", "b3"):
         shutil.copy(ROOT / "tests/data/bert_trace.json.gz", pathlib.Path(folder) / f"{name}.capture")

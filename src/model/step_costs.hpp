@@ -1,0 +1,25 @@
+// What a network's layers cost as a step plan takes it: from its calls and from times measured alone or in
+// sequence.
+#pragma once
+
+#include <string>
+
+#include "measure/run_record.hpp"
+#include "operation/model.hpp"
+#include "plan/network_costs.hpp"
+
+namespace jitterscope {
+
+struct StepCosts {
+  plan::NetworkCosts network;
+  std::string times;  ///< a phrase: "in sequence", "cold bursts"
+};
+
+/// Reads the costs of a network whose calls are known (resnet50, gpt2 …) from a record of `run`. A call that
+/// ran in sequence has its time there; others have the time of their operation in the caches that a network
+/// leaves: produced, else cold, else whatever was measured. A network with more or fewer equal blocks than
+/// the measured one has the same operations, and so a cost. Throws UsageError, which names `file`, if an
+/// operation of the network was not measured, or if there is no backward pass.
+StepCosts step_costs(const Model& model, const RunRecord& record, const std::string& file);
+
+}  // namespace jitterscope
