@@ -57,7 +57,7 @@ def main():
                 if arguments.screens:
                     with open(arguments.screens, "a", encoding="utf-8") as file:
                         file.write(f"=== {workload}\n{screen}\n")
-                lines = [line for line in lines if "The GPU idles" not in line]
+                lines = [line for line in lines if "The GPU idles" not in line and "less than" not in line]
                 if workload == "steady":
                     is_right = not lines
                 else:

@@ -84,11 +84,17 @@ std::vector<double> ranks(const std::vector<double>& values) {
   return result;
 }
 
-// The chance of such a rank correlation between two series that know nothing of each other. They are shifted
-// against each other, which keeps the likeness of neighbours; shuffling would call any two slow drifts
-// related.
-double chance_of_correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() < 20) return 1.0;
+// The chance of such a rank correlation between two series that know nothing of each other, and its sign. They
+// are shifted against each other, which keeps the likeness of neighbours; shuffling would call any two slow
+// drifts related. The second series may come late by up to `delay` values: of each shift the best of so many
+// counts.
+struct Correlation {
+  double chance = 1.0;
+  double coefficient = 0.0;  // Spearman's, but for ties
+};
+Correlation correlation_by_shifts(const std::vector<double>& a, const std::vector<double>& b,
+                                  std::size_t delay = 0) {
+  if (a.size() < 20 + 2 * delay) return {};
   const std::vector<double> x = ranks(a), y = ranks(b);
   // Of ranks that are shifted neither means nor squares change: what is left of a correlation is one sum.
   const double middle = 0.5 * static_cast<double>(a.size() - 1);
@@ -97,17 +103,28 @@ double chance_of_correlation(const std::vector<double>& a, const std::vector<dou
     const std::size_t rest = y.size() - shift;
     for (std::size_t i = 0; i < rest; ++i) sum += (x[i] - middle) * (y[i + shift] - middle);
     for (std::size_t i = rest; i < x.size(); ++i) sum += (x[i] - middle) * (y[i - rest] - middle);
-    return std::abs(sum);
+    return sum;
   };
-  const double found = product(0);
-  if (!(found > 0.0)) return 1.0;
-  std::size_t as_large = 1, count = 1;
   constexpr std::size_t kShifts = 500;  // the smallest chance that is asked for is 0.005
-  const std::size_t stride = std::max<std::size_t>(1, a.size() / kShifts);
-  for (std::size_t shift = stride; shift < a.size(); shift += stride, ++count) {
-    if (product(shift) >= found) ++as_large;
+  const std::size_t stride = delay > 0 ? 1 : std::max<std::size_t>(1, a.size() / kShifts);
+  std::vector<double> products;
+  for (std::size_t shift = 0; shift < a.size(); shift += stride) products.push_back(product(shift));
+  const auto best_from = [&](std::size_t first) {
+    double best = 0.0;
+    for (std::size_t i = first; i <= first + delay; ++i) {
+      if (std::abs(products[i]) > std::abs(best)) best = products[i];
+    }
+    return best;
+  };
+  const double found = best_from(0);
+  if (found == 0.0) return {};
+  // Shifts about the true one are no chance.
+  std::size_t as_large = 1, count = 1;
+  for (std::size_t first = delay + 1; first + 2 * delay < products.size(); ++first, ++count) {
+    if (std::abs(best_from(first)) >= std::abs(found)) ++as_large;
   }
-  return static_cast<double>(as_large) / static_cast<double>(count);
+  const double squares = static_cast<double>(a.size()) * (static_cast<double>(a.size() * a.size()) - 1.0) / 12.0;
+  return {static_cast<double>(as_large) / static_cast<double>(count), found / squares};
 }
 
 double weighted_median(std::vector<std::pair<double, double>>& values) {
@@ -345,12 +362,14 @@ std::optional<GpuSensors::Sign> sign_of(const GpuSensors& sensors, const Units& 
   }
   // Each sign is asked for one thing, so their chances are not added up: of five seconds, the shifted series
   // are too few to show a chance below 0.004.
-  constexpr double kChance = 0.01;
+  constexpr double kChance = 0.01, kLeast = 0.4;
+  // NVML's clock and power were behind the kernels by 0.1 to 0.2 s (H200).
+  constexpr Time kLateness = 200'000'000;
+  const auto delay = static_cast<std::size_t>(kLateness / stretch);
   for (std::size_t k = 0; k < signs.size(); ++k) {
-    if (GpuSensors::varies(GpuSensors::kSigns[k], signs[k]) &&
-        correlation(ranks(values), ranks(signs[k])) > 0.0 &&
-        chance_of_correlation(values, signs[k]) <= kChance)
-      return GpuSensors::kSigns[k];
+    if (!GpuSensors::varies(GpuSensors::kSigns[k], signs[k])) continue;
+    const Correlation found = correlation_by_shifts(values, signs[k], delay);
+    if (found.coefficient >= kLeast && found.chance <= kChance) return GpuSensors::kSigns[k];
   }
   return std::nullopt;
 }
@@ -361,7 +380,7 @@ bool moves_with_others(const GpuSensors& sensors, const Units& units, const std:
   std::vector<double> others;
   for (const Step& step : units.steps) others.push_back(sensors.has_others(step.begin) ? 1.0 : 0.0);
   const double r = correlation(factor, others);
-  return r > 0.0 && r * r >= 0.5 && chance_of_correlation(factor, others) <= 0.01;
+  return r > 0.0 && r * r >= 0.5 && correlation_by_shifts(factor, others).chance <= 0.01;
 }
 
 CommonFactor find_common_factor(const StepMedians& medians, const Units& units, const DeviceWork& work,
@@ -371,7 +390,9 @@ CommonFactor find_common_factor(const StepMedians& medians, const Units& units, 
   // Two halves of the kernels that know nothing of each other must tell the same.
   const std::vector<double> even = medians.factor([](std::size_t row) { return row % 2 == 0; });
   const std::vector<double> odd = medians.factor([](std::size_t row) { return row % 2 == 1; });
-  if (!(correlation(ranks(even), ranks(odd)) > 0.0) || chance_of_correlation(even, odd) > 0.01) return common;
+  if (const Correlation halves = correlation_by_shifts(even, odd);
+      !(halves.coefficient > 0.0) || halves.chance > 0.01)
+    return common;
   std::vector<double> factor = medians.factor([](std::size_t) { return true; });
   std::vector<double> sorted = factor;
   std::sort(sorted.begin(), sorted.end());

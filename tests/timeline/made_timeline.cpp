@@ -151,7 +151,8 @@ class Maker {
   void make_sensors(capture::Sensors& sensors) {
     double throttled = 0.0;
     for (double time = 0.0; time < time_; time += 0.02 * kSecond) {
-      const double wave = std::max(0.0, std::sin(2.0 * std::numbers::pi * time / (program_.wave_s * kSecond)));
+      const double at = time / kSecond - program_.sensors_late_s;
+      const double wave = std::max(0.0, std::sin(2.0 * std::numbers::pi * at / program_.wave_s));
       if (program_.clock > 0.0 && program_.clock_shows) throttled += wave * 0.02 * kSecond;
       if (program_.is_capped) throttled += (1.0 + 1e-4 * random_.normal()) * 0.02 * kSecond;
       sensors.time.push_back(kOrigin + static_cast<Time>(time));

@@ -30,6 +30,7 @@ struct MadeProgram {
   bool clock_shows = true;    ///< NVML's throttled time grows with it
   bool power_shows = false;   ///< NVML's power rises with it
   bool is_capped = false;     ///< NVML's clock falls with it, and is held all the time, more or less
+  double sensors_late_s = 0.0;
   std::size_t slow_host_from = 0, slow_host_to = 0;  ///< steps that begin 0.4 to 0.8 ms late
   std::size_t late_input_every = 0;                  ///< every so many steps the input comes 9 ms late
   double late_by_chance_us = 0.0;                    ///< one step in ten, at random, begins so much later

@@ -81,6 +81,13 @@ TEST(Variation, FollowsTheClockOfAShortProgram) {
   EXPECT_EQ(followers(result.variation, Follows::clock), 24u);
 }
 
+TEST(Variation, FollowsTheClockThatNvmlTellsLate) {
+  MadeProgram program{.seed = 4, .steps = 1000, .clock = 0.15, .wave_s = 1.7, .clock_shows = false};
+  program.power_shows = program.is_capped = true;
+  program.sensors_late_s = 0.15;
+  EXPECT_EQ(followers(analysed(program).variation, Follows::clock), 24u);
+}
+
 TEST(Variation, FollowsACommonFactorWhereNoSensorDoes) {
   MadeProgram program = long_program(4);
   program.clock = 0.15;
