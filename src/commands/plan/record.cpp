@@ -230,7 +230,7 @@ Text arrangements_table(const ForecastRanks& ranks, std::size_t most, std::size_
     waiting.cells.push_back(share_text_of(each.straggler, each));
     launch.cells.push_back(share_text_of(each.launch, each));
     memory.cells.push_back(gigabytes_text(each.memory()));
-    fits.cells.push_back(each.fits ? "yes" : "no");
+    fits.cells.emplace_back(each.fits ? "yes" : "no");
     straggler.cells.push_back(each.straggler_adds ? change_text(*each.straggler_adds / each.step.value)
                                                   : std::string(kAbsent));
   }
