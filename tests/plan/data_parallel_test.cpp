@@ -10,7 +10,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-
 // Ten layers of unlike sizes and times.
 NetworkCosts unlike_layers() {
   NetworkCosts network{.name = "unlike", .samples = 8, .element_bytes = 4};
