@@ -54,7 +54,6 @@ std::string exchange_text(const DataParallel& way) {
   if (way.sharding != Sharding::none) {
     text = std::string(to_string(way.sharding));
   } else if (way.exchange == GradientExchange::buckets) {
-    constexpr std::int64_t kMebi = 1024 * 1024;
     text = fmt::format("buckets of {} MiB", way.bucket.value() / kMebi);
   } else {
     text = std::string(to_string(way.exchange));

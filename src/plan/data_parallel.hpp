@@ -29,7 +29,8 @@ struct Bucket {
 /// `size` bytes or more, the first bucket at `first`, so that the first exchange begins early.
 std::vector<Bucket> gradient_buckets(const NetworkCosts& network, Bytes size, Bytes first);
 
-inline constexpr Bytes kDefaultBucket{25 * 1024 * 1024}, kFirstBucket{1024 * 1024};
+inline constexpr std::int64_t kMebi = std::int64_t{1} << 20;
+inline constexpr Bytes kDefaultBucket{25 * kMebi}, kFirstBucket{kMebi};
 
 /// What shards of the replicas' state each holds: of the optimizer's (ZeRO 1), of gradients too (2), of
 /// weights too (3).

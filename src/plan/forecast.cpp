@@ -174,7 +174,6 @@ void add_uncertainty(Forecast& forecast, const Job& job, const ForecastAsked& as
 namespace {
 
 void add_data_parallel(std::vector<Arrangement>& all, std::int64_t ranks) {
-  constexpr std::int64_t kMebi = 1024 * 1024;
   const RankGrid grid{.data = ranks};
   for (const std::int64_t mebi : {1, 5, 25, 100, 400})
     all.push_back(

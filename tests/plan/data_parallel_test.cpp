@@ -10,8 +10,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::int64_t kMebi = 1024 * 1024;
-
 // Ten layers of unlike sizes and times.
 NetworkCosts unlike_layers() {
   NetworkCosts network{.name = "unlike", .samples = 8, .element_bytes = 4};

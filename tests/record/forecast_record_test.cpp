@@ -91,6 +91,12 @@ TEST(ForecastRecord, MarksWhatIsAssumed) {
   EXPECT_THAT(shown(record), Not(HasSubstr("(network between hosts: assumed)")));
   record.ranks[0].steps[0].is_assumed = true;
   EXPECT_THAT(shown(record), HasSubstr("(network between hosts: assumed)"));
+  record.ranks.insert(record.ranks.begin(), record.ranks.front());
+  record.ranks[0].ranks = 2;
+  record.ranks[0].steps[0].is_assumed = false;
+  EXPECT_THAT(shown(record), HasSubstr("| measured |"));
+  record.ranks[0].ranks = 4;  // the links of two were measured
+  EXPECT_THAT(shown(record), HasSubstr("| extended |"));
   EXPECT_THAT(headline_of(record).marks, testing::Contains("network assumed"));
 }
 

@@ -245,7 +245,7 @@ class PlanCommand {
         throw UsageError(
             fmt::format("--ranks {}: {} GPUs; from 1 to {} can be planned", flags_.ranks, count, kMost));
     std::ranges::sort(counts);
-    counts.erase(std::ranges::unique(counts).begin(), counts.end());
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
     return counts;
   }
 

@@ -143,6 +143,19 @@ std::string count_text(double number) {
   return rate_text(number, "");
 }
 
+std::string factor_text(double factor) {
+  constexpr double kWhole = 1000.0;
+  return factor < kWhole ? fmt::format("{:.3g}", factor) : fmt::format("{:.0f}", factor);
+}
+
+// How exchanges between so many GPUs are known.
+std::string network_word(const ForecastRecord& record, std::int64_t ranks, const ForecastStep& step) {
+  if (step.is_assumed) return "assumed";
+  std::int64_t measured = 0;
+  for (const ForecastExchange& exchange : record.exchanges) measured = std::max(measured, exchange.ranks);
+  return ranks <= measured ? "measured" : "extended";
+}
+
 // What holds a step back, with its share.
 std::string limit_text(const ForecastStep& step) {
   const std::array<std::pair<Nanoseconds, const char*>, 4> causes = {
@@ -164,10 +177,11 @@ std::string answer(const ForecastRecord& record, const ForecastRanks& ranks) {
         "micro-batches, or `--optimizer sgd`.",
         counted(ranks.ranks, "GPU"), one_line(best.arrangement), gigabytes_text(best.memory()),
         gigabytes_text(record.memory));
-  std::string text = fmt::format("**{}**: {}{}, {} a step, {} samples/s, {:.3g} times one GPU; {}",
-                                 counted(ranks.ranks, "GPU"), one_line(best.arrangement),
-                                 ranks.considered > 1 ? " is the fastest" : "", step_with_interval(best.step),
-                                 count_text(best.samples_per_second), best.speedup, limit_text(best));
+  std::string text =
+      fmt::format("**{}**: {}{}, {} a step, {} samples/s, {} times one GPU; {}", counted(ranks.ranks, "GPU"),
+                  one_line(best.arrangement), ranks.considered > 1 ? " is the fastest" : "",
+                  step_with_interval(best.step), count_text(best.samples_per_second),
+                  factor_text(best.speedup), limit_text(best));
   if (best.straggler_adds)
     text += fmt::format(", and one GPU that is {} slower would add {}", percent_text(record.straggler),
                         percent_text(*best.straggler_adds / best.step.value));
@@ -199,13 +213,13 @@ Text best_table(const ForecastRecord& record, std::size_t width) {
     add(step, step_text(best.step));
     add(error, precision > 0 ? "± " + percent_text(precision) : std::string(kAbsent));
     add(samples, count_text(best.samples_per_second));
-    add(speedup, fmt::format("{:.3g}", best.speedup));
+    add(speedup, factor_text(best.speedup));
     add(bubble, share_text_of(best.bubble, best));
     add(exposed, share_text_of(best.exposed, best));
     add(memory, gigabytes_text(best.memory()));
     add(straggler,
         best.straggler_adds ? change_text(*best.straggler_adds / best.step.value) : std::string(kAbsent));
-    add(network, best.is_assumed ? "assumed" : "measured");
+    add(network, network_word(record, ranks.ranks, best));
   }
   return fitted_table(
       {gpus, arrangement, step, error, samples, speedup, bubble, exposed, memory, straggler, network}, width);
@@ -230,7 +244,7 @@ Text arrangements_table(const ForecastRanks& ranks, std::size_t most, std::size_
     waiting.cells.push_back(share_text_of(each.straggler, each));
     launch.cells.push_back(share_text_of(each.launch, each));
     memory.cells.push_back(gigabytes_text(each.memory()));
-    fits.cells.push_back(each.fits ? "yes" : "no");
+    fits.cells.emplace_back(each.fits ? "yes" : "no");
     straggler.cells.push_back(each.straggler_adds ? change_text(*each.straggler_adds / each.step.value)
                                                   : std::string(kAbsent));
   }
