@@ -225,8 +225,8 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
   record.interrupted = record.interrupted || found.interrupted;
 }
 
-ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
-                            std::int64_t processes, const Invocation& invocation) {
+ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
+                            const Invocation& invocation) {
   ProgressLine line(stderr, host_time_now);
   ProcessRecords found;
   for (std::int64_t process = 0; process < processes && !is_interrupted(); ++process) {

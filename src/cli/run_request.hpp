@@ -54,8 +54,8 @@ void measure_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
                       const Invocation& invocation, RunRecord& record);
 /// Returns the records of rank 0, one for each group of fresh processes, with a live line. Throws FailedError
 /// if none gave one.
-ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices,
-                            std::int64_t processes, const Invocation& invocation);
+ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
+                            const Invocation& invocation);
 /// "Between 2 ranks; the times are those of rank 0."
 std::string note_on_ranks(std::size_t ranks);
 

@@ -28,8 +28,7 @@ struct Plan {
   bool trace_kernels = false;  ///< trace a launch of each trial after all times, which a tracer slows
   /// Of a rank: collectives whose arrivals are measured after all times.
   std::optional<ArrivalOptions> arrivals = {};
-  bool links =
-      false;  ///< of a rank: measure those to the others after that
+  bool links = false;                     ///< of a rank: measure those to the others after that
   std::optional<Model> in_sequence = {};  ///< network whose calls are timed in order, after all else
   std::string recorded_cudnn = {};        ///< version in the replayed record; empty if there is none
   bool is_incomplete = false;             ///< a part of the input could not be read

@@ -227,8 +227,8 @@ std::vector<LinkRates> measure_links(Session& session, Ranks& ranks) {
     }
     ranks.exchange("links measured");  // the next rank's turn
   }
-  // One GPU alone does not fill both ways: its copies to and from another take turns (396 GB/s in sum, and 396
-  // one way, H200s and NV18). So each rank of a pair copies from the other.
+  // One GPU alone does not fill both ways: its copies to and from another take turns (396 GB/s in sum, and
+  // 396 one way, H200s and NV18). So each rank of a pair copies from the other.
   for (int first = 0; first < ranks.count(); ++first) {
     for (int second = first + 1; second < ranks.count(); ++second) {
       for (const PeerCopyBy by : {PeerCopyBy::copy_engine, PeerCopyBy::kernel}) {

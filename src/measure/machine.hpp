@@ -21,9 +21,9 @@ std::string hypervisor();
 /// of a few bursts. Leaves out types that the device's library cannot multiply.
 Ceilings measure_ceilings(Session& session, std::span<const DataType> types);
 
-/// Measures this rank's link to each other rank, by large copies: one way by the fastest of a few bursts, while
-/// no other rank copies; both ways while the other rank copies, too. All ranks call it, and it waits for them.
-/// Throws UsageError on every rank if the devices have no links.
+/// Measures this rank's link to each other rank, by large copies: one way by the fastest of a few bursts,
+/// while no other rank copies; both ways while the other rank copies, too. All ranks call it, and it waits
+/// for them. Throws UsageError on every rank if the devices have no links.
 std::vector<LinkRates> measure_links(Session& session, Ranks& ranks);
 
 /// Times a probe copy after one eviction, after four, and warm. Proven if one evicts as well as four, within

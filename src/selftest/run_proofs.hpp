@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/run_plan.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/session.hpp"
 #include "selftest/proof.hpp"
@@ -18,6 +19,11 @@ namespace jitterscope::selftest {
 /// FailedError with that process' message, InterruptedError if the user ends it.
 using MeasureInFreshProcess = std::function<TimeEstimate(const Operation& operation, std::uint64_t seed)>;
 
+/// Carries a plan out on each rank of a simulated cluster, in fresh processes, and returns the ranks'
+/// records.
+using MeasureOnRanks = std::function<std::vector<RunRecord>(const std::string& device, std::int64_t ranks,
+                                                            const Plan& plan, std::uint64_t device_seed)>;
+
 struct ProofOptions {
   bool quick = false;
   std::uint64_t seed = 1;
@@ -25,6 +31,7 @@ struct ProofOptions {
   std::function<void(double share, const std::string& what)> progress = {};
   std::function<bool()> interrupted = {};
   MeasureInFreshProcess measure_in_fresh_process = {};
+  MeasureOnRanks measure_on_ranks = {};
 };
 
 class ProofContext {
@@ -107,5 +114,6 @@ std::vector<ProofLine> prove_comparison(ProofContext& context);
 std::vector<ProofLine> prove_explain(ProofContext& context);
 std::vector<ProofLine> prove_width(ProofContext& context);
 std::vector<ProofLine> prove_next_process(ProofContext& context);
+std::vector<ProofLine> prove_collectives(ProofContext& context);
 
 }  // namespace jitterscope::selftest

@@ -21,16 +21,15 @@ double deviations(std::size_t steps) {
                                          1.0 - 2.0 * kChance / static_cast<double>(steps), kManyDegrees));
 }
 
-// The time from which on a step is slow: beyond normal noise and at least 1 % longer. Where more than one step
-// in twenty is, they drift, and only those count that are farther off by twice as much, or four times, ...
+// The time from which on a step is slow: beyond normal noise and at least 1 % longer. Where more than one
+// step in twenty is, they drift, and only those count that are farther off by twice as much, or four times,
+// ...
 double slow_limit(const std::vector<double>& times, double middle) {
   constexpr double kMostSlow = 0.05, kFarthest = 64.0;
-  double excess =
-      std::max(deviations(times.size()) * robust_deviation(times, middle), kLeastChange * middle);
+  double excess = std::max(deviations(times.size()) * robust_deviation(times, middle), kLeastChange * middle);
   const double farthest = kFarthest * excess;
   for (; excess <= farthest; excess *= 2.0) {
-    const auto slow =
-        std::ranges::count_if(times, [&](double time) { return time > middle + excess; });
+    const auto slow = std::ranges::count_if(times, [&](double time) { return time > middle + excess; });
     if (static_cast<double>(slow) <= kMostSlow * static_cast<double>(times.size())) return middle + excess;
   }
   return std::numeric_limits<double>::infinity();

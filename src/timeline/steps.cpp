@@ -534,8 +534,8 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
   }
   std::optional<Division> found, repetition;
   // A shorter step is one where all steps are alike; or where most are, and each begins behind a gap of its
-  // own: the tokens of a decoding loop among prefills. The layers of a network have neither. Where its host is
-  // late they have a gap each, but what comes behind so many layers comes behind as many each time, and no
+  // own: the tokens of a decoding loop among prefills. The layers of a network have neither. Where its host
+  // is late they have a gap each, but what comes behind so many layers comes behind as many each time, and no
   // layer gives its host a result to wait for.
   constexpr double kLongerGap = 1.5, kOwnGap = 2.0;
   constexpr std::size_t kMostLayers = 40;

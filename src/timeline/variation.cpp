@@ -38,7 +38,8 @@ struct Call {
   std::uint32_t number = 0;  // of all calls of its kind
 };
 
-// Steps with the kernels of the most frequent kind, or, without steps, stretches of time: 400 of them, of 50 ms to 1 s.
+// Steps with the kernels of the most frequent kind, or, without steps, stretches of time: 400 of them, of 50
+// ms to 1 s.
 struct Units {
   std::vector<Step> steps;
   bool are_stretches = false;
@@ -84,10 +85,10 @@ std::vector<double> ranks(const std::vector<double>& values) {
   return result;
 }
 
-// The chance of such a rank correlation between two series that know nothing of each other, and its sign. They
-// are shifted against each other, which keeps the likeness of neighbours; shuffling would call any two slow
-// drifts related. The second series may come late by up to `delay` values: of each shift the best of so many
-// counts.
+// The chance of such a rank correlation between two series that know nothing of each other, and its sign.
+// They are shifted against each other, which keeps the likeness of neighbours; shuffling would call any two
+// slow drifts related. The second series may come late by up to `delay` values: of each shift the best of so
+// many counts.
 struct Correlation {
   double chance = 1.0;
   double coefficient = 0.0;  // Spearman's, but for ties
@@ -123,7 +124,8 @@ Correlation correlation_by_shifts(const std::vector<double>& a, const std::vecto
   for (std::size_t first = delay + 1; first + 2 * delay < products.size(); ++first, ++count) {
     if (std::abs(best_from(first)) >= std::abs(found)) ++as_large;
   }
-  const double squares = static_cast<double>(a.size()) * (static_cast<double>(a.size() * a.size()) - 1.0) / 12.0;
+  const double squares =
+      static_cast<double>(a.size()) * (static_cast<double>(a.size() * a.size()) - 1.0) / 12.0;
   return {static_cast<double>(as_large) / static_cast<double>(count), found / squares};
 }
 

@@ -86,8 +86,8 @@ TEST_F(Collectives, AreTimedByRunBetweenRanks) {
 // 30.5 us, and 25.2 for half of the bytes.
 TEST_F(Collectives, AreComparedBetweenRanks) {
   const Outcome outcome =
-      run_tool("compare all_reduce:count=256Ki --vary dtype=f32,bf16 --processes 3 --local 2 --json " + path() +
-               cluster());
+      run_tool("compare all_reduce:count=256Ki --vary dtype=f32,bf16 --processes 3 --local 2 --json " +
+               path() + cluster());
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_EQ(test::validate_json(text()), 0);
   const json comparison = json::parse(text()).at("comparisons").at(0);

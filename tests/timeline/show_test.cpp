@@ -59,7 +59,8 @@ TEST(CaptureText, SaysWhereSlowStepsLoseTheirTime) {
 // One step in ten is 0.1 ms longer than 5.
 TEST(CaptureText, CountsCausesOfNextToNothing) {
   const test::MadeProgram program{.steps = 2000, .late_by_chance_us = 100.0};
-  EXPECT_THAT(shown(test::make_timeline(program)), HasSubstr("1 cause of less than 0.5 % of the time: --details"));
+  EXPECT_THAT(shown(test::make_timeline(program)),
+              HasSubstr("1 cause of less than 0.5 % of the time: --details"));
 }
 
 TEST(CaptureText, SaysWhenStepsTookLongerForAWhile) {

@@ -259,8 +259,8 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
 }
 
 // A GPU that mostly idles comes first, then causes that make more than a hundredth of the time, then what all
-// steps have in common, then the other causes: the details alone list those that make next to nothing of it, as
-// some of thousands of steps are always late by a few microseconds.
+// steps have in common, then the other causes: the details alone list those that make next to nothing of it,
+// as some of thousands of steps are always late by a few microseconds.
 std::vector<std::string> findings_of(const CaptureDevice& device, bool details) {
   constexpr double kMuch = 0.01, kLeast = 0.005;
   constexpr double kMuchIdle = 0.2, kMuchConverted = 0.02, kMuchCopied = 0.02;

@@ -16,6 +16,7 @@
 #include "output/progress.hpp"
 #include "selftest/run_proofs.hpp"
 #include "worker/fresh_processes.hpp"
+#include "worker/in_step.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -108,6 +109,13 @@ class SelftestCommand {
     request_.options.interrupted = is_interrupted;
     request_.options.measure_in_fresh_process = [this](const Operation& operation, std::uint64_t seed) {
       return measure_in_fresh_process(operation, seed);
+    };
+    request_.options.measure_on_ranks = [this](const std::string& cluster, std::int64_t ranks,
+                                               const Plan& plan, std::uint64_t seed) {
+      std::vector<WorkerPlan> plans(static_cast<std::size_t>(ranks),
+                                    {.device = cluster, .device_seed = seed, .plan = plan});
+      return run_in_step(std::move(plans),
+                         {.executable = invocation_.executable, .interrupted = is_interrupted});
     };
     run_proofs(device, request_, record_, [&](const SelftestRecord& record) {
       if (json_) json_->save(write_record(record));
