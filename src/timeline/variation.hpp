@@ -54,6 +54,7 @@ struct CommonFactor {
   std::vector<double> by_step;       ///< logarithm; 0 in the median. Empty: there is none
   bool moves_with_sensors = false;   ///< with NVML's clock, the time held by a cap, or the power
   bool is_of_other_process = false;  ///< it is most of it the difference that another process makes
+  bool moves_with_memory = false;    ///< with the steps since memory was last taken or given back
   ShareOfSeries step_share;          ///< of the variance of the steps' busy time that it explains
   double effect = 0.0;               ///< from its 5th to its 95th percentile, as a ratio - 1
   std::size_t kernels = 0;           ///< that follow it

@@ -77,6 +77,8 @@ class Maker {
     const double begin = time_;
     if (program_.as_graphs) ++correlation_;
     slower_ = step >= program_.slower_from ? program_.slower : 0.0;
+    if (program_.allocates_every > 0 && (step + 1) % program_.allocates_every < 7)
+      slower_ += program_.memory_slows;
     for (std::size_t i = 0; i < program_.head; ++i) kernel(program_.kernels + i, 0.0);
     for (std::size_t layer = 0; layer < program_.layers; ++layer) {
       time_ += program_.layer_gap_us * kMicrosecond;

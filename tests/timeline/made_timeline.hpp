@@ -35,6 +35,7 @@ struct MadeProgram {
   std::size_t late_input_every = 0;                  ///< every so many steps the input comes 9 ms late
   double late_by_chance_us = 0.0;                    ///< one step in ten, at random, begins so much later
   std::size_t allocates_every = 0;  ///< every so many steps the GPU waits 5 ms while memory is allocated
+  double memory_slows = 0.0;        ///< in seven steps after each all kernels take so much longer
   double copy_slows =
       -1.0;  ///< >= 0: beside every second step a copy runs, and kernels beside it take so much longer
   std::size_t copy_every = 2;

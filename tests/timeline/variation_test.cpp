@@ -97,6 +97,21 @@ TEST(Variation, FollowsACommonFactorWhereNoSensorDoes) {
   EXPECT_EQ(followers(result.variation, Follows::clock), 0u);
 }
 
+TEST(Variation, FollowsAllocations) {
+  MadeProgram program{.seed = 4, .steps = 1000, .allocates_every = 25, .records_calls = true};
+  program.memory_slows = 0.08;
+  EXPECT_TRUE(analysed(program).variation.common.moves_with_memory);
+  program.records_calls = false;
+  EXPECT_FALSE(analysed(program).variation.common.moves_with_memory) << "no call tells where";
+  // A drift has nothing to do with them.
+  program = {.seed = 4, .steps = 1000, .clock = 0.15, .wave_s = 3.0, .clock_shows = false};
+  program.allocates_every = 25;
+  program.records_calls = true;
+  const CommonFactor drift = analysed(program).variation.common;
+  EXPECT_FALSE(drift.by_step.empty());
+  EXPECT_FALSE(drift.moves_with_memory);
+}
+
 // In whatever order the calls come, and however few they are.
 TEST(Variation, HasTheQuantilesOfAllCalls) {
   Random random(7);

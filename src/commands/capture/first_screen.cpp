@@ -221,6 +221,12 @@ void add_followed(const CaptureDevice& device, std::vector<Finding>& findings) {
   }
 }
 
+std::string_view cause_of(const CaptureCommonFactor& common) {
+  if (common.is_clock) return ", as NVML's clock falls, a cap holds it longer or more power is drawn";
+  if (common.is_after_allocation) return ", in the first steps after memory was taken or given back";
+  return "; nothing that was recorded moves with it";
+}
+
 std::vector<Finding> variations_of(const CaptureDevice& device) {
   std::vector<Finding> findings;
   if (const auto& levels = device.levels) {
@@ -236,9 +242,7 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
              device.common->is_clock ? "**The clock** moves" : "**A factor common to all kernels** moves",
              percent_text(device.common->share), percent_text(device.common->low),
              percent_text(device.common->high), counted(device.common->kernels, "kernel"),
-             change_text(device.common->effect),
-             device.common->is_clock ? ", as NVML's clock falls, a cap holds it longer or more power is drawn"
-                                     : "; nothing that was recorded moves with it")});
+             change_text(device.common->effect), cause_of(*device.common))});
   }
   // That the GPU works longer in some steps is what a common factor says already.
   if (device.stretches && !(device.common && device.stretches->busy > device.stretches->idle)) {

@@ -176,6 +176,7 @@ void describe(Fields& fields, Described<Fields, CapturePicture>& picture) {
 template <class Fields>
 void describe(Fields& fields, Described<Fields, CaptureCommonFactor>& common) {
   fields("is_clock", common.is_clock);
+  fields.where(common.is_after_allocation, "is_after_allocation", common.is_after_allocation);
   fields("share", common.share);
   fields("share_low", common.low);
   fields("share_high", common.high);
@@ -470,8 +471,13 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
   const timeline::CommonFactor& common = analysis.variation.common;
   if (common.kernels > 0 && !common.by_step.empty() && !common.is_of_other_process) {
     const timeline::ShareOfSeries& share = common.step_share;
-    device.common = {common.moves_with_sensors, share.share,   share.interval.low,
-                     share.interval.high,       common.effect, static_cast<std::int64_t>(common.kernels)};
+    device.common = {common.moves_with_sensors,
+                     common.moves_with_memory,
+                     share.share,
+                     share.interval.low,
+                     share.interval.high,
+                     common.effect,
+                     static_cast<std::int64_t>(common.kernels)};
   }
   if (const timeline::LongStretches& stretches = analysis.slow.stretches; !stretches.spans.empty()) {
     const timeline::Time begin = analysis.steps.steps.front().begin;

@@ -85,7 +85,7 @@ struct CaptureLongStretches {
 
 /// A factor that all kernels have in common, but for that of another process.
 struct CaptureCommonFactor {
-  bool is_clock = false;
+  bool is_clock = false, is_after_allocation = false;
   double share = 0.0, low = 0.0, high = 0.0;  ///< of what steps vary by
   double effect = 0.0;
   std::int64_t kernels = 0;
