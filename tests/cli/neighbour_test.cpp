@@ -190,7 +190,7 @@ TEST_F(StudyWithNeighbour, GoesOnWhenTheOtherIsKilled) {
   EXPECT_TRUE(runs(std::to_string(study.pid())));
   ::kill(study.pid(), SIGINT);
   EXPECT_EQ(study.exit_code(), 130);
-  EXPECT_THAT(test::on_one_line(text()), HasSubstr("another process has ended"));
+  EXPECT_THAT(test::without_breaks(text()), HasSubstr("another process has ended"));
 }
 
 TEST(ExplainNeighbour, IsNotOfferedOnASimulatedGpu) {

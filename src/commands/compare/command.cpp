@@ -71,7 +71,6 @@ constexpr const char* kCompareExamples = R"(Examples:
   jitterscope compare conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16 --vary engine=pytorch,best
   jitterscope compare conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --vary layout=nchw,nhwc --vary dtype=f32,f16
   jitterscope compare add:count=8Mi --vary cache=warm,cold --margin 2%
-  jitterscope compare all_reduce:count=8Mi --vary dtype=f32,bf16 --local 2
   jitterscope compare linear:n=256,in=1024,out=1024 --vary dtype=f32,tf32,bf16,f16 --verify
   jitterscope compare resnet18:layout=nchw resnet18:layout=nhwc --processes 5
   jitterscope compare monday.json tuesday.json
