@@ -160,4 +160,59 @@ ShareOfSeries share_of_series(const std::vector<double>& cause, const std::vecto
   return {share(all), {share(all - half), share(all + half)}};
 }
 
+namespace {
+
+// Spearman's correlation is Pearson's of ranks.
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> result(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    for (std::size_t k = i; k < end; ++k) result[order[k]] = 0.5 * static_cast<double>(i + end - 1);
+    i = end;
+  }
+  return result;
+}
+
+}  // namespace
+
+ShiftedCorrelation correlation_by_shifts(const std::vector<double>& a, const std::vector<double>& b,
+                                         std::size_t delay) {
+  if (a.size() < 20 + 2 * delay) return {};
+  const std::vector<double> x = ranks(a), y = ranks(b);
+  // Of ranks that are shifted neither means nor squares change: what is left of a correlation is one sum.
+  const double middle = 0.5 * static_cast<double>(a.size() - 1);
+  const auto product = [&](std::size_t shift) {
+    double sum = 0.0;
+    const std::size_t rest = y.size() - shift;
+    for (std::size_t i = 0; i < rest; ++i) sum += (x[i] - middle) * (y[i + shift] - middle);
+    for (std::size_t i = rest; i < x.size(); ++i) sum += (x[i] - middle) * (y[i - rest] - middle);
+    return sum;
+  };
+  constexpr std::size_t kShifts = 500;  // the smallest chance that is asked for is 0.005
+  const std::size_t stride = delay > 0 ? 1 : std::max<std::size_t>(1, a.size() / kShifts);
+  std::vector<double> products;
+  for (std::size_t shift = 0; shift < a.size(); shift += stride) products.push_back(product(shift));
+  const auto best_from = [&](std::size_t first) {
+    double best = 0.0;
+    for (std::size_t i = first; i <= first + delay; ++i) {
+      if (std::abs(products[i]) > std::abs(best)) best = products[i];
+    }
+    return best;
+  };
+  const double found = best_from(0);
+  if (found == 0.0) return {};
+  // Shifts about the true one are no chance.
+  std::size_t as_large = 1, count = 1;
+  for (std::size_t first = delay + 1; first + 2 * delay < products.size(); ++first, ++count) {
+    if (std::abs(best_from(first)) >= std::abs(found)) ++as_large;
+  }
+  const double squares =
+      static_cast<double>(a.size()) * (static_cast<double>(a.size() * a.size()) - 1.0) / 12.0;
+  return {static_cast<double>(as_large) / static_cast<double>(count), found / squares};
+}
+
 }  // namespace jitterscope::timeline

@@ -78,4 +78,16 @@ ShareOfSeries share_of_series(const std::vector<double>& cause, const std::vecto
 /// Pearson's correlation; 0 where one of them does not vary.
 double correlation(std::span<const double> a, std::span<const double> b);
 
+/// How two series move together: Spearman's coefficient, but for ties, and the chance of one as large between
+/// series that know nothing of each other.
+struct ShiftedCorrelation {
+  double chance = 1.0;
+  double coefficient = 0.0;
+};
+/// Shifts the series against each other, which keeps the likeness of neighbours: shuffling would call any two
+/// slow drifts related. The second may come late by up to `delay` values: of each shift the best of so many
+/// counts. Fewer than 20 values, and two delays, tell nothing.
+ShiftedCorrelation correlation_by_shifts(const std::vector<double>& a, const std::vector<double>& b,
+                                         std::size_t delay = 0);
+
 }  // namespace jitterscope::timeline

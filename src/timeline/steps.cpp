@@ -108,6 +108,19 @@ void add_sequences(const DeviceWork& work, std::size_t length, std::vector<Recur
   for (const auto& [sequence, at] : places) add_recurrence(at, work, found);
 }
 
+// A step's kernels as a number that does not depend on their order, and how many they are.
+std::pair<std::uint64_t, std::size_t> kernels_of(const Step& step, const DeviceWork& work,
+                                                 const std::vector<WorkName>& names) {
+  std::pair<std::uint64_t, std::size_t> result{};
+  for (std::size_t i = step.first; i < step.last; ++i) {
+    const std::uint32_t what = work.what[i];
+    if (names[what].kind != WorkKind::kernel && names[what].kind != WorkKind::graph) continue;
+    result.first += mixed(what);
+    ++result.second;
+  }
+  return result;
+}
+
 // A step's work as a number that does not depend on its order: streams shift against each other.
 class Contents {
  public:
@@ -130,16 +143,8 @@ class Contents {
     return sum;
   }
   double all_time() const { return all_time_; }
-  // The same as a number of the kernels alone, and how many they are.
   std::pair<std::uint64_t, std::size_t> kernels_of(const Step& step) const {
-    std::pair<std::uint64_t, std::size_t> result{};
-    for (std::size_t i = step.first; i < step.last; ++i) {
-      const std::uint32_t what = work_.what[i];
-      if (names_[what].kind != WorkKind::kernel && names_[what].kind != WorkKind::graph) continue;
-      result.first += mixed(what);
-      ++result.second;
-    }
-    return result;
+    return timeline::kernels_of(step, work_, names_);
   }
   bool copies_to_host(const Step& step) const {
     for (std::size_t i = step.first; i < step.last; ++i) {
@@ -229,9 +234,7 @@ class Division {
 
   // The same of kernels: steps that differ by copies alone do the same work.
   double share_of_usual_kernels() const {
-    const auto first =
-        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
-    const std::uint64_t usual = contents_.kernels_of(*first).first;
+    const std::uint64_t usual = contents_.kernels_of(usual_step()).first;
     std::size_t all = 0, alike = 0;
     for (const Step& step : steps_) {
       const auto [contents, count] = contents_.kernels_of(step);
@@ -242,11 +245,7 @@ class Division {
   }
 
   // Whether a step of the most frequent kind gives its host something.
-  bool copies_to_host() const {
-    const auto usual =
-        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
-    return contents_.copies_to_host(*usual);
-  }
+  bool copies_to_host() const { return contents_.copies_to_host(usual_step()); }
 
   // Where a step of the most frequent kind idles longest: how far behind its first item, and how long. From a
   // sample.
@@ -293,9 +292,7 @@ class Division {
       if (step.kind == 0 && step.first + offset < work_.size())
         places.push_back(static_cast<std::uint32_t>(step.first + offset));
     }
-    const auto first =
-        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
-    const std::uint64_t usual = contents_.of(first->first, first->last);
+    const std::uint64_t usual = contents_of_usual();
     for (std::size_t i = 0; i < places.size(); ++i) {
       const std::size_t place = places[i];
       // Only where a whole step has room: a step that holds a copy more is not cut in two.
@@ -315,11 +312,7 @@ class Division {
   }
 
   // Work items in a step of the most frequent kind.
-  std::size_t usual_length() const {
-    const auto usual =
-        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
-    return usual->last - usual->first;
-  }
+  std::size_t usual_length() const { return usual_step().last - usual_step().first; }
 
   std::vector<Step> take_steps() {
     std::erase_if(steps_, [&](const Step& step) { return counts_[step.kind] < kFewestOfKind; });
@@ -327,6 +320,12 @@ class Division {
   }
 
  private:
+  // The first step of the most frequent kind.
+  const Step& usual_step() const {
+    return *std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
+  }
+  std::uint64_t contents_of_usual() const { return contents_.of(usual_step().first, usual_step().last); }
+
   // Numbers kinds by how often they occur.
   void group() {
     std::map<std::uint64_t, std::pair<std::size_t, std::size_t>> kinds;  // how often, and a first example
@@ -362,10 +361,8 @@ class Division {
   // cut off: a prefill between the tokens of a decoding loop. Returns whether there was one.
   bool split() {
     if (counts_.empty()) return false;
-    const auto usual =
-        std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == 0; });
     const std::size_t length = usual_length();
-    const std::uint64_t contents = contents_.of(usual->first, usual->last);
+    const std::uint64_t contents = contents_of_usual();
     const auto has_rest = [&](const Step& step) {
       return step.kind != 0 && step.last - step.first > length &&
              contents_.of(step.first, step.first + length) == contents;
@@ -446,16 +443,6 @@ std::size_t few_repetitions(const Process& process, const DeviceWork& work, cons
   return most;
 }
 
-// A step's kernels as a number that does not depend on their order.
-std::uint64_t kernels_of(const Step& step, const Process& process, const DeviceWork& work) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = step.first; i < step.last; ++i) {
-    const WorkKind kind = process.names[work.what[i]].kind;
-    if (kind == WorkKind::kernel || kind == WorkKind::graph) sum += mixed(work.what[i]);
-  }
-  return sum;
-}
-
 void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work) {
   std::size_t in_steps = 0, kinds = 0;
   WindowsOfSteps windows(process);
@@ -474,7 +461,7 @@ void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work
   std::vector<std::optional<std::uint64_t>> kernels(kinds);  // of an example of each
   for (const Step& step : steps.steps) {
     steps.kinds[step.kind].work = step.last - step.first;
-    if (!kernels[step.kind]) kernels[step.kind] = kernels_of(step, process, work);
+    if (!kernels[step.kind]) kernels[step.kind] = kernels_of(step, work, process.names).first;
     if (step.is_whole) times[step.kind].push_back(static_cast<double>(step.end - step.begin) * 1e-9);
   }
   for (std::size_t kind = 0; kind < kinds; ++kind) {

@@ -14,6 +14,7 @@
 #include "base/random.hpp"
 #include "statistics/effect.hpp"
 #include "statistics/statistics.hpp"
+#include "timeline/gpu_sensors.hpp"
 #include "timeline/regression.hpp"
 
 namespace jitterscope::timeline {
@@ -70,65 +71,6 @@ double duration(const DeviceWork& work, std::size_t item) {
   return static_cast<double>(std::max<Time>(work.end[item] - work.begin[item], 1));
 }
 
-// Spearman's correlation is Pearson's of ranks.
-std::vector<double> ranks(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> result(values.size());
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
-    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (std::size_t k = i; k < end; ++k) result[order[k]] = 0.5 * static_cast<double>(i + end - 1);
-    i = end;
-  }
-  return result;
-}
-
-// The chance of such a rank correlation between two series that know nothing of each other, and its sign.
-// They are shifted against each other, which keeps the likeness of neighbours; shuffling would call any two
-// slow drifts related. The second series may come late by up to `delay` values: of each shift the best of so
-// many counts.
-struct Correlation {
-  double chance = 1.0;
-  double coefficient = 0.0;  // Spearman's, but for ties
-};
-Correlation correlation_by_shifts(const std::vector<double>& a, const std::vector<double>& b,
-                                  std::size_t delay = 0) {
-  if (a.size() < 20 + 2 * delay) return {};
-  const std::vector<double> x = ranks(a), y = ranks(b);
-  // Of ranks that are shifted neither means nor squares change: what is left of a correlation is one sum.
-  const double middle = 0.5 * static_cast<double>(a.size() - 1);
-  const auto product = [&](std::size_t shift) {
-    double sum = 0.0;
-    const std::size_t rest = y.size() - shift;
-    for (std::size_t i = 0; i < rest; ++i) sum += (x[i] - middle) * (y[i + shift] - middle);
-    for (std::size_t i = rest; i < x.size(); ++i) sum += (x[i] - middle) * (y[i - rest] - middle);
-    return sum;
-  };
-  constexpr std::size_t kShifts = 500;  // the smallest chance that is asked for is 0.005
-  const std::size_t stride = delay > 0 ? 1 : std::max<std::size_t>(1, a.size() / kShifts);
-  std::vector<double> products;
-  for (std::size_t shift = 0; shift < a.size(); shift += stride) products.push_back(product(shift));
-  const auto best_from = [&](std::size_t first) {
-    double best = 0.0;
-    for (std::size_t i = first; i <= first + delay; ++i) {
-      if (std::abs(products[i]) > std::abs(best)) best = products[i];
-    }
-    return best;
-  };
-  const double found = best_from(0);
-  if (found == 0.0) return {};
-  // Shifts about the true one are no chance.
-  std::size_t as_large = 1, count = 1;
-  for (std::size_t first = delay + 1; first + 2 * delay < products.size(); ++first, ++count) {
-    if (std::abs(best_from(first)) >= std::abs(found)) ++as_large;
-  }
-  const double squares =
-      static_cast<double>(a.size()) * (static_cast<double>(a.size() * a.size()) - 1.0) / 12.0;
-  return {static_cast<double>(as_large) / static_cast<double>(count), found / squares};
-}
-
 double weighted_median(std::vector<std::pair<double, double>>& values) {
   std::sort(values.begin(), values.end());
   double all = 0.0, sum = 0.0;
@@ -139,81 +81,6 @@ double weighted_median(std::vector<std::pair<double, double>>& values) {
   }
   return 0.0;
 }
-
-// NVML's readings of one GPU, asked for stretches of time.
-class GpuSensors {
- public:
-  // What grows as the clock falls. On some hosts NVML says 1980 MHz and no time held throughout, while the
-  // power is at its cap.
-  enum class Sign { held, clock, power };
-  static constexpr std::array kSigns = {Sign::held, Sign::clock, Sign::power};
-
-  GpuSensors(const Timeline& timeline, const Process& process, std::uint32_t device) {
-    std::optional<std::size_t> gpu;
-    for (const ProcessDevice& each : process.device_names) {
-      const auto found = std::find(timeline.gpus.begin(), timeline.gpus.end(), each.uuid);
-      if (each.device == device && found != timeline.gpus.end()) {
-        gpu = static_cast<std::size_t>(found - timeline.gpus.begin());
-      }
-    }
-    const capture::Sensors& all = timeline.sensors;
-    for (std::size_t i = 0; gpu && i < all.time.size(); ++i) {
-      // The clock may have been set back.
-      if (all.gpu[i] != *gpu || (!times_.empty() && all.time[i] <= times_.back())) continue;
-      times_.push_back(all.time[i]);
-      throttled_.push_back(static_cast<double>(all.throttled_power[i]) +
-                           static_cast<double>(all.throttled_thermal[i]) +
-                           static_cast<double>(all.throttled_brake[i]));
-      clocks_.push_back(all.clock_mhz[i]);
-      powers_.push_back(all.power_mw[i]);
-      others_.push_back(all.other_processes[i]);
-    }
-  }
-  bool is_empty() const { return times_.size() < 2; }
-  // Whether it moves by more than it is read to: a clock that is held throughout is held 0.9999 to 1.0001 of
-  // the time.
-  static bool varies(Sign what, const std::vector<double>& values) {
-    constexpr double kLeastHeld = 0.01, kLeastOfMiddle = 0.002;
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    const double limit =
-        what == Sign::held ? kLeastHeld : kLeastOfMiddle * std::abs(statistics::median(values));
-    return *most - *least > limit;
-  }
-  double sign(Sign what, Time from, Time to) const {
-    switch (what) {
-      case Sign::held:
-        return (at(throttled_, to) - at(throttled_, from)) /
-               static_cast<double>(std::max<Time>(to - from, 1));
-      case Sign::clock: return -0.5 * (at(clocks_, from) + at(clocks_, to));
-      case Sign::power: return 0.5 * (at(powers_, from) + at(powers_, to));
-    }
-    return 0.0;
-  }
-  double share_with_others() const {
-    const auto with =
-        std::count_if(others_.begin(), others_.end(), [](std::uint32_t count) { return count > 0; });
-    return others_.empty() ? 0.0 : static_cast<double>(with) / static_cast<double>(others_.size());
-  }
-  bool has_others(Time time) const {
-    const auto next = std::upper_bound(times_.begin(), times_.end(), time) - times_.begin();
-    return next > 0 && others_[static_cast<std::size_t>(next - 1)] > 0;
-  }
-
- private:
-  double at(const std::vector<double>& values, Time time) const {
-    const auto next =
-        static_cast<std::size_t>(std::upper_bound(times_.begin(), times_.end(), time) - times_.begin());
-    if (next == 0) return values.front();
-    if (next == times_.size()) return values.back();
-    const double part =
-        static_cast<double>(time - times_[next - 1]) / static_cast<double>(times_[next] - times_[next - 1]);
-    return values[next - 1] + part * (values[next] - values[next - 1]);
-  }
-
-  std::vector<Time> times_;
-  std::vector<double> throttled_, clocks_, powers_;
-  std::vector<std::uint32_t> others_;
-};
 
 // Those calls of one kind of work that lie in the units.
 std::vector<Call> calls_in(const Units& units, std::span<const std::uint32_t> places) {
@@ -370,7 +237,7 @@ std::optional<GpuSensors::Sign> sign_of(const GpuSensors& sensors, const Units& 
   const auto delay = static_cast<std::size_t>(kLateness / stretch);
   for (std::size_t k = 0; k < signs.size(); ++k) {
     if (!GpuSensors::varies(GpuSensors::kSigns[k], signs[k])) continue;
-    const Correlation found = correlation_by_shifts(values, signs[k], delay);
+    const ShiftedCorrelation found = correlation_by_shifts(values, signs[k], delay);
     if (found.coefficient >= kLeast && found.chance <= kChance) return GpuSensors::kSigns[k];
   }
   return std::nullopt;
@@ -456,7 +323,7 @@ CommonFactor find_common_factor(const StepMedians& medians, const Units& units, 
   // Two halves of the kernels that know nothing of each other must tell the same.
   const std::vector<double> even = medians.factor([](std::size_t row) { return row % 2 == 0; });
   const std::vector<double> odd = medians.factor([](std::size_t row) { return row % 2 == 1; });
-  if (const Correlation halves = correlation_by_shifts(even, odd);
+  if (const ShiftedCorrelation halves = correlation_by_shifts(even, odd);
       !(halves.coefficient > 0.0) || halves.chance > 0.01)
     return common;
   std::vector<double> factor = medians.factor([](std::size_t) { return true; });
