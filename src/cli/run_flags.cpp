@@ -123,7 +123,7 @@ void check_are_alike(const std::vector<std::string>& devices) {
             "--device '{}': {} and {} are one GPU, which cannot be timed beside itself; name each once", all,
             devices[i], name));
       }
-      // What cannot be used is said when it is opened.
+      // Opening it says why it cannot be used.
       if (gpus[i].name == gpu.name || !gpus[i].problem.empty() || !gpu.problem.empty()) continue;
       throw UsageError(fmt::format(
           "--device '{}': {} is {} and {} is {}: the times of unlike GPUs say nothing of each other; name "

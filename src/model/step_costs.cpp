@@ -226,7 +226,7 @@ class CostReader {
     }
   }
 
-  // What lies before the first block is the first one's, and what lies behind one is that one's.
+  // Layers before the first block belong to it, and those behind a block to that one.
   void number_blocks() {
     std::set<std::string> names;
     for (const plan::LayerCosts& layer : network_.layers) names.insert(block_of(layer.name));
@@ -329,7 +329,8 @@ class CostReader {
       const bool ends_block = l + 1 < network_.layers.size() && network_.layers[l + 1].block != layer.block;
       if (!ends_block) continue;
       layer.output = crossing_[layer.block];
-      // Where an operator between is not timed, no call reads it: it is as large as the block's last result.
+      // No call reads it if an untimed operator stands between: then it is as large as the block's last
+      // result.
       if (layer.output.value() == 0) {
         for (const Operand& operand : operation_of_call(first_call_[l]).operands())
           if (operand.role == OperandRole::output) layer.output = std::max(layer.output, operand.bytes());

@@ -1,5 +1,4 @@
-// What a network's layers cost as a step plan takes it: from its calls and from times measured alone or in
-// sequence.
+// Reads a network's costs for a step plan: from its calls, and from times measured alone or in sequence.
 #pragma once
 
 #include <string>

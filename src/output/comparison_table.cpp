@@ -598,7 +598,7 @@ Text lines_of_cause(const std::vector<SharedDifference>& all, std::size_t compar
   for (std::size_t i = 0; i < std::min(cause.size(), kShown); ++i) {
     const RecordDifference& each = *cause[i].difference;
     const std::string place = compared > 1 ? place_of(each) : std::string();
-    // What both operations have would be longer than the line.
+    // Parameters that both operations share would make the line too long.
     const auto [first, second] = each.name == kOperationDifference
                                      ? differing_parameters(each.first, each.second)
                                      : std::pair(each.first, each.second);

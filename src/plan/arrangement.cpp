@@ -125,7 +125,7 @@ Parts parts_of(const Job& job, const Arrangement& arrangement) {
   return parts;
 }
 
-// Of more micro-batches than fill the pipeline no more are alive, but where all go forward first.
+// Micro-batches beyond those that fill the pipeline keep no more alive, unless all go forward first.
 std::vector<std::int64_t> alive_of(Pipeline pipeline, std::int64_t stages, std::int64_t stage) {
   if (pipeline.schedule == Schedule::gpipe) return {pipeline.micro_batches};
   constexpr std::int64_t kFull = 4;

@@ -45,7 +45,7 @@ struct PeakMemory {
   Bytes weights, gradients, optimizer, activations;
   Bytes sum() const { return weights + gradients + optimizer + activations; }
 };
-/// What weights of so many bytes need, with gradients and optimizer, if `replicas` share them.
+/// Returns the memory of weights of so many bytes, with gradients and optimizer, if `replicas` share them.
 PeakMemory state_of(Bytes weights, const NetworkCosts& network, Sharding sharding, std::int64_t replicas);
 PeakMemory memory_of(const Job& job, const Arrangement& arrangement);
 bool fits(const Job& job, const PeakMemory& memory);

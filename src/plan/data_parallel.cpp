@@ -105,13 +105,13 @@ class WholeStep {
     return network_.copy_rate > 0 ? seconds(static_cast<double>(bytes.value()) / network_.copy_rate)
                                   : Nanoseconds(0);
   }
-  // By the stream that computes, which has the gradients.
+  // The computing stream has the gradients, so it converts them.
   std::vector<NodeId> compress(Bytes bytes, const std::vector<NodeId>& after) {
     if (network_.copy_rate <= 0) return after;
     compute(Phase::exchange, convert_time(bytes), {}, "compress", after);
     return last_;
   }
-  // By the stream of the exchange, as soon as the sums are there.
+  // The stream of the exchange converts the sums as soon as they are there.
   std::vector<NodeId> convert(Bytes bytes, const std::vector<NodeId>& after) {
     if (network_.copy_rate <= 0) return after;
     std::vector<NodeId> converted;
@@ -150,30 +150,27 @@ class WholeStep {
     return sum;
   }
 
-  // What a block needs before its first layer; its own gathering may begin once the block before it has.
-  std::vector<NodeId> enter(std::size_t block, std::size_t& current) {
-    if (!shards_weights() || block == current) return {};
-    current = block;
-    std::vector<NodeId> gathered = gather(block);
-    before_last_block_ = entered_;
-    return gathered;
-  }
-  void note_entry(bool entered) {
-    if (entered) entered_ = last_;
+  // Computes a layer in one direction. The first of a block waits for its weights, if they are sharded; these
+  // may be gathered once the block before has begun.
+  void compute_layer(const LayerCosts& layer, Phase phase, const std::string& name, std::size_t& block) {
+    const bool is_forward = phase == Phase::forward, enters = layer.block != block;
+    std::vector<NodeId> gathered;
+    if (enters && shards_weights()) {
+      gathered = gather(layer.block);
+      before_last_block_ = entered_;
+    }
+    compute(phase, is_forward ? layer.forward.time : layer.backward.time,
+            is_forward ? layer.forward_launch : layer.backward_launch, name, gathered);
+    if (enters) entered_ = last_;
+    block = layer.block;
+    reduce(is_forward ? layer.reduced_forward : layer.reduced_backward, "reduce " + name);
   }
 
   void forward(std::int64_t micro_batch) {
     const std::string name = fmt::format("forward {}", micro_batch);
     std::size_t block = kNone;
     start_blocks();
-    for (const LayerCosts& layer : network_.layers) {
-      const bool enters = layer.block != block;
-      const std::vector<NodeId> gathered = enter(layer.block, block);
-      compute(Phase::forward, layer.forward.time, layer.forward_launch, name, gathered);
-      note_entry(enters);
-      block = layer.block;
-      reduce(layer.reduced_forward, "reduce " + name);
-    }
+    for (const LayerCosts& layer : network_.layers) compute_layer(layer, Phase::forward, name, block);
   }
 
   void backward(std::int64_t micro_batch, bool is_last) {
@@ -188,12 +185,7 @@ class WholeStep {
     std::vector<NodeId> exchanged;
     for (std::size_t l = network_.layers.size(); l-- > 0;) {
       const LayerCosts& layer = network_.layers[l];
-      const bool enters = layer.block != block;
-      const std::vector<NodeId> gathered = enter(layer.block, block);
-      compute(Phase::backward, layer.backward.time, layer.backward_launch, name, gathered);
-      note_entry(enters);
-      block = layer.block;
-      reduce(layer.reduced_backward, "reduce " + name);
+      compute_layer(layer, Phase::backward, name, block);
       if (bucket != buckets.end() && bucket->last_layer == l) {
         const bool shards = way_.sharding != Sharding::none;
         exchanged = exchange(shards ? Exchange::reduce_scatter : Exchange::all_reduce, bucket->bytes, last_,

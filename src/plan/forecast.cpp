@@ -185,11 +185,7 @@ void add_data_parallel(std::vector<Arrangement>& all, std::int64_t ranks) {
     all.push_back({.grid = grid, .way = {.sharding = sharding}});
 }
 
-}  // namespace
-
-namespace {
-
-// What needs less memory at the price of time, of an arrangement that does not fit.
+// Returns what needs less memory at the price of time, for an arrangement that does not fit.
 std::vector<Arrangement> smaller_ways(const Arrangement& arrangement) {
   std::vector<Arrangement> smaller;
   const RankGrid& grid = arrangement.grid;

@@ -156,7 +156,7 @@ std::string network_word(const ForecastRecord& record, std::int64_t ranks, const
   return ranks <= measured ? "measured" : "extended";
 }
 
-// What holds a step back, with its share.
+// Names the largest cause that holds a step back, with its share.
 std::string limit_text(const ForecastStep& step) {
   const std::array<std::pair<Nanoseconds, const char*>, 4> causes = {
       {{step.bubble, "bubbles of the pipeline take {}"},
@@ -186,7 +186,7 @@ std::string answer(const ForecastRecord& record, const ForecastRanks& ranks) {
     text += fmt::format(", and one GPU that is {} slower would add {}", percent_text(record.straggler),
                         percent_text(*best.straggler_adds / best.step.value));
   text += best.is_assumed ? " (network between hosts: assumed)." : ".";
-  // Whether the plain way was possible at all.
+  // Says if plain replicas do not fit at all.
   const auto replicas = std::ranges::find_if(
       ranks.steps, [&](const ForecastStep& step) { return step.data == ranks.ranks && !step.fits; });
   if (replicas != ranks.steps.end())
