@@ -8,11 +8,14 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/host.hpp"
 #include "base/names.hpp"
 #include "device/open_device.hpp"
 #include "group/group.hpp"
 #include "group/rendezvous.hpp"
 #include "jitterscope/error.hpp"
+#include "output/progress.hpp"
+#include "worker/in_step.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -105,6 +108,36 @@ std::vector<std::string> devices_of_ranks(const std::string& asked, const group:
   std::vector<std::string> devices;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) devices.push_back(ranks.device_of(rank, asked));
   return devices;
+}
+
+GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
+                                  const std::string& what, std::uint64_t first_seed,
+                                  const PlanOfGroup& plan_of_group, const Invocation& invocation) {
+  ProgressLine line(stderr, host_time_now);
+  GroupsOnRanks found;
+  for (std::int64_t group = 0; group < groups && !is_interrupted(); ++group) {
+    line.show(fmt::format("{} group {} of {}", what, group + 1, groups),
+              {static_cast<std::size_t>(group) + 1, static_cast<std::size_t>(groups)});
+    const Plan plan = plan_of_group(group, found.groups.empty());
+    std::vector<WorkerPlan> plans;
+    for (const std::string& device : devices) {
+      plans.push_back(
+          {.device = device, .device_seed = first_seed + static_cast<std::uint64_t>(group), .plan = plan});
+    }
+    const Nanoseconds begin = host_time_now();
+    try {
+      std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation.executable,
+                                                                    .start = start_on_ranks(invocation),
+                                                                    .interrupted = is_interrupted});
+      if (!is_interrupted()) found.groups.push_back(std::move(ranks));
+    } catch (const FailedError& problem) {
+      found.lost.push_back({group + 1, problem.what()});
+      if (found.groups.empty() && found.lost.size() > 1) throw;
+    }
+    found.durations.push_back(host_time_now() - begin);
+  }
+  line.clear();
+  return found;
 }
 
 }  // namespace jitterscope::cli

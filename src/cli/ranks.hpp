@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/invocation.hpp"
+#include "experiment/run_plan.hpp"
+#include "jitterscope/units.hpp"
+#include "measure/run_record.hpp"
 #include "worker/partner.hpp"
 
 namespace jitterscope::cli {
@@ -24,6 +28,25 @@ StartPartner start_on_ranks(const Invocation& invocation);
 /// UsageError for a device that several ranks cannot use beside each other: this host's CPU, or more than one
 /// name.
 std::vector<std::string> devices_of_ranks(const std::string& asked, const group::Group& ranks);
+
+/// Groups of fresh workers, one beside each rank, that carried out their plans in step.
+struct GroupsOnRanks {
+  std::vector<std::vector<RunRecord>> groups = {};  ///< of those that gave records: by rank
+  struct Lost {
+    std::int64_t group = 0;  ///< from 1
+    std::string why;
+  };
+  std::vector<Lost> lost = {};
+  std::vector<Nanoseconds> durations = {};  ///< one for each group that was started, in order
+};
+/// Returns the plan of a group, counted from 0, and whether none before it gave records.
+using PlanOfGroup = std::function<Plan(std::int64_t group, bool is_first)>;
+/// Starts one group after the other, with a live line "WHAT group 2 of 4". A group's simulated devices have
+/// the seed `first_seed` + group. An interruption ends the group that is running, which then gives no
+/// records. Throws the error of the second group that is lost if none gave records by then.
+GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
+                                  const std::string& what, std::uint64_t first_seed,
+                                  const PlanOfGroup& plan_of_group, const Invocation& invocation);
 
 /// Starts the other ranks of `--local COUNT` on this host. Throws UsageError if a launcher has started ranks.
 void start_local_ranks(std::int64_t count, Invocation& invocation);

@@ -21,7 +21,6 @@
 #include "output/progress.hpp"
 #include "output/text.hpp"
 #include "worker/fresh_processes.hpp"
-#include "worker/in_step.hpp"
 
 namespace jitterscope::cli {
 
@@ -227,40 +226,26 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
 
 ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
                             const Invocation& invocation) {
-  ProgressLine line(stderr, host_time_now);
-  ProcessRecords found;
-  for (std::int64_t process = 0; process < processes && !is_interrupted(); ++process) {
-    line.show(fmt::format("{}, group {} of {}", counted(std::ssize(devices), "rank"), process + 1, processes),
-              {static_cast<std::size_t>(process) + 1, static_cast<std::size_t>(processes)});
-    std::vector<WorkerPlan> plans;
-    for (const std::string& device : devices) {
-      plans.push_back(
-          {.device = device, .device_seed = static_cast<std::uint64_t>(process) + 1, .plan = plan});
-      WorkerPlan& own = plans.back();
-      own.plan.entries.clear();
-      own.plan.ceilings = false;
-      own.plan.verify = plan.verify && found.records.empty();
-      for (std::vector<Trial>& group : own.plan.groups) {
-        for (Trial& trial : group) {
-          trial.options.seed += static_cast<std::uint64_t>(process);
-          trial.options.load_probe = false;
-        }
+  const auto plan_of_group = [&](std::int64_t group, bool is_first) {
+    Plan own = plan;
+    own.entries.clear();
+    own.ceilings = false;
+    own.verify = plan.verify && is_first;
+    for (std::vector<Trial>& trials : own.groups) {
+      for (Trial& trial : trials) {
+        trial.options.seed += static_cast<std::uint64_t>(group);
+        trial.options.load_probe = false;
       }
     }
-    const Nanoseconds begin = host_time_now();
-    try {
-      std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation.executable,
-                                                                    .start = start_on_ranks(invocation),
-                                                                    .interrupted = is_interrupted});
-      if (!is_interrupted()) found.records.push_back(std::move(ranks.front()));
-    } catch (const FailedError& problem) {
-      found.lost.emplace_back(problem.what());
-      if (found.records.empty() && found.lost.size() > 1) throw;
-    }
-    found.durations.push_back(host_time_now() - begin);
-  }
-  line.clear();
+    return own;
+  };
+  GroupsOnRanks done = run_groups_on_ranks(devices, processes, counted(std::ssize(devices), "rank") + ",", 1,
+                                           plan_of_group, invocation);
+  ProcessRecords found;
   found.interrupted = is_interrupted();
+  found.durations = std::move(done.durations);
+  for (std::vector<RunRecord>& ranks : done.groups) found.records.push_back(std::move(ranks.front()));
+  for (const GroupsOnRanks::Lost& lost : done.lost) found.lost.push_back(lost.why);
   if (found.records.empty() && !found.interrupted)
     throw FailedError(found.lost.empty() ? "no rank gave a time" : found.lost.front());
   return found;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/random.hpp"
 #include "operation/kinds_collective.hpp"
@@ -111,6 +113,19 @@ double collective_tolerance(const Collective& collective) {
   // Some multiply with a rounded 1 / ranks before they add up: two roundings of each term, and one of the
   // sum.
   return 4.0 * std::ldexp(1.0, -std::min(exact_digits(collective.dtype), 24));
+}
+
+std::vector<Property> nccl_settings() {
+  std::vector<Property> settings;
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    // NCCL_VERSION is none: images name their own copy by it, which another one may replace.
+    if (!text.starts_with("NCCL_") || text.starts_with("NCCL_VERSION=")) continue;
+    const std::size_t equal = text.find('=');
+    settings.push_back({std::string(text.substr(0, equal)), std::string(text.substr(equal + 1))});
+  }
+  std::ranges::sort(settings, {}, &Property::key);
+  return settings;
 }
 
 std::string collective_order(const Collective& collective, const RankData& data) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "jitterscope/device.hpp"
 
@@ -32,6 +33,9 @@ std::optional<double> collective_result(const Collective& collective, const Rank
 
 /// The error that an element may have, relative to its value: 0 but for averages, which divide.
 double collective_tolerance(const Collective& collective);
+
+/// Returns the settings of NCCL in this process's environment, by name.
+std::vector<Property> nccl_settings();
 
 /// Text that is equal on two ranks that launch the same on the same data.
 std::string collective_order(const Collective& collective, const RankData& data);

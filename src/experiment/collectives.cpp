@@ -10,6 +10,18 @@
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
+
+MeasureOptions transfer_options(std::uint64_t seed) {
+  MeasureOptions options;
+  options.caches = {CacheState::warm};
+  options.loads = {Load::burst};
+  options.seed = seed;
+  options.time_limit = seconds(1.5);
+  options.data = DataKind::ones;
+  options.instrument = Instrument::graph;
+  return options;
+}
+
 namespace {
 
 using Groups = std::span<const std::vector<RunRecord>>;

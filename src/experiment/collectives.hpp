@@ -58,6 +58,10 @@ struct CollectiveResult {
 /// Returns whether each proof holds: only then may be said who is late.
 bool lateness_is_proven(const CollectiveWaiting& waiting);
 
+/// Returns how a transfer is timed in one process of a group: in recordings, whose slopes hold no lateness
+/// however long a transfer takes.
+MeasureOptions transfer_options(std::uint64_t seed);
+
 /// `groups[g][r]` is the record of rank r in group g, all of one plan; `operations` are the trials of one
 /// collective, out of place first. Entries without a time on some rank give no time.
 CollectiveResult analyse_collective(std::span<const std::vector<RunRecord>> groups,

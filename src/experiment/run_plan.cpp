@@ -12,6 +12,7 @@
 #include "measure/schedule.hpp"
 #include "measure/sequence.hpp"
 #include "measure/trials.hpp"
+#include "operation/kinds_collective.hpp"
 
 namespace jitterscope {
 namespace {
@@ -254,6 +255,14 @@ std::size_t trials_in(const Plan& plan) {
   std::size_t count = 0;
   for (const std::vector<Trial>& group : plan.groups) count += group.size();
   return count;
+}
+
+bool has_collective(const Plan& plan) {
+  return std::ranges::any_of(plan.groups, [](const std::vector<Trial>& group) {
+    return std::ranges::any_of(group, [](const Trial& trial) {
+      return trial.operation() != nullptr && has_collective(*trial.operation());
+    });
+  });
 }
 
 const MeasureOptions& shared_options(const Plan& plan) {

@@ -36,6 +36,8 @@ struct Plan {
 };
 
 std::size_t trials_in(const Plan& plan);
+/// True if one of its trials needs the other ranks.
+bool has_collective(const Plan& plan);
 /// Returns the first trial's options: their limits, seed, idles and listeners hold for the whole plan. Throws
 /// UsageError if the plan has no trial.
 const MeasureOptions& shared_options(const Plan& plan);

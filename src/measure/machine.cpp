@@ -160,30 +160,27 @@ Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
 
 namespace {
 
+// What another rank says, of which nothing may be believed.
+template <class Number>
+Number number_of(const std::string& text, Number least, const char* what) {
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec == std::errc() && read.ptr == end && number >= least) return number;
+  throw FailedError(fmt::format("another rank sent no {}, but '{}'", what, text.substr(0, 40)));
+}
+
 // Copies take a whole buffer of each side, and memory is not as free on all.
 std::int64_t smallest(const std::vector<std::string>& sizes) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const std::string& size : sizes) {
-    std::int64_t bytes = 0;
-    const char* end = size.data() + size.size();
-    const auto read = std::from_chars(size.data(), end, bytes);
-    if (read.ec != std::errc() || read.ptr != end || bytes <= 0)
-      throw FailedError(fmt::format("another rank sent no size of memory, but '{}'", size.substr(0, 40)));
-    least = std::min(least, bytes);
-  }
+  for (const std::string& size : sizes)
+    least = std::min(least, number_of<std::int64_t>(size, 1, "size of memory"));
   return least;
 }
 
 double sum_of_rates(const std::vector<std::string>& rates) {
   double sum = 0.0;
-  for (const std::string& text : rates) {
-    double rate = 0.0;
-    const char* end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, rate);
-    if (read.ec != std::errc() || read.ptr != end || !(rate >= 0.0))
-      throw FailedError(fmt::format("another rank sent no rate of a link, but '{}'", text.substr(0, 40)));
-    sum += rate;
-  }
+  for (const std::string& rate : rates) sum += number_of(rate, 0.0, "rate of a link");
   return sum;
 }
 

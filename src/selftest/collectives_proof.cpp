@@ -34,13 +34,7 @@ Operation all_reduce_of(const ClusterScene& scene) {
 
 // As `collectives` plans a group.
 Plan plan_of(const ClusterScene& scene, std::uint64_t group) {
-  MeasureOptions options;
-  options.caches = {CacheState::warm};
-  options.loads = {Load::burst};
-  options.seed = scene.seed + group;
-  options.time_limit = seconds(1.5);
-  options.data = DataKind::ones;
-  options.instrument = Instrument::graph;
+  const MeasureOptions options = transfer_options(scene.seed + group);
   Plan plan;
   plan.ceilings = false;
   const Operation operation = all_reduce_of(scene);

@@ -244,14 +244,6 @@ Result measure_in_fresh_process(const std::string& executable, const std::string
 
 namespace {
 
-bool has_collective(const Plan& plan) {
-  return std::ranges::any_of(plan.groups, [](const std::vector<Trial>& group) {
-    return std::ranges::any_of(group, [](const Trial& trial) {
-      return trial.operation() != nullptr && jitterscope::has_collective(*trial.operation());
-    });
-  });
-}
-
 // A record says how many took part.
 void name_ranks(Plan& plan, std::int64_t ranks) {
   for (std::vector<Trial>& group : plan.groups) {

@@ -4,9 +4,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "base/host.hpp"
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/command_line.hpp"
@@ -15,6 +13,7 @@
 #include "cli/output_flags.hpp"
 #include "cli/ranks.hpp"
 #include "commands/collectives/record.hpp"
+#include "device/collective.hpp"
 #include "device/open_device.hpp"
 #include "group/group.hpp"
 #include "group/rendezvous.hpp"
@@ -23,9 +22,6 @@
 #include "operation/parse.hpp"
 #include "operation/words.hpp"
 #include "output/output_file.hpp"
-#include "output/progress.hpp"
-#include "worker/fresh_processes.hpp"
-#include "worker/in_step.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -176,20 +172,18 @@ class CollectivesCommand {
     return read_word("--op", flags_.reduction, all);
   }
 
-  Plan plan_of_group(std::int64_t group) const {
-    MeasureOptions options;
-    options.caches = {CacheState::warm};
-    options.loads = {Load::burst};
-    if (!flags_.no_load && !flags_.quick) options.loads.push_back(Load::sustained);
-    options.seed = flags_.seed + static_cast<std::uint64_t>(group);
-    options.time_limit = flags_.quick ? seconds(0.5) : seconds(1.5);
+  Plan plan_of_group(std::int64_t group, bool is_first) const {
+    MeasureOptions options = transfer_options(flags_.seed + static_cast<std::uint64_t>(group));
+    if (flags_.quick) {
+      options.time_limit = seconds(0.5);
+    } else if (!flags_.no_load) {
+      options.loads.push_back(Load::sustained);
+    }
     options.sustained_time_limit = seconds(3);
-    options.data = DataKind::ones;
-    options.instrument = Instrument::graph;  // in slopes being late cancels, however long a transfer takes
     if (flags_.precision_percent > 0.0) options.precision = flags_.precision_percent / 100.0;
     Plan plan;
     plan.ceilings = false;
-    plan.verify = groups_measured_.empty();  // the first group that gives times
+    plan.verify = is_first;
     plan.links = group == 0 && devices_.size() > 1;
     ArrivalOptions arrivals;
     arrivals.seed = options.seed;
@@ -205,44 +199,20 @@ class CollectivesCommand {
   }
 
   void measure(CollectivesRecord& record) {
-    ProgressLine line(stderr, host_time_now);
-    for (std::int64_t group = 0; group < groups_ && !is_interrupted(); ++group) {
-      line.show(
-          fmt::format("{} in group {} of {}", counted(std::ssize(cases_), "collective"), group + 1, groups_),
-          {static_cast<std::size_t>(group) + 1, static_cast<std::size_t>(groups_)});
-      std::vector<WorkerPlan> plans;
-      for (const std::string& device : devices_) {
-        plans.push_back({.device = device,
-                         .device_seed = flags_.seed + static_cast<std::uint64_t>(group),
-                         .plan = plan_of_group(group)});
-      }
-      try {
-        std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation_.executable,
-                                                                      .start = start_on_ranks(invocation_),
-                                                                      .interrupted = is_interrupted});
-        if (is_interrupted()) break;
-        groups_measured_.push_back(std::move(ranks));
-      } catch (const FailedError& problem) {
-        record.notes.push_back(fmt::format("group {} is lost: {}", group + 1, problem.what()));
-        invocation_.exit_code = ExitCode::failed;
-        constexpr std::size_t kMostLost = 2;
-        if (record.notes.size() >= kMostLost && groups_measured_.empty()) throw;
-      }
+    const auto plan_of = [this](std::int64_t group, bool is_first) { return plan_of_group(group, is_first); };
+    GroupsOnRanks found =
+        run_groups_on_ranks(devices_, groups_, counted(std::ssize(cases_), "collective") + " in", flags_.seed,
+                            plan_of, invocation_);
+    groups_measured_ = std::move(found.groups);
+    for (const GroupsOnRanks::Lost& lost : found.lost) {
+      record.notes.push_back(fmt::format("group {} is lost: {}", lost.group, lost.why));
+      invocation_.exit_code = ExitCode::failed;
     }
-    line.clear();
   }
 
   void finish(CollectivesRecord& record) {
     record.groups = std::ssize(groups_measured_);
-    for (const char* const* variable = environ; *variable != nullptr; ++variable) {
-      const std::string_view text = *variable;
-      // NCCL_VERSION is no setting: images name their own copy by it, which another one may replace.
-      if (text.starts_with("NCCL_") && !text.starts_with("NCCL_VERSION=")) {
-        const std::size_t equal = text.find('=');
-        record.settings.push_back({std::string(text.substr(0, equal)), std::string(text.substr(equal + 1))});
-      }
-    }
-    std::ranges::sort(record.settings, {}, &Property::key);
+    record.settings = nccl_settings();
     if (groups_measured_.empty()) {
       if (invocation_.exit_code == ExitCode::done) invocation_.exit_code = ExitCode::interrupted;
       return;

@@ -21,7 +21,6 @@
 #include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
-#include "operation/kinds_collective.hpp"
 #include "operation/pytorch.hpp"
 #include "operation/words.hpp"
 #include "output/comparison_table.hpp"
@@ -182,7 +181,7 @@ class CompareCommand {
       return false;
     }
     if (!lock) device.reset();  // leaves its memory to the workers
-    if (invocation_.ranks && has_collectives(works)) {
+    if (invocation_.ranks && has_collective(work.plan)) {
       compare_on_ranks(work, devices_of_ranks(flags_.measure.device, *invocation_.ranks), invocation_,
                        record_);
       return true;
@@ -192,13 +191,6 @@ class CompareCommand {
     }
     compare_in_processes(work, invocation_, record_);
     return true;
-  }
-
-  static bool has_collectives(const std::vector<ComparedAlternative>& works) {
-    return std::ranges::any_of(works, [](const ComparedAlternative& each) {
-      return std::ranges::any_of(each.work.model.layers,
-                                 [](const Layer& layer) { return has_collective(layer.operation); });
-    });
   }
 
   // Ratios are to the first alternative: if that runs as in PyTorch, no note is needed.

@@ -24,7 +24,6 @@
 #include "experiment/run_plan.hpp"
 #include "measure/machine.hpp"
 #include "measure/run_record.hpp"
-#include "operation/kinds_collective.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 #include "record/run_file.hpp"
@@ -162,9 +161,7 @@ class RunCommand {
       }
       return;
     }
-    const bool are_collectives = std::ranges::any_of(
-        request_.work.model.layers, [](const Layer& layer) { return has_collective(layer.operation); });
-    if (files_of_devices && are_collectives) {
+    if (files_of_devices && has_collective(plan_of(request_))) {
       device.reset();
       const Plan plan = plan_of(request_);
       measure_on_ranks(plan, names, flags_.processes.value_or(kDeviceProcesses), invocation_, record_);

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include "base/host.hpp"
+#include "device/collective.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -83,12 +83,8 @@ LibraryInfo nccl_library() {
 
 std::string nccl_environment() {
   std::vector<std::string> settings;
-  for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    const std::string_view setting = *entry;
-    // NCCL_VERSION is none: images name their own copy by it, which another one may replace.
-    if (setting.starts_with("NCCL_") && !setting.starts_with("NCCL_VERSION=")) settings.emplace_back(setting);
-  }
-  std::ranges::sort(settings);
+  for (const Property& setting : nccl_settings())
+    settings.push_back(fmt::format("{}={}", setting.key, setting.value));
   return fmt::format("{}", fmt::join(settings, " "));
 }
 

@@ -268,7 +268,9 @@ TEST_F(NcclTest, VersionsHaveTwoForms) {
 TEST_F(NcclTest, SettingsAreReadInOrder) {
   setenv("NCCL_NVLS_ENABLE", "0", 1);
   setenv("NCCL_ALGO", "Ring", 1);
+  setenv("NCCL_VERSION", "2.28.3-1", 1);  // that of an image
   EXPECT_EQ(nccl_environment(), "NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0");
+  unsetenv("NCCL_VERSION");
 }
 
 }  // namespace
