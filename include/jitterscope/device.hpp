@@ -367,6 +367,20 @@ class Ranks {
   virtual std::vector<std::string> exchange(const std::string& own) = 0;
 };
 
+/// A second stream beside a queue, for parts of a workload that run beside the rest of its launch. Parts are
+/// numbered from 0 in each launch, begin one after the other, and are joined before the launch is complete.
+class SideStream {
+ public:
+  virtual ~SideStream() = default;
+  /// Returns where to launch a part. It begins once all that `queue` holds by now has ended, and the part
+  /// before it.
+  virtual NativeQueue begin(NativeQueue queue, std::size_t part) = 0;
+  /// The part has been launched.
+  virtual void end(NativeQueue queue, std::size_t part) = 0;
+  /// What `queue` gets from now on begins once the part has ended.
+  virtual void join(NativeQueue queue, std::size_t part) = 0;
+};
+
 enum class PeerCopyBy { copy_engine, kernel };
 
 /// A buffer of each rank, which the devices of all ranks reach over their links. Copies
@@ -395,6 +409,8 @@ class Device {
   /// Opens a buffer of `size`, a multiple of 32 bytes, to all ranks; waits for the others. Throws UsageError
   /// on every rank if one cannot: it has no links, or its memory cannot be reached.
   virtual std::unique_ptr<PeerMemory> open_to_peers(Ranks& ranks, Bytes size);
+  /// Returns a stream for so many parts in each launch. Throws UsageError if the device has no streams.
+  virtual std::unique_ptr<SideStream> make_side_stream(std::size_t parts);
   /// Returns all engines that can run an operation, in the order in which PyTorch would try them with
   /// benchmark on; a tag may appear twice. Empty if the device has no choice: it then ignores an operation's
   /// engine.

@@ -21,7 +21,7 @@ namespace jitterscope::cli {
 namespace {
 
 // Commands that measure on all ranks.
-constexpr std::array<std::string_view, 3> kOnRanks = {"run", "compare", "collectives"};
+constexpr std::array<std::string_view, 4> kOnRanks = {"run", "compare", "collectives", "study"};
 // Those that are a part of a rank's own work: a worker of an agent, and a program of the launcher's that is
 // captured.
 constexpr std::array<std::string_view, 2> kOnEachRank = {"worker", "capture"};

@@ -40,6 +40,7 @@ constexpr RecordType kTypes[] = {
     {"replay", read_as<ReplayRecord>},
     {"collectives", read_as<CollectivesRecord>},
     {"plan", read_as<ForecastRecord>},
+    {"parallel-study", read_as<ParallelStudyRecord>},
 };
 
 }  // namespace

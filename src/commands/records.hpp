@@ -21,15 +21,17 @@
 #include "commands/run/record.hpp"
 #include "commands/selftest/record.hpp"
 #include "commands/study/loss_scaling_record.hpp"
+#include "commands/study/parallel_record.hpp"
 #include "commands/verify_pytorch/record.hpp"
 #include "report/page.hpp"
 
 namespace jitterscope {
 
-using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
-                               study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
-                               selftest::SelftestRecord, DoctorReport, CaptureRecord, DevicesRecord,
-                               JudgeRecord, ReplayRecord, CollectivesRecord, ForecastRecord>;
+using AnyRecord =
+    std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
+                 study::AdviceRecord, study::LossScalingRecord, PytorchRecord, selftest::SelftestRecord,
+                 DoctorReport, CaptureRecord, DevicesRecord, JudgeRecord, ReplayRecord, CollectivesRecord,
+                 ForecastRecord, ParallelStudyRecord>;
 
 /// Reads {"format": "jitterscope-record", "version": 2, "command": "run", …}, as described in
 /// docs/record.schema.json, or the journal of an unfinished run. Throws UsageError, which begins with

@@ -69,6 +69,10 @@ std::unique_ptr<PeerMemory> Device::open_to_peers(Ranks&, Bytes) {
   throw UsageError(describe().id + " has no links to other devices; take GPUs (--device cuda)");
 }
 
+std::unique_ptr<SideStream> Device::make_side_stream(std::size_t) {
+  throw UsageError(describe().id + " has one queue and no streams; take GPUs (--device cuda)");
+}
+
 std::vector<Counter> Device::list_counters() {
   throw MissingError(
       describe().id +

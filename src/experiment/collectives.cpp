@@ -36,34 +36,6 @@ Nanoseconds median_of_times(std::span<const Nanoseconds> times) {
   return Nanoseconds(statistics::median(values_of(times)));
 }
 
-// The mean over groups with Student's interval; infinite for one group.
-TimeEstimate over_groups(std::span<const double> values, std::int64_t rounds) {
-  std::vector<ProcessTime> groups;
-  for (const double value : values) groups.push_back({Nanoseconds(value), {}, {}});
-  return estimate_over_processes(groups, rounds);
-}
-
-const Measurement* measurement_of(const RunRecord& rank, const std::string& operation, Load load) {
-  for (const RunEntry& entry : rank.entries) {
-    if (to_string(entry.result.subject) != operation) continue;
-    const Measurement* found = measurement_of(entry.result, load, CacheState::warm);
-    return found != nullptr && found->time.rounds > 0 ? found : nullptr;
-  }
-  return nullptr;
-}
-
-// All ranks time the same transfers. nullopt if one has none.
-std::optional<Nanoseconds> time_of_group(const std::vector<RunRecord>& ranks, const std::string& operation,
-                                         Load load) {
-  std::vector<Nanoseconds> times;
-  for (const RunRecord& rank : ranks) {
-    const Measurement* measurement = measurement_of(rank, operation, load);
-    if (measurement == nullptr) return std::nullopt;
-    times.push_back(measurement->time.median);
-  }
-  return times.empty() ? std::nullopt : std::optional(median_of_times(times));
-}
-
 std::optional<std::int64_t> wrong_elements_of(const std::vector<RunRecord>& ranks,
                                               const std::string& operation) {
   std::optional<std::int64_t> wrong;
@@ -79,7 +51,7 @@ std::optional<std::int64_t> wrong_elements_of(const std::vector<RunRecord>& rank
 
 std::optional<CollectiveTime> time_of(Groups groups, const std::string& operation) {
   CollectiveTime all{.operation = operation, .time = {}, .groups = {}};
-  std::vector<std::vector<double>> sustained;
+  std::vector<double> sustained;
   std::int64_t rounds = 0;
   for (const std::vector<RunRecord>& ranks : groups) {
     const std::optional<Nanoseconds> burst = time_of_group(ranks, operation, Load::burst);
@@ -87,16 +59,12 @@ std::optional<CollectiveTime> time_of(Groups groups, const std::string& operatio
     all.groups.push_back(*burst);
     rounds += measurement_of(ranks.front(), operation, Load::burst)->time.rounds;
     if (const auto loaded = time_of_group(ranks, operation, Load::sustained))
-      sustained.push_back({std::log(*loaded / *burst)});
+      sustained.push_back(std::log(*loaded / *burst));
   }
   if (all.groups.empty()) return std::nullopt;
-  all.time = over_groups(values_of(all.groups), rounds);
+  all.time = estimate_over_groups(values_of(all.groups), rounds);
   all.wrong_elements = wrong_elements_of(groups.front(), operation);
-  if (sustained.size() > 1) {
-    if (const auto effect = statistics::effect_over_processes(sustained))
-      all.sustained = RatioEstimate{std::exp(effect->value), std::exp(effect->interval.low),
-                                    std::exp(effect->interval.high)};
-  }
+  all.sustained = ratio_over_groups(sustained);
   return all;
 }
 
@@ -249,7 +217,7 @@ std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
     LatenessProof proof{.rank = delays.front()[i].rank,
                         .delay = delays.front()[i].delay,
                         .expected = Nanoseconds(statistics::median(expected)),
-                        .seen = over_groups(seen, std::ssize(seen))};
+                        .seen = estimate_over_groups(seen, std::ssize(seen))};
     const Nanoseconds allowed = kAllowed + proof.delay * kAllowedShare;
     const double off = std::abs((proof.seen.median - proof.expected).value());
     const double half = seen.size() > 1 ? (proof.seen.high - proof.seen.low).value() / 2 : 0.0;
@@ -344,7 +312,7 @@ CollectiveResult analyse_collective(Groups groups, std::span<const std::string> 
       eager.push_back(adds);
     rounds.push_back(std::move(*of_group));
   }
-  if (!eager.empty()) result.eager_adds = over_groups(eager, std::ssize(eager));
+  if (!eager.empty()) result.eager_adds = estimate_over_groups(eager, std::ssize(eager));
   if (!rounds.empty()) result.waiting = waiting_of(rounds);
   return result;
 }

@@ -1,11 +1,13 @@
 #include "experiment/processes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "finding/finding.hpp"
 #include "measure/estimate.hpp"
+#include "statistics/effect.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -160,6 +162,42 @@ const Measurement* measurement_of(const Result& result, Load load, CacheState ca
     return measurement.conditions.load == load && measurement.conditions.cache == cache;
   });
   return found == result.measurements.end() ? nullptr : &*found;
+}
+
+TimeEstimate estimate_over_groups(std::span<const double> nanoseconds, std::int64_t rounds) {
+  std::vector<ProcessTime> groups;
+  for (const double value : nanoseconds) groups.push_back({Nanoseconds(value), {}, {}});
+  return estimate_over_processes(groups, rounds);
+}
+
+std::optional<RatioEstimate> ratio_over_groups(std::span<const double> logarithms) {
+  if (logarithms.size() < 2) return std::nullopt;
+  std::vector<std::vector<double>> groups;
+  for (const double logarithm : logarithms) groups.push_back({logarithm});
+  const auto effect = statistics::effect_over_processes(groups);
+  if (!effect) return std::nullopt;
+  return RatioEstimate{std::exp(effect->value), std::exp(effect->interval.low),
+                       std::exp(effect->interval.high)};
+}
+
+const Measurement* measurement_of(const RunRecord& record, const std::string& subject, Load load) {
+  for (const RunEntry& entry : record.entries) {
+    if (to_string(entry.result.subject) != subject) continue;
+    const Measurement* found = measurement_of(entry.result, load, CacheState::warm);
+    return found != nullptr && found->time.rounds > 0 ? found : nullptr;
+  }
+  return nullptr;
+}
+
+std::optional<Nanoseconds> time_of_group(std::span<const RunRecord> ranks, const std::string& subject,
+                                         Load load) {
+  std::vector<double> times;
+  for (const RunRecord& rank : ranks) {
+    const Measurement* measurement = measurement_of(rank, subject, load);
+    if (measurement == nullptr) return std::nullopt;
+    times.push_back(measurement->time.median.value());
+  }
+  return times.empty() ? std::nullopt : std::optional(Nanoseconds(statistics::median(times)));
 }
 
 RunRecord combine_processes(std::vector<RunRecord> processes) {

@@ -171,10 +171,18 @@ class PlanRunner {
     Model model = *plan_.in_sequence;
     // The calls use the engines that the single times were measured with.
     for (std::size_t i = 0; i < record_.entries.size(); ++i) {
+      if (operation_of(record_.entries[i].result.subject) == nullptr) continue;  // no layer's own time
       model.layers[i].operation = as_measured(model.layers[i].operation, record_.entries[i].result);
     }
     try {
       record_.sequence = measure_sequence(session_, model, shared_options(plan_), listeners_.stage);
+      // Beside steps between ranks no entry is a layer that a call could name.
+      const bool names_layers = std::ranges::all_of(record_.entries, [](const RunEntry& entry) {
+        return operation_of(entry.result.subject) != nullptr;
+      });
+      if (!names_layers) {
+        for (SequenceCall& call : record_.sequence->calls) call.layer = 0;
+      }
       const bool any_failed = std::ranges::any_of(
           record_.sequence->calls, [](const SequenceCall& call) { return !call.failure.empty(); });
       if (any_failed && failure_ == ExitCode::done) failure_ = ExitCode::failed;
@@ -259,9 +267,7 @@ std::size_t trials_in(const Plan& plan) {
 
 bool has_collective(const Plan& plan) {
   return std::ranges::any_of(plan.groups, [](const std::vector<Trial>& group) {
-    return std::ranges::any_of(group, [](const Trial& trial) {
-      return trial.operation() != nullptr && has_collective(*trial.operation());
-    });
+    return std::ranges::any_of(group, [](const Trial& trial) { return trial.subject.has_collective(); });
   });
 }
 

@@ -9,10 +9,20 @@
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
 #include "measure/sequence.hpp"
+#include "operation/kinds_collective.hpp"
 #include "operation/operation.hpp"
 
 namespace jitterscope {
 namespace {
+
+std::vector<MemoryRegion> memory_of(const PreparedCalls& calls) {
+  std::vector<MemoryRegion> regions;
+  for (const auto& call : calls) {
+    const std::vector<MemoryRegion> own = call->memory();
+    regions.insert(regions.end(), own.begin(), own.end());
+  }
+  return regions;
+}
 
 // Runs all calls in the network's order, each reading what earlier ones wrote. Shared memory cannot be moved.
 class PassWorkload final : public Workload {
@@ -29,17 +39,58 @@ class PassWorkload final : public Workload {
     for (const auto& call : calls_) call->prepare_recording(queue);
   }
   bool produce_inputs(NativeQueue queue) override { return calls_.front()->produce_inputs(queue); }
-  std::vector<MemoryRegion> memory() const override {
-    std::vector<MemoryRegion> regions;
-    for (const auto& call : calls_) {
-      const std::vector<MemoryRegion> own = call->memory();
-      regions.insert(regions.end(), own.begin(), own.end());
+  std::vector<MemoryRegion> memory() const override { return memory_of(calls_); }
+
+ private:
+  PreparedCalls calls_;
+};
+
+// Runs the calls of a step, and its exchanges beside them.
+class StepWorkload final : public Workload {
+ public:
+  StepWorkload(const ParallelStep& step, PreparedCalls calls, PreparedCalls exchanges, Device& device)
+      : step_(step), calls_(std::move(calls)), exchanges_(std::move(exchanges)) {
+    if (!runs_beside(step_)) return;
+    side_ = device.make_side_stream(step_.exchanges.size());
+    joins_.resize(step_.calls() + 1);
+    for (std::size_t e = 0; e < step_.exchanges.size(); ++e) joins_[step_.exchanges[e].before].push_back(e);
+  }
+
+  void run(NativeQueue queue) override {
+    std::size_t next = 0;
+    for (std::size_t c = 0; c <= step_.calls(); ++c) {
+      for (; next < step_.exchanges.size() && step_.exchanges[next].after == c; ++next) exchange(queue, next);
+      if (side_) {
+        for (const std::size_t e : joins_[c]) side_->join(queue, e);
+      }
+      if (c < step_.calls()) calls_[c % calls_.size()]->run(queue);
     }
+  }
+  bool waits_for_queue() const override {
+    return std::ranges::any_of(calls_, [](const auto& call) { return call->waits_for_queue(); });
+  }
+  void prepare_recording(NativeQueue queue) override {
+    for (const auto& call : calls_) call->prepare_recording(queue);
+    for (const auto& each : exchanges_) each->prepare_recording(queue);
+  }
+  std::vector<MemoryRegion> memory() const override {
+    std::vector<MemoryRegion> regions = memory_of(calls_);
+    const std::vector<MemoryRegion> others = memory_of(exchanges_);
+    regions.insert(regions.end(), others.begin(), others.end());
     return regions;
   }
 
  private:
-  PreparedCalls calls_;
+  void exchange(NativeQueue queue, std::size_t number) {
+    if (!side_) return exchanges_[number]->run(queue);
+    exchanges_[number]->run(side_->begin(queue, number));
+    side_->end(queue, number);
+  }
+
+  const ParallelStep step_;
+  PreparedCalls calls_, exchanges_;
+  std::vector<std::vector<std::size_t>> joins_;  // before each call, and at the end
+  std::unique_ptr<SideStream> side_;             // destroyed first: its work uses the memory of the others
 };
 
 std::int64_t count_of(const Model& pass) { return std::ssize(pass.calls); }
@@ -52,7 +103,7 @@ Bytes outputs_of(const Operation& operation) {
   return bytes;
 }
 
-PreparedSubject prepare_pass(Device& device, const Model& pass, InputData data) {
+PreparedCalls prepare_calls(Device& device, const Model& pass, InputData data) {
   data.placement.reset();  // memory that calls share is not moved
   PreparedCalls calls;
   for (std::size_t i = 0; i < pass.calls.size(); ++i) {
@@ -62,9 +113,25 @@ PreparedSubject prepare_pass(Device& device, const Model& pass, InputData data) 
       throw UsageError(pass.calls[i].name + ": " + error.what());
     }
   }
+  return calls;
+}
+
+PreparedSubject prepare_pass(Device& device, const Model& pass, const InputData& data) {
   PreparedSubject subject;
   subject.provider = "in sequence";
-  subject.workload = std::make_unique<PassWorkload>(std::move(calls));
+  subject.workload = std::make_unique<PassWorkload>(prepare_calls(device, pass, data));
+  return subject;
+}
+
+PreparedSubject prepare_step(Device& device, const ParallelStep& step, const InputData& data) {
+  check_step(step);
+  PreparedCalls calls = prepare_calls(device, step.network, data);
+  PreparedCalls exchanges;
+  for (const StepExchange& exchange : step.exchanges)
+    exchanges.push_back(device.prepare(exchange.collective, {.kind = data.kind, .seed = data.seed}));
+  PreparedSubject subject;
+  subject.provider = "in sequence";
+  subject.workload = std::make_unique<StepWorkload>(step, std::move(calls), std::move(exchanges), device);
   return subject;
 }
 
@@ -73,18 +140,25 @@ PreparedSubject prepare_pass(Device& device, const Model& pass, InputData data) 
 std::string TrialSubject::text() const {
   if (const Operation* one = operation()) return one->text();
   if (callable() != nullptr) return callable()->name;
+  if (step() != nullptr) return step()->name;
   const auto& pass = std::get<Model>(what_);
   return pass.name + ", " + counted(count_of(pass), "call") + " in their order";
 }
 
+bool TrialSubject::has_collective() const {
+  if (const Operation* one = operation()) return jitterscope::has_collective(*one);
+  return step() != nullptr && !step()->exchanges.empty();
+}
+
 std::int64_t TrialSubject::calls() const {
+  if (step() != nullptr) return static_cast<std::int64_t>(step()->calls() + step()->exchanges.size());
   const auto* pass = std::get_if<Model>(&what_);
   return pass == nullptr ? 1 : count_of(*pass);
 }
 
 Bytes TrialSubject::output_bytes() const {
   if (const Operation* one = operation()) return outputs_of(*one);
-  if (callable() != nullptr) return Bytes(0);
+  if (callable() != nullptr || step() != nullptr) return Bytes(0);
   const auto& pass = std::get<Model>(what_);
   return outputs_of(pass.layers[pass.calls.back().layer].operation);
 }
@@ -92,6 +166,7 @@ Bytes TrialSubject::output_bytes() const {
 PreparedSubject TrialSubject::prepare(Device& device, const InputData& data,
                                       const std::string& engine) const {
   if (callable() != nullptr) return {.workload = std::make_unique<CallableWorkload>(device, *callable())};
+  if (step() != nullptr) return prepare_step(device, *step(), data);
   const Operation* one = operation();
   if (one == nullptr) return prepare_pass(device, std::get<Model>(what_), data);
   std::unique_ptr<PreparedOperation> prepared =
@@ -104,6 +179,14 @@ PreparedSubject TrialSubject::prepare(Device& device, const InputData& data,
                           prepared->lies_in_pages()};
   subject.workload = std::move(prepared);
   return subject;
+}
+
+TrialSubject TrialSubject::among(std::int64_t ranks) const {
+  if (const Operation* one = operation()) return among_ranks(*one, ranks);
+  if (step() == nullptr) return *this;
+  ParallelStep own = *step();
+  for (StepExchange& exchange : own.exchanges) exchange.collective = among_ranks(exchange.collective, ranks);
+  return TrialSubject(std::move(own));
 }
 
 Subject TrialSubject::described() const {

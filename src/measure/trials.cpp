@@ -232,10 +232,34 @@ class FunctionTrial final : public PreparedTrial {
   CallableWorkload workload_;
 };
 
+/// A rank's part of a parallel step.
+class StepTrial final : public PreparedTrial {
+ public:
+  StepTrial(Session& session, const Trial& trial)
+      : PreparedTrial(trial),
+        subject_(
+            trial.subject.prepare(session.device(), {.kind = options_.data, .seed = options_.seed}, {})) {
+    refuse_loops(options_);
+  }
+
+  Workload& workload() override { return *subject_.workload; }
+
+  std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>>, KnownVerifications*,
+                       Outcome& outcome) override {
+    forget_operands(outcome.result);
+    if (!is_interrupted(options_)) add_launch_details(session, workload(), options_, outcome.result);
+    return {};
+  }
+
+ private:
+  PreparedSubject subject_;
+};
+
 std::unique_ptr<PreparedTrial> prepare(Session& session, const Trial& trial) {
   check_options(trial.options);
   if (trial.operation() != nullptr) return std::make_unique<OperationTrial>(session, trial);
   if (trial.subject.callable() != nullptr) return std::make_unique<FunctionTrial>(session, trial);
+  if (trial.subject.step() != nullptr) return std::make_unique<StepTrial>(session, trial);
   throw UsageError(trial.subject.text() + ": the calls of a network are timed one by one, or in sequence");
 }
 

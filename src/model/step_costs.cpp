@@ -70,6 +70,10 @@ bool is_product(const Operation& operation) {
          std::holds_alternative<Matmul>(operation.parameters());
 }
 
+plan::Cost cost_of(const TimeEstimate& time) {
+  return {time.median, has_interval(time) ? (time.high - time.low) * 0.5 : Nanoseconds(0)};
+}
+
 // The times of operations and of calls in a record.
 class RecordTimes {
  public:
@@ -141,10 +145,6 @@ class RecordTimes {
   }
 
  private:
-  static plan::Cost cost_of(const TimeEstimate& time) {
-    return {time.median, has_interval(time) ? (time.high - time.low) * 0.5 : Nanoseconds(0)};
-  }
-
   const std::string& file_;
   std::map<std::string, const RunEntry*> entries_;
   std::map<std::string, const SequenceCall*> in_sequence_;
@@ -157,12 +157,11 @@ class RecordTimes {
 // Memory by the first call that had it.
 using Memory = std::pair<std::size_t, std::size_t>;
 
-class CostReader {
+class LayerReader {
  public:
-  CostReader(const Model& model, const RunRecord& record, const std::string& file)
-      : model_(model), times_(record, file) {}
+  explicit LayerReader(const Model& model) : model_(model) {}
 
-  StepCosts read() && {
+  StepLayers read() && {
     if (model_.calls.empty())
       throw UsageError(
           fmt::format("the order of the calls of {} is not known; name a network that jitterscope builds, "
@@ -170,11 +169,11 @@ class CostReader {
                       model_.name));
     network_.name = model_.name;
     add_layers();
-    add_times();
+    add_calls();
     number_blocks();
     mark_splits();
     trace_memory();
-    return {std::move(network_), times_.phrase()};
+    return {std::move(network_), std::move(calls_)};
   }
 
  private:
@@ -212,17 +211,13 @@ class CostReader {
     }
   }
 
-  void add_times() {
+  void add_calls() {
+    calls_.resize(network_.layers.size());
     std::size_t last = network_.layers.size() - 1;
     for (std::size_t c = 0; c < model_.calls.size(); ++c) {
-      const Call& call = model_.calls[c];
-      const RunEntry& entry = times_.entry_of(model_.layers[call.layer].operation, call.name, model_.name);
-      const plan::Cost cost = times_.of(call, entry);
       const auto found = layer_of_.find(paths_[c].module);
       if (found != layer_of_.end()) last = found->second;  // else it belongs to the call before
-      plan::LayerCosts& layer = network_.layers[last];
-      (paths_[c].is_forward ? layer.forward : layer.backward) += cost;
-      (paths_[c].is_forward ? layer.forward_launch : layer.backward_launch) += entry.result.launch_cost;
+      (paths_[c].is_forward ? calls_[last].forward : calls_[last].backward).push_back(c);
     }
   }
 
@@ -339,8 +334,8 @@ class CostReader {
   }
 
   const Model& model_;
-  RecordTimes times_;
   plan::NetworkCosts network_;
+  std::vector<LayerCalls> calls_;
   std::vector<CallPath> paths_;
   std::map<std::string, std::size_t> layer_of_;
   std::vector<std::size_t> first_call_;  // of each layer, forward
@@ -349,8 +344,45 @@ class CostReader {
 
 }  // namespace
 
+StepLayers step_layers(const Model& model) { return LayerReader(model).read(); }
+
+plan::NetworkCosts timed_in_sequence(const StepLayers& layers, const SequenceMeasurement& sequence) {
+  const auto sum_of = [&](const std::vector<std::size_t>& calls) {
+    plan::Cost sum;
+    for (const std::size_t c : calls) {
+      if (c >= sequence.calls.size() || sequence.calls[c].time.rounds == 0)
+        throw FailedError(fmt::format(
+            "{}: {} was not measured in sequence, so the step's time cannot be told from its layers'",
+            layers.network.name, c < sequence.calls.size() ? sequence.calls[c].name : "a call"));
+      sum += cost_of(sequence.calls[c].time);
+    }
+    return sum;
+  };
+  plan::NetworkCosts network = layers.network;
+  for (std::size_t l = 0; l < network.layers.size(); ++l) {
+    network.layers[l].forward = sum_of(layers.calls[l].forward);
+    network.layers[l].backward = sum_of(layers.calls[l].backward);
+  }
+  return network;
+}
+
 StepCosts step_costs(const Model& model, const RunRecord& record, const std::string& file) {
-  return CostReader(model, record, file).read();
+  const RecordTimes times(record, file);
+  StepLayers layers = step_layers(model);
+  const auto add = [&](const std::vector<std::size_t>& calls, plan::Cost& cost, Nanoseconds& launch) {
+    for (const std::size_t c : calls) {
+      const Call& call = model.calls[c];
+      const RunEntry& entry = times.entry_of(model.layers[call.layer].operation, call.name, model.name);
+      cost += times.of(call, entry);
+      launch += entry.result.launch_cost;
+    }
+  };
+  for (std::size_t l = 0; l < layers.calls.size(); ++l) {
+    plan::LayerCosts& layer = layers.network.layers[l];
+    add(layers.calls[l].forward, layer.forward, layer.forward_launch);
+    add(layers.calls[l].backward, layer.backward, layer.backward_launch);
+  }
+  return {std::move(layers.network), times.phrase()};
 }
 
 }  // namespace jitterscope

@@ -2,12 +2,30 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "measure/run_record.hpp"
 #include "operation/model.hpp"
 #include "plan/network_costs.hpp"
 
 namespace jitterscope {
+
+/// Which calls of a network make up a layer of a step; indices into Model::calls, in order.
+struct LayerCalls {
+  std::vector<std::size_t> forward = {}, backward = {};
+};
+
+/// The layers of a network's step, without times.
+struct StepLayers {
+  plan::NetworkCosts network;
+  std::vector<LayerCalls> calls;  ///< of each layer
+};
+/// Throws UsageError if the order of the calls is not known, or if there is no backward pass.
+StepLayers step_layers(const Model& model);
+
+/// The same layers with the times of a measurement in sequence, whose launches cost the host nothing. Throws
+/// FailedError if a call was not measured.
+plan::NetworkCosts timed_in_sequence(const StepLayers& layers, const SequenceMeasurement& sequence);
 
 struct StepCosts {
   plan::NetworkCosts network;

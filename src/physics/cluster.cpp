@@ -181,6 +181,7 @@ Cluster read_cluster(const toml::table& document, const std::string& file) {
   reader.number("heat_spread", cluster.heat_spread, 0, 0.2);
   reader.number("memory_spread", cluster.memory_spread, 0, 0.1);
   reader.number("link_noise", cluster.link_noise, 0, 0.2);
+  reader.number("overlap_tax", cluster.overlap_tax, 1, 4);
   reader.number("clock_offset_s", cluster.clock_offset, -1e6, 1e6, kOneSecond);
   reader.number("clock_drift_ppm", cluster.clock_drift, -1000, 1000, kOneMillionth);
   reader.refuse_others();

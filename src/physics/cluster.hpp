@@ -36,6 +36,8 @@ struct Cluster {
   /// Standard deviations between its GPUs, relative: of the highest clock, the power cap, the resistances to
   /// heat, and the bandwidth of memory.
   double clock_spread = 0, cap_spread = 0, heat_spread = 0, memory_spread = 0;
+  /// A kernel takes this factor longer while a collective runs beside it.
+  double overlap_tax = 1.0;
   double link_noise = 0;  ///< standard deviation of a transfer, relative; the same on all ranks
   /// Each rank's clock is this much further ahead than that of the rank before it, and faster.
   Nanoseconds clock_offset = {};

@@ -26,11 +26,9 @@ std::vector<Bucket> gradient_buckets(const NetworkCosts& network, Bytes size, By
   return buckets;
 }
 
-Nanoseconds reduce_time(Bytes bytes, bool by_sequence, const TransferCosts& transfers,
-                        const GroupPlace& place) {
-  if (!by_sequence) return transfers.time(Exchange::all_reduce, bytes, place);
-  return transfers.time(Exchange::reduce_scatter, bytes, place) +
-         transfers.time(Exchange::all_gather, bytes, place);
+std::vector<Transfer> reduction_of(Bytes bytes, bool in_halves) {
+  if (!in_halves) return {{Exchange::all_reduce, bytes}};
+  return {{Exchange::reduce_scatter, bytes}, {Exchange::all_gather, bytes}};
 }
 
 namespace {
@@ -56,9 +54,9 @@ class WholeStep {
 
   StepPlan built(std::int64_t micro_batches) && {
     const std::int64_t all = micro_batches * way_.every;
-    for (std::int64_t i = 0; i < all; ++i) {
-      forward(i);
-      backward(i, i + 1 == all);
+    for (micro_batch_ = 0; micro_batch_ < all; ++micro_batch_) {
+      forward();
+      backward(micro_batch_ + 1 == all);
     }
     return std::move(plan_);
   }
@@ -67,14 +65,16 @@ class WholeStep {
   bool shards_weights() const { return way_.sharding == Sharding::parameters; }
 
   void compute(Phase phase, Nanoseconds cost, Nanoseconds launch, const std::string& name,
-               const std::vector<NodeId>& also) {
+               const std::vector<NodeId>& also, LayerRange layers) {
     for (const std::size_t c : all_) {
       Node node{.work = Work::compute,
                 .phase = phase,
                 .rank_class = c,
                 .cost = cost,
                 .launch = launch,
-                .name = name};
+                .name = name,
+                .layers = layers,
+                .micro_batch = micro_batch_};
       if (last_[c] != kNone) node.after.push_back(last_[c]);
       if (!also.empty() && also[c] != kNone) node.after.push_back(also[c]);
       last_[c] = plan_.add(std::move(node));
@@ -84,8 +84,9 @@ class WholeStep {
   // Between the parts of a layer, on the stream of the computing, which needs the result.
   void reduce(Bytes bytes, const std::string& name) {
     if (bytes.value() == 0) return;
+    const std::vector<Transfer> reduction = reduction_of(bytes, by_sequence_);
     last_ = add_collectives(plan_, grid_.tensor_groups, all_, kComputeStream,
-                            reduce_time(bytes, by_sequence_, transfers_, parts_), last_, name);
+                            transfers_.time(reduction, parts_), reduction, last_, name);
   }
 
   std::vector<NodeId> exchange(Exchange exchange, Bytes bytes, const std::vector<NodeId>& after,
@@ -108,7 +109,7 @@ class WholeStep {
   // The computing stream has the gradients, so it converts them.
   std::vector<NodeId> compress(Bytes bytes, const std::vector<NodeId>& after) {
     if (network_.copy_rate <= 0) return after;
-    compute(Phase::exchange, convert_time(bytes), {}, "compress", after);
+    compute(Phase::exchange, convert_time(bytes), {}, "compress", after, {});
     return last_;
   }
   // The stream of the exchange converts the sums as soon as they are there.
@@ -133,7 +134,7 @@ class WholeStep {
     const std::size_t stream =
         shards_weights() && exchange == Exchange::all_gather ? kReceiveStream : kExchangeStream;
     return add_collectives(plan_, grid_.data_groups, all_, stream,
-                           transfers_.time(exchange, bytes, replicas_), after, name);
+                           transfers_.time(exchange, bytes, replicas_), {{exchange, bytes}}, after, name);
   }
 
   // The weights of a block, gathered once the block before the last one has begun: two blocks are held at
@@ -152,7 +153,8 @@ class WholeStep {
 
   // Computes a layer in one direction. The first of a block waits for its weights, if they are sharded; these
   // may be gathered once the block before has begun.
-  void compute_layer(const LayerCosts& layer, Phase phase, const std::string& name, std::size_t& block) {
+  void compute_layer(std::size_t number, Phase phase, const std::string& name, std::size_t& block) {
+    const LayerCosts& layer = network_.layers[number];
     const bool is_forward = phase == Phase::forward, enters = layer.block != block;
     std::vector<NodeId> gathered;
     if (enters && shards_weights()) {
@@ -160,21 +162,21 @@ class WholeStep {
       before_last_block_ = entered_;
     }
     compute(phase, is_forward ? layer.forward.time : layer.backward.time,
-            is_forward ? layer.forward_launch : layer.backward_launch, name, gathered);
+            is_forward ? layer.forward_launch : layer.backward_launch, name, gathered, {number, number + 1});
     if (enters) entered_ = last_;
     block = layer.block;
     reduce(is_forward ? layer.reduced_forward : layer.reduced_backward, "reduce " + name);
   }
 
-  void forward(std::int64_t micro_batch) {
-    const std::string name = fmt::format("forward {}", micro_batch);
+  void forward() {
+    const std::string name = fmt::format("forward {}", micro_batch_);
     std::size_t block = kNone;
     start_blocks();
-    for (const LayerCosts& layer : network_.layers) compute_layer(layer, Phase::forward, name, block);
+    for (std::size_t l = 0; l < network_.layers.size(); ++l) compute_layer(l, Phase::forward, name, block);
   }
 
-  void backward(std::int64_t micro_batch, bool is_last) {
-    const std::string name = fmt::format("backward {}", micro_batch);
+  void backward(bool is_last) {
+    const std::string name = fmt::format("backward {}", micro_batch_);
     std::size_t block = kNone;
     start_blocks();
     const bool in_buckets = way_.sharding != Sharding::none || way_.exchange == GradientExchange::buckets;
@@ -185,7 +187,7 @@ class WholeStep {
     std::vector<NodeId> exchanged;
     for (std::size_t l = network_.layers.size(); l-- > 0;) {
       const LayerCosts& layer = network_.layers[l];
-      compute_layer(layer, Phase::backward, name, block);
+      compute_layer(l, Phase::backward, name, block);
       if (bucket != buckets.end() && bucket->last_layer == l) {
         const bool shards = way_.sharding != Sharding::none;
         exchanged = exchange(shards ? Exchange::reduce_scatter : Exchange::all_reduce, bucket->bytes, last_,
@@ -225,6 +227,7 @@ class WholeStep {
   GridClasses grid_;
   GroupPlace replicas_, parts_;
   std::vector<std::size_t> all_;
+  std::int64_t micro_batch_ = 0;
   std::vector<NodeId> last_;  // on the computing stream, of each class
   std::vector<NodeId> entered_, before_last_block_;
   StepPlan plan_;

@@ -61,9 +61,8 @@ StepPlan data_parallel_step(const NetworkCosts& network, const RankGrid& grid, s
                             const DataParallel& way, bool by_sequence, const Surroundings& around,
                             std::span<const SlowRank> slow = {});
 
-/// The time of the all-reduces of layers that are cut in parts; by sequence those of their halves.
-Nanoseconds reduce_time(Bytes bytes, bool by_sequence, const TransferCosts& transfers,
-                        const GroupPlace& place);
+/// The all-reduce of a layer that is cut in parts; in halves: a reduce-scatter, then an all-gather.
+std::vector<Transfer> reduction_of(Bytes bytes, bool in_halves);
 
 /// Deals out `samples` so that the slowest rank is done as early as can be: t = max of samples · factor. The
 /// result is each rank's number; `factors` are the times of one sample, relative.

@@ -119,9 +119,12 @@ std::vector<std::size_t> cut_into_stages(const NetworkCosts& network, std::size_
 
 std::vector<StageCosts> stages_of(const NetworkCosts& network, std::span<const std::size_t> first_blocks) {
   std::vector<StageCosts> stages(first_blocks.size() - 1);
-  for (const LayerCosts& layer : network.layers) {
+  for (std::size_t l = 0; l < network.layers.size(); ++l) {
+    const LayerCosts& layer = network.layers[l];
     const auto next = std::ranges::upper_bound(first_blocks, layer.block);
     StageCosts& stage = stages[static_cast<std::size_t>(next - first_blocks.begin()) - 1];
+    if (stage.layers.end == 0) stage.layers.begin = l;
+    stage.layers.end = l + 1;
     stage.forward += layer.forward;
     stage.backward += layer.backward;
     stage.forward_launch += layer.forward_launch;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jitterscope/units.hpp"
+#include "plan/step_plan.hpp"
 
 namespace jitterscope::plan {
 
@@ -73,6 +74,7 @@ std::vector<std::size_t> cut_into_stages(const NetworkCosts& network, std::size_
 
 /// A part of the network that one rank holds.
 struct StageCosts {
+  LayerRange layers = {};
   Cost forward, backward;
   Nanoseconds forward_launch = {}, backward_launch = {};
   Bytes weights, activations;

@@ -107,14 +107,14 @@ class PipelineStep {
   enum class Way { forward, backward, parts_forward, parts_backward };
 
   // The meeting of this pass that several classes join, each when its turn comes.
-  std::size_t meeting(Way way, std::size_t of, std::size_t stage, std::int64_t micro_batch,
-                      Nanoseconds transfer) {
+  std::size_t meeting(Way way, std::size_t of, std::size_t stage, std::int64_t micro_batch, Nanoseconds time,
+                      const std::vector<Transfer>& transfers) {
     const auto key =
         ((static_cast<std::uint64_t>(way) * classes_.classes.size() + of) * (stages_.size() + 1) + stage) *
             static_cast<std::uint64_t>(pipeline_.micro_batches) +
         static_cast<std::uint64_t>(micro_batch);
     const auto [found, is_new] = meetings_.try_emplace(key, 0);
-    if (is_new) found->second = plan_.add_meeting(transfer);
+    if (is_new) found->second = plan_.add_meeting(time, transfers);
     return found->second;
   }
 
@@ -137,7 +137,9 @@ class PipelineStep {
       node.stream = is_send ? kSendBackStream : kReceiveBackStream;
     }
     node.name = fmt::format("{} {}", is_send ? "send" : "receive", pass.micro_batch);
-    return plan_.join(meeting(way, sender, boundary, pass.micro_batch, send_time(boundary)), std::move(node));
+    return plan_.join(meeting(way, sender, boundary, pass.micro_batch, send_time(boundary),
+                              {{Exchange::send, stages_[boundary].output}}),
+                      std::move(node));
   }
 
   void add_class(std::size_t c) {
@@ -152,7 +154,9 @@ class PipelineStep {
                 .rank_class = c,
                 .cost = pass.is_forward ? costs.forward.time : costs.backward.time,
                 .launch = pass.is_forward ? costs.forward_launch : costs.backward_launch,
-                .name = fmt::format("{} {}", pass.is_forward ? "forward" : "backward", pass.micro_batch)};
+                .name = fmt::format("{} {}", pass.is_forward ? "forward" : "backward", pass.micro_batch),
+                .layers = costs.layers,
+                .micro_batch = pass.micro_batch};
       const Way way = pass.is_forward ? Way::forward : Way::backward;
       const std::size_t incoming = pass.is_forward ? virtual_stage - 1 : virtual_stage;
       const std::size_t outgoing = pass.is_forward ? virtual_stage : virtual_stage - 1;
@@ -171,15 +175,17 @@ class PipelineStep {
 
   // The all-reduces of a pass between the parts of its layers, as one.
   NodeId reduce(std::size_t c, std::size_t stage, const Pass& pass, NodeId computed) {
-    Nanoseconds transfer;
+    std::vector<Transfer> transfers;
     for (const Bytes bytes :
-         pass.is_forward ? stages_[stage].reduced_forward : stages_[stage].reduced_backward)
-      transfer += reduce_time(bytes, by_sequence_, around_.transfers, parts_);
-    if (transfer <= Nanoseconds(0)) return computed;
+         pass.is_forward ? stages_[stage].reduced_forward : stages_[stage].reduced_backward) {
+      for (const Transfer& each : reduction_of(bytes, by_sequence_)) transfers.push_back(each);
+    }
+    const Nanoseconds time = around_.transfers.time(transfers, parts_);
+    if (time <= Nanoseconds(0)) return computed;
     const Way way = pass.is_forward ? Way::parts_forward : Way::parts_backward;
     const std::size_t group = classes_.tensor_groups[c].front();
     return plan_.join(
-        meeting(way, group, stage, pass.micro_batch, transfer),
+        meeting(way, group, stage, pass.micro_batch, time, transfers),
         {.work = Work::collective, .rank_class = c, .after = {computed}, .name = "reduce parts"});
   }
 
@@ -195,8 +201,9 @@ class PipelineStep {
                 .weights;
         const bool in_halves =
             way_.sharding != Sharding::none || way_.exchange == GradientExchange::scatter_gather;
+        const std::vector<Transfer> reduction = reduction_of(weights, in_halves);
         add_collectives(plan_, classes_.data_groups, of_stage, kExchangeStream,
-                        reduce_time(weights, in_halves, around_.transfers, replicas), last_backward_[chunk],
+                        around_.transfers.time(reduction, replicas), reduction, last_backward_[chunk],
                         "exchange gradients");
       }
     }

@@ -120,13 +120,13 @@ std::vector<RankGrid> factorizations(std::int64_t ranks) {
 
 std::vector<NodeId> add_collectives(StepPlan& plan, std::span<const std::vector<std::size_t>> groups,
                                     std::span<const std::size_t> of_classes, std::size_t stream,
-                                    Nanoseconds transfer, const std::vector<NodeId>& after,
-                                    const std::string& name) {
-  if (transfer <= Nanoseconds(0)) return after;
+                                    Nanoseconds time, const std::vector<Transfer>& transfers,
+                                    const std::vector<NodeId>& after, const std::string& name) {
+  if (time <= Nanoseconds(0)) return after;
   std::vector<NodeId> added = after;
   for (const std::size_t c : of_classes) {
     if (groups[c].front() != c) continue;  // the first of a group adds it for all
-    const std::size_t meeting = plan.add_meeting(transfer);
+    const std::size_t meeting = plan.add_meeting(time, transfers);
     for (const std::size_t member : groups[c]) {
       Node node{.work = Work::collective, .rank_class = member, .stream = stream, .name = name};
       if (after[member] != kNone) node.after.push_back(after[member]);

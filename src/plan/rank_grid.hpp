@@ -43,10 +43,10 @@ GridClasses classes_of(const RankGrid& grid, std::span<const SlowRank> slow = {}
 std::vector<RankGrid> factorizations(std::int64_t ranks);
 
 /// Adds a collective of each group of classes: `after` and the result have a node for each class, or kNone.
-/// `groups` as in GridClasses. No transfer time: nothing is added, and `after` is returned.
+/// `groups` as in GridClasses. No time: nothing is added, and `after` is returned.
 std::vector<NodeId> add_collectives(StepPlan& plan, std::span<const std::vector<std::size_t>> groups,
                                     std::span<const std::size_t> of_classes, std::size_t stream,
-                                    Nanoseconds transfer, const std::vector<NodeId>& after,
-                                    const std::string& name);
+                                    Nanoseconds time, const std::vector<Transfer>& transfers,
+                                    const std::vector<NodeId>& after, const std::string& name);
 
 }  // namespace jitterscope::plan

@@ -127,7 +127,7 @@ class Simulator {
     const Meeting& meeting = plan_.meetings[node.meeting];
     if (++arrived_[node.meeting] < meeting.nodes.size()) return;
     for (const NodeId each : meeting.nodes) times_[each].begin = now;
-    start(plan_.nodes.size() + node.meeting, meeting.transfer, now);
+    start(plan_.nodes.size() + node.meeting, meeting.time, now);
   }
 
   bool is_meeting(std::size_t activity) const { return activity >= plan_.nodes.size(); }

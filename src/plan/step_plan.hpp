@@ -13,6 +13,7 @@
 namespace jitterscope::plan {
 
 enum class Work { compute, collective, send, receive, copy };
+enum class Exchange { all_reduce, reduce_scatter, all_gather, send };
 /// The part of a step that a node belongs to.
 enum class Phase { forward, backward, exchange };
 
@@ -24,6 +25,11 @@ inline constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 inline constexpr std::size_t kComputeStream = 0, kExchangeStream = 1, kSendStream = 2, kReceiveStream = 3,
                              kSendBackStream = 4, kReceiveBackStream = 5;
 
+/// Layers of a network, from `begin` to before `end`.
+struct LayerRange {
+  std::size_t begin = 0, end = 0;
+};
+
 /// One piece of work of all ranks of a class.
 struct Node {
   Work work = Work::compute;
@@ -34,12 +40,21 @@ struct Node {
   std::size_t meeting = kNone;     ///< of collective, send and receive
   std::vector<NodeId> after = {};  ///< nodes of the same class that must have ended
   std::string name = {};           ///< for a timeline: "forward 3"
+  LayerRange layers = {};          ///< that it computes, in the direction of its phase
+  std::int64_t micro_batch = 0;
+};
+
+/// What is exchanged: bytes as nccl-tests count them, of the larger buffer.
+struct Transfer {
+  Exchange exchange = Exchange::all_reduce;
+  Bytes bytes;
 };
 
 /// Work that begins once all its nodes have arrived, and ends for all at once. It has one node for each class
 /// that takes part, however many ranks the class has.
 struct Meeting {
-  Nanoseconds transfer;
+  Nanoseconds time;                      ///< of all its transfers
+  std::vector<Transfer> transfers = {};  ///< one after the other
   std::vector<NodeId> nodes = {};
 };
 
@@ -68,8 +83,8 @@ struct StepPlan {
     return nodes.size() - 1;
   }
   /// Adds a meeting without nodes.
-  std::size_t add_meeting(Nanoseconds transfer) {
-    meetings.push_back({transfer, {}});
+  std::size_t add_meeting(Nanoseconds time, std::vector<Transfer> transfers = {}) {
+    meetings.push_back({time, std::move(transfers)});
     return meetings.size() - 1;
   }
   /// Adds a node that takes part in a meeting.

@@ -3,15 +3,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "jitterscope/units.hpp"
 #include "plan/network_costs.hpp"
+#include "plan/step_plan.hpp"
 
 namespace jitterscope::plan {
 
-enum class Exchange { all_reduce, reduce_scatter, all_gather, send };
 std::string_view to_string(Exchange);
 
 /// Returns how many of the bytes each rank sends over its link.
@@ -63,6 +64,12 @@ class TransferCosts {
   Nanoseconds time(Exchange exchange, Bytes bytes, const GroupPlace& place) const {
     return place.ranks < 2 || bytes.value() == 0 ? Nanoseconds(0)
                                                  : cost(exchange, bytes, place).at(deviations_);
+  }
+  /// The sum of the times of transfers one after the other.
+  Nanoseconds time(std::span<const Transfer> transfers, const GroupPlace& place) const {
+    Nanoseconds sum;
+    for (const Transfer& each : transfers) sum += time(each.exchange, each.bytes, place);
+    return sum;
   }
   /// The same, with all measured times at so many standard deviations from their estimates.
   TransferCosts drawn(double deviations) const;

@@ -247,9 +247,7 @@ namespace {
 // A record says how many took part.
 void name_ranks(Plan& plan, std::int64_t ranks) {
   for (std::vector<Trial>& group : plan.groups) {
-    for (Trial& trial : group) {
-      if (trial.operation() != nullptr) trial.subject = among_ranks(*trial.operation(), ranks);
-    }
+    for (Trial& trial : group) trial.subject = trial.subject.among(ranks);
   }
 }
 

@@ -17,15 +17,79 @@ namespace jitterscope {
 inline Trial blank(std::type_identity<Trial>) { return {Operation(Elementwise{}), {}}; }
 inline Operation blank(std::type_identity<Operation>) { return Operation(Elementwise{}); }
 
+inline Layer blank(std::type_identity<Layer>) { return {{}, Operation(Elementwise{})}; }
+inline StepExchange blank(std::type_identity<StepExchange>) { return {Operation(Elementwise{})}; }
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Layer>& layer) {
+  fields("operation", layer.operation);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, OperandSource>& source) {
+  fields("operand", source.operand);
+  fields("call", source.call);
+  fields("source_operand", source.source_operand);
+  fields("offset_bytes", source.offset);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Call>& call) {
+  fields("layer", call.layer);
+  fields("name", call.name);
+  fields("inputs", call.inputs);
+  fields("unwritten", call.unwritten);
+}
+
+// What a worker needs of a network: its calls, and what they read.
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Model>& network) {
+  fields("name", network.name);
+  fields("layers", network.layers);
+  fields("calls", network.calls);
+  if constexpr (!Fields::kWrites) {
+    for (std::size_t c = 0; c < network.calls.size(); ++c) {
+      const Call& call = network.calls[c];
+      const std::string place = fmt::format("calls[{}]", c);
+      fields.check(call.layer < network.layers.size(), place + ".layer", "an index of layers");
+      for (const OperandSource& source : call.inputs)
+        fields.check(source.call < c, place + ".inputs", "operands of earlier calls");
+    }
+  }
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, StepExchange>& exchange) {
+  fields.require("collective");
+  fields("collective", exchange.collective);
+  fields("after", exchange.after);
+  fields("before", exchange.before);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ParallelStep>& step) {
+  fields("name", step.name);
+  fields("network", step.network);
+  fields("passes", step.passes);
+  fields("exchanges", step.exchanges);
+}
+
 template <class Fields>
 void describe(Fields& fields, Described<Fields, Trial>& trial) {
-  fields.require("operation");
   if constexpr (Fields::kWrites) {
-    if (trial.operation() == nullptr) {
+    if (const ParallelStep* step = trial.subject.step()) {
+      fields("step", *step);
+    } else if (trial.operation() != nullptr) {
+      fields("operation", *trial.operation());
+    } else {
       throw UsageError("plan: another process cannot call a function of this one");
     }
-    fields("operation", *trial.operation());
+  } else if (fields.has("step")) {
+    ParallelStep step;
+    fields("step", step);
+    trial.subject = TrialSubject(std::move(step));
   } else {
+    fields.require("operation");
     Operation operation = *trial.operation();
     fields("operation", operation);
     trial.subject = operation;
@@ -60,6 +124,7 @@ void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
   fields("trace_kernels", plan.plan.trace_kernels);
   fields("arrivals", plan.plan.arrivals);
   fields("links", plan.plan.links);
+  fields("in_sequence", plan.plan.in_sequence);
 }
 
 template <class Fields>

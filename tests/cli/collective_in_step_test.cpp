@@ -25,12 +25,16 @@ class ClusterInStep : public ::testing::Test {
 
   std::vector<RunRecord> run(const std::string& operation, const MeasureOptions& options,
                              const std::string& more = {}, std::size_t ranks = 2) {
+    return run(TrialSubject(Operation::parse(operation)), options, more, ranks);
+  }
+  std::vector<RunRecord> run(const TrialSubject& subject, const MeasureOptions& options,
+                             const std::string& more = {}, std::size_t ranks = 2) {
     std::ofstream(file_) << "base = \"" << base_ << "\"\n[cluster]\nranks = " << ranks << "\n"
                          << more << "[[link]]\nranks = 16\nlatency_us = 20\nbandwidth_gb_per_s = 100\n";
     std::vector<WorkerPlan> plans(ranks);
     for (WorkerPlan& plan : plans) {
       plan.device = "virtual:" + file_.string();
-      plan.plan.groups = {{{Operation::parse(operation), options}}};
+      plan.plan.groups = {{{subject, options}}};
       plan.plan.ceilings = false;
       plan.plan.verify = true;
       plan.plan.links = measures_links_;
@@ -78,6 +82,62 @@ TEST_F(ClusterInStep, AllRanksMeasureTheTransfer) {
     EXPECT_EQ(records[0].entries[0].result.measurements[0].rounds.size(),
               records[1].entries[0].result.measurements[0].rounds.size());
   }
+}
+
+// A step of two kernels of 100 us, and an all-reduce of 60 us.
+ParallelStep two_spins(std::size_t after, std::size_t before, std::int64_t passes = 1) {
+  ParallelStep step{.name = "two spins", .network = {}, .passes = passes};
+  step.network.layers = {{{"spin"}, Operation::parse("spin:ns=100000")}};
+  step.network.calls = {{0, "first", {}}, {0, "second", {}}};
+  step.exchanges = {{Operation::parse(kReduce), after, before}};
+  return step;
+}
+
+TEST_F(ClusterInStep, AnExchangeRunsBesideWhatDoesNotWaitForIt) {
+  MeasureOptions options = once(QueueMode::saturated);
+  options.instrument = Instrument::graph;
+  struct Case {
+    std::size_t after, before;
+    double microseconds;
+    std::int64_t passes = 1;
+  };
+  for (const Case& each : {Case{2, 2, 260}, Case{1, 1, 260}, Case{0, 0, 260}, Case{1, 2, 200},
+                           Case{0, 1, 200}, Case{0, 2, 200}, Case{1, 4, 400, 2}, Case{4, 4, 460, 2}}) {
+    const auto records = run(TrialSubject(two_spins(each.after, each.before, each.passes)), options);
+    for (const RunRecord& record : records) {
+      EXPECT_EQ(record.entries.at(0).result.failure, "");
+      EXPECT_NEAR(time_of(record).value(), each.microseconds * 1e3, 4e3)
+          << each.after << " to " << each.before << " of " << each.passes;
+    }
+  }
+}
+
+TEST_F(ClusterInStep, AnExchangeThatIsLongerThanTheRestIsWaitedFor) {
+  MeasureOptions options = once(QueueMode::saturated);
+  options.instrument = Instrument::graph;
+  ParallelStep step = two_spins(1, 2);
+  step.exchanges[0].collective = Operation::parse("all_reduce:count=4M,dtype=f32");  // 180 us
+  for (const RunRecord& record : run(TrialSubject(step), options))
+    EXPECT_NEAR(time_of(record).value(), 280e3, 4e3);
+}
+
+TEST_F(ClusterInStep, ALateRankMakesTheOthersWaitWhereTheyNeedTheExchange) {
+  MeasureOptions options = once(QueueMode::saturated);
+  options.instrument = Instrument::graph;
+  ParallelStep step = two_spins(0, 2);
+  // Rank 1 is 150 us late in each replay: its exchange ends at 210, 10 us behind the second kernel.
+  const auto records = run(TrialSubject(step), options, straggler("gpu", 150));
+  for (const RunRecord& record : records) EXPECT_LT(time_of(record).value(), 225e3);
+}
+
+TEST_F(ClusterInStep, KernelsAreSlowerWhileAnExchangeRunsBesideThem) {
+  MeasureOptions options = once(QueueMode::saturated);
+  options.instrument = Instrument::graph;
+  options.kernels = true;
+  const auto records = run(TrialSubject(two_spins(0, 2)), options, "overlap_tax = 1.5\n");
+  // 60 us at two thirds of the speed.
+  EXPECT_NEAR(time_of(records[0]).value(), 220e3, 4e3);
+  ASSERT_EQ(records[0].entries.at(0).result.kernels.size(), 3u);
 }
 
 // 100 GB/s each way, less the latency of each copy.

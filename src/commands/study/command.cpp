@@ -19,6 +19,7 @@
 #include "cli/python.hpp"
 #include "commands/records.hpp"
 #include "commands/study/loss_scaling_record.hpp"
+#include "commands/study/parallel_command.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
 #include "measure/verify.hpp"
@@ -28,6 +29,7 @@
 #include "output/text.hpp"
 #include "study/answers.hpp"
 #include "study/loss_scaling.hpp"
+#include "study/parallel_studies.hpp"
 #include "study/study.hpp"
 
 // Carries out `study`. For loss-scaling a Python process trains, because only it can load the model.
@@ -96,6 +98,7 @@ struct StudyFlags {
   RecordFlags record;
   std::string provider = "auto", only, margin = "1%";
   std::int64_t processes = 5;
+  std::optional<std::int64_t> local;
   bool dry_run = false;
 };
 
@@ -107,6 +110,7 @@ constexpr const char* kStudyExamples = R"(Examples:
   jitterscope study occupancy 'cuda:@saxpy:saxpy,n=1Mi,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]'
   jitterscope study pinned copy:bytes=1Mi,4Mi,kind=d2h --device virtual:h200
   jitterscope study loss-scaling python:train.py:make --device cuda
+  jitterscope study data-parallel resnet50:batch=64,dtype=bf16,layout=nhwc --local 2
   jitterscope list studies
 
 Exit codes: 0 done, 1 a variant gives a wrong result, 2 usage, or the study does not apply to this work or device,
@@ -322,17 +326,21 @@ class StudyCommand {
   std::vector<study::Arm> arms_;  ///< one for each alternative
 };
 
-// Training has no rounds and no layers to pick: the other flags belong to comparisons.
-void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocation& invocation) {
+// Throws UsageError for a flag that belongs to comparisons of operations.
+void refuse_flags_but(const std::vector<std::string>& taken, const CLI::App& command,
+                      const std::string& why) {
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
-    const bool is_taken = !name.starts_with("--") || name == "--device" || name == "--seed" ||
-                          name == "--json" || name == "--html" || name == "--details" ||
-                          name == "--dry-run" || name == "--help";
-    if (option->count() == 0 || is_taken) continue;
-    throw UsageError(
-        name + " is for studies that time operations; loss-scaling trains for 100 steps with each scale");
+    const bool is_taken = !name.starts_with("--") || std::ranges::find(taken, name) != taken.end();
+    if (option->count() > 0 && !is_taken)
+      throw UsageError(name + " is for studies that time operations; " + why);
   }
+}
+
+// Training has no rounds and no layers to pick.
+void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocation& invocation) {
+  refuse_flags_but({"--device", "--seed", "--json", "--html", "--details", "--dry-run", "--help"}, command,
+                   "loss-scaling trains for 100 steps with each scale");
   if (flags.dry_run) {
     return print_result(std::string(study::kLossScaling.question) + "\n\n" +
                         training_plan_text(flags.targets, flags.measure.device));
@@ -343,11 +351,39 @@ void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocati
   files.write(record, flags.page);
 }
 
+void run_between_ranks(const study::ParallelStudy& which, const StudyFlags& flags, const CLI::App& command,
+                       Invocation& invocation) {
+  refuse_flags_but({"--device", "--seed", "--time-limit", "--processes", "--local", "--json", "--html",
+                    "--plot", "--details", "--width", "--dry-run", "--help"},
+                   command, fmt::format("{} times a network's whole step between ranks", which.summary.id));
+  if (flags.targets.size() != 1)
+    throw UsageError(
+        fmt::format("the study {0} is of one network: jitterscope study {0} "
+                    "resnet50:batch=64,dtype=bf16,layout=nhwc --local 2",
+                    which.summary.id));
+  check_count("--processes", flags.processes, 1, 1000);
+  run_parallel_study({.study = which,
+                      .network = flags.targets.front(),
+                      .device = flags.measure.device,
+                      .local = flags.local.value_or(0),
+                      .groups = flags.processes,
+                      .time_limit = seconds(flags.measure.time_limit_seconds),
+                      .seed = flags.measure.seed,
+                      .dry_run = flags.dry_run,
+                      .record = flags.record,
+                      .page = flags.page},
+                     invocation);
+}
+
 }  // namespace
 
 void add_study_command(CLI::App& app, Invocation& invocation) {
   const auto carry_out = [&](const StudyFlags& typed, const CLI::App& self) {
     if (typed.name == study::kLossScaling.id) return run_loss_scaling(typed, self, invocation);
+    if (const study::ParallelStudy* between = study::find_parallel_study(typed.name))
+      return run_between_ranks(*between, typed, self, invocation);
+    if (typed.local)
+      throw UsageError(fmt::format("--local: the study {} times operations of one process", typed.name));
     StudyCommand(typed, invocation).run();
   };
   const auto [command, flags] = declare_command<StudyFlags>(
@@ -372,6 +408,8 @@ void add_study_command(CLI::App& app, Invocation& invocation) {
       .add_option("--provider", flags.provider,
                   "library that runs a network's layers: auto, torch or builtin")
       ->capture_default_str();
+  command.add_option("--local", flags.local,
+                     "ranks of this host for a study between ranks, as under mpirun -n N");
   command.add_option("--only", flags.only,
                      "study only layers whose name or operation matches this regular expression");
   flags.record.add_to(command);

@@ -116,6 +116,9 @@ class CudaDevice : public Device {
   std::unique_ptr<Queue> make_companion_queue() override {
     return std::make_unique<CompanionQueue>(context_);
   }
+  std::unique_ptr<SideStream> make_side_stream(std::size_t parts) override {
+    return std::make_unique<CudaSideStream>(context_, parts);
+  }
   void wait_for_all() override {
     context_.make_current();
     cuda::check(driver().cuCtxSynchronize(), "waiting for all of the GPU's work");

@@ -352,6 +352,18 @@ void OrderEvent::hold(CUstream stream) const {
   check(driver().cuStreamWaitEvent(stream, handle_, 0), "making a stream wait for another");
 }
 
+CudaSideStream::CudaSideStream(const Context& context, std::size_t parts)
+    : context_(context), stream_(Stream::made_in(context)), reached_(parts), ended_(parts) {}
+
+// Work that still runs there ends first.
+CudaSideStream::~CudaSideStream() {
+  try {
+    context_.make_current();
+  } catch (const Error&) {  // the GPU is lost: nothing is left to wait for
+  }
+  driver().cuStreamSynchronize(stream_.handle());
+}
+
 namespace {
 
 // Signatures of CUDA 11.3, which every driver still exports. The headers of CUDA 13 declare newer functions

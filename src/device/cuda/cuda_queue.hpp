@@ -87,6 +87,11 @@ enum class StreamPriority { usual, highest };
 class Stream {
  public:
   explicit Stream(StreamPriority priority = StreamPriority::usual);
+  /// Makes the context current first.
+  static Stream made_in(const Context& context) {
+    context.make_current();
+    return Stream();
+  }
   ~Stream();
   Stream(Stream&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Stream& operator=(Stream&&) = delete;
@@ -113,18 +118,38 @@ class OrderEvent {
   CUevent handle_ = nullptr;
 };
 
+/// Parts are ordered by events, which recordings hold as edges of their graph.
+class CudaSideStream final : public SideStream {
+ public:
+  CudaSideStream(const Context& context, std::size_t parts);
+  ~CudaSideStream() override;
+  CudaSideStream(const CudaSideStream&) = delete;
+  CudaSideStream& operator=(const CudaSideStream&) = delete;
+
+  NativeQueue begin(NativeQueue queue, std::size_t part) override {
+    reached_.at(part).record(static_cast<CUstream>(queue));
+    reached_.at(part).hold(stream_.handle());
+    return stream_.handle();
+  }
+  void end(NativeQueue, std::size_t part) override { ended_.at(part).record(stream_.handle()); }
+  void join(NativeQueue queue, std::size_t part) override {
+    ended_.at(part).hold(static_cast<CUstream>(queue));
+  }
+
+ private:
+  const Context& context_;
+  Stream stream_;
+  std::vector<OrderEvent> reached_, ended_;
+};
+
 // A queue on its own stream, whose work runs beside that of the context's stream.
 
 class CompanionStream {
  protected:
-  explicit CompanionStream(const Context& context) : stream_(made_in(context)) {}
+  explicit CompanionStream(const Context& context) : stream_(Stream::made_in(context)) {}
   CUstream own_stream() const { return stream_.handle(); }
 
  private:
-  static Stream made_in(const Context& context) {
-    context.make_current();
-    return Stream();
-  }
   Stream stream_;
 };
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace jitterscope::virtual_gpu {
 
@@ -99,8 +100,10 @@ void Timeline::tell(const Kernel& kernel, const physics::Execution& execution, c
   if (on_launch) on_launch(execution);
 }
 
-Nanoseconds Timeline::run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin) {
+Nanoseconds Timeline::run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin, double stretch) {
+  const double own = std::exchange(kernel.work.stretch, kernel.work.stretch * stretch);
   const physics::Execution execution = machine_.run(kernel.work, earliest);
+  kernel.work.stretch = own;
   kernel.has_run = true;
   kernel.read_too_early = false;
   count(kernel, execution);
@@ -127,6 +130,13 @@ void Timeline::run_collective(Kernel& kernel, const CollectiveTimes& times, cons
   kernel.read_too_early = false;
   count(kernel, execution);
   tell(kernel, execution, origin);
+  if (on_collective) on_collective(times);
+}
+
+void Timeline::tell_collective(Kernel& kernel, const CollectiveTimes& times, const KernelTime& origin) {
+  kernel.has_run = true;
+  kernel.read_too_early = false;
+  tell(kernel, {.start = times.arrival, .end = times.end, .cycles = {}}, origin);
   if (on_collective) on_collective(times);
 }
 

@@ -140,7 +140,8 @@ class Timeline {
   void release(physics::Buffer buffer, Bytes size);
 
   /// Runs a workload's kernel and reports it. `origin` is the part of a trace entry known beforehand.
-  Nanoseconds run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin);
+  /// It takes `stretch` times as long.
+  Nanoseconds run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin, double stretch = 1.0);
   /// The reports of run(): count() adds to counters, tell() gives times to tracers and on_launch.
   void count(const Kernel& kernel, const physics::Execution& execution);
   void tell(const Kernel& kernel, const physics::Execution& execution, const KernelTime& origin);
@@ -149,6 +150,8 @@ class Timeline {
 
   /// Runs a collective whose times the ranks have agreed on, and reports it.
   void run_collective(Kernel& kernel, const CollectiveTimes& times, const KernelTime& origin);
+  /// Reports one that runs beside other work.
+  void tell_collective(Kernel& kernel, const CollectiveTimes& times, const KernelTime& origin);
 
   /// True once for each kind of operation, whose code must then be loaded.
   bool is_first_launch(const std::string& name);

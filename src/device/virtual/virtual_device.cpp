@@ -154,6 +154,20 @@ class SimulatedPeers final : public PeerMemory {
   Bytes size_;
 };
 
+// The parts are items of the queue itself, which runs them beside later ones.
+class VirtualSideStream final : public SideStream {
+ public:
+  NativeQueue begin(NativeQueue queue, std::size_t part) override {
+    of(queue).begin_part(part);
+    return queue;
+  }
+  void end(NativeQueue queue, std::size_t) override { of(queue).end_part(); }
+  void join(NativeQueue queue, std::size_t part) override { of(queue).join_part(part); }
+
+ private:
+  static VirtualQueue& of(NativeQueue queue) { return *static_cast<VirtualQueue*>(queue); }
+};
+
 class SimulatedDevice final : public VirtualDevice {
  public:
   SimulatedDevice(const physics::Parameters& parameters, std::uint64_t seed, std::string_view id,
@@ -188,6 +202,9 @@ class SimulatedDevice final : public VirtualDevice {
   }
   std::unique_ptr<Queue> make_companion_queue() override {
     return std::make_unique<VirtualQueue>(timeline(), VirtualQueue::Place::beside);
+  }
+  std::unique_ptr<SideStream> make_side_stream(std::size_t) override {
+    return std::make_unique<VirtualSideStream>();
   }
   SensorReading read_sensors() override;
   std::optional<std::vector<std::string>> other_processes() override;

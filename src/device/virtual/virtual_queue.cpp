@@ -64,7 +64,8 @@ void VirtualQueue::put(Item item) {
     return;
   }
   item.origin = origin_of_call();
-  if (item.kind != Item::Kind::mark && !follows_mark_) item.gap = timeline_.parameters().launch.gap;
+  const bool has_gap = item.kind != Item::Kind::mark && item.kind != Item::Kind::join && !follows_mark_;
+  if (has_gap) item.gap = timeline_.parameters().launch.gap;
   follows_mark_ = item.kind == Item::Kind::mark;
   enqueue(std::move(item));
 }
@@ -98,9 +99,25 @@ void VirtualQueue::launch_kernel(const std::shared_ptr<Kernel>& kernel, bool wai
 
 void VirtualQueue::launch_collective(const std::shared_ptr<const CollectiveWork>& work) {
   pay_call();
-  Item item{.kind = Item::Kind::collective, .kernel = nullptr, .collective = work};
+  Item item{.kind = Item::Kind::collective, .kernel = nullptr, .collective = work, .side_part = open_part_};
   if (recording_ == nullptr) item.late = lateness(physics::Straggler::Cause::gpu);
   put(std::move(item));
+}
+
+void VirtualQueue::begin_part(std::size_t part) {
+  pay_event();
+  pay_event();
+  open_part_ = part;
+}
+
+void VirtualQueue::end_part() {
+  pay_event();
+  open_part_.reset();
+}
+
+void VirtualQueue::join_part(std::size_t part) {
+  pay_event();
+  put({.kind = Item::Kind::join, .kernel = nullptr, .side_part = part});
 }
 
 Nanoseconds VirtualQueue::lateness(physics::Straggler::Cause cause) const {
@@ -242,17 +259,19 @@ void VirtualQueue::replay(Recording& recording) {
     Item node = items[i];
     node.origin = origin;
     node.origin.graph_node = nodes;
-    nodes += node.group ? node.group->launches.size() : 1;
+    const bool is_edge = node.kind == Item::Kind::join;  // of the graph, and no node
+    nodes += is_edge ? 0 : node.group ? node.group->launches.size() : 1;
     node.is_node = true;
     node.starts_replay = i == 0;
     node.frees_an_entry = i + 1 == items.size();
     if (node.kind == Item::Kind::collective && std::exchange(is_first, false)) {
       node.late = lateness(physics::Straggler::Cause::gpu);
     }
-    node.gap = (i > 0           ? parameters.launch.graph_gap
-                : follows_mark_ ? Nanoseconds(0)
-                                : parameters.launch.gap) +
-               overhead;
+    node.gap = is_edge ? Nanoseconds(0)
+                       : (i > 0           ? parameters.launch.graph_gap
+                          : follows_mark_ ? Nanoseconds(0)
+                                          : parameters.launch.gap) +
+                             overhead;
     enqueue(std::move(node));
   }
   if (!items.empty()) follows_mark_ = false;
@@ -290,7 +309,7 @@ bool VirtualQueue::has_passed(Mark mark) {
 
 void VirtualQueue::throw_if_hold_timed_out() {
   if (!std::exchange(hold_timed_out_, false)) return;
-  throw FailedError(
+  throw HoldTimeoutError(
       fmt::format("the held queue was released by its time limit of {:.1f} s, so the times of this round are "
                   "not valid: the host was stopped, or something waits for the GPU while the queue is held",
                   to_seconds(kHoldLimit)));
@@ -349,6 +368,8 @@ std::optional<Nanoseconds> VirtualQueue::next_start() const {
   // Nothing behind a collective that the other ranks do not take part in any more is ever reached.
   if (item.kind == Item::Kind::collective && timeline_.link->is_abandoned()) return std::nullopt;
   const Nanoseconds start = start_of(item);
+  if (item.kind == Item::Kind::join) return std::max(start, ends_of_parts_.at(*item.side_part));
+  if (item.kind == Item::Kind::collective && item.side_part) return std::max(start, side_end_ + item.gap);
   if (item.kind != Item::Kind::hold) return start;
   const Nanoseconds limit = start + kHoldLimit;
   return item.hold->opened ? std::clamp(*item.hold->opened, start, limit) : limit;
@@ -361,6 +382,14 @@ void VirtualQueue::hold_until(Nanoseconds time) {
   physics::KernelWork wait;  // the hold polls one word: nearly idle, but the clock stays up
   wait.fixed = time - start;
   timeline_.run_helper(wait, start);
+}
+
+// The collective that it waits for keeps the GPU busy.
+void VirtualQueue::wait_until(Nanoseconds time) {
+  const Nanoseconds from = std::max(end_, timeline_.machine().free_at());
+  physics::KernelWork wait;
+  wait.fixed = time - from;
+  end_ = wait.fixed > Nanoseconds(0) ? timeline_.run_helper(wait, from) : time;
 }
 
 void VirtualQueue::run_hold(Nanoseconds end, const Hold& hold) {
@@ -380,7 +409,8 @@ Nanoseconds VirtualQueue::run_kernel(const Item& item, Nanoseconds start) {
   start = start_of_work(item, start);
   const bool takes_gpu = place_ == Place::alone || !item.kernel || !item.kernel->is_one_block;
   if (!takes_gpu) return start + item.kernel->work.fixed;
-  const Nanoseconds end = item.kind == Item::Kind::kernel ? timeline_.run(*item.kernel, start, item.origin)
+  const Nanoseconds end = item.kind == Item::Kind::kernel ? timeline_.run(*item.kernel, start, item.origin,
+                                                                          stretch_beside(*item.kernel, start))
                                                           : timeline_.run_helper(item.helper, start);
   if (item.is_node) last_replay_ = end;
   return end;
@@ -400,12 +430,38 @@ Nanoseconds VirtualQueue::run_group(const Item& item, Nanoseconds start) {
   return end;
 }
 
+// A collective takes processors and bandwidth of memory from the kernels that run beside it.
+double VirtualQueue::stretch_beside(const Kernel& kernel, Nanoseconds start) const {
+  start = std::max(start, timeline_.machine().free_at());
+  if (timeline_.link == nullptr || side_end_ <= start) return 1.0;
+  const double tax = timeline_.link->cluster().overlap_tax;
+  if (tax == 1.0) return 1.0;
+  const Nanoseconds alone = timeline_.machine().forecast({kernel.work}).front().time;
+  const Nanoseconds beside = std::min(alone * tax, side_end_ - start);
+  return (alone + beside * (1.0 - 1.0 / tax)) / alone;
+}
+
+void VirtualQueue::run_beside(Nanoseconds start) {
+  const Item item = std::move(pending_.front());
+  pending_.pop_front();
+  if (item.frees_an_entry) --entries_;
+  --collectives_;
+  const CollectiveTimes times =
+      timeline_.link->run(start, {{item.collective, item.gap + item.late, item.earliest + item.late}})
+          .front();
+  timeline_.tell_collective(*item.collective->kernel, times, item.origin);
+  side_end_ = times.end;
+  ends_of_parts_.resize(std::max(ends_of_parts_.size(), *item.side_part + 1));
+  ends_of_parts_[*item.side_part] = times.end;
+}
+
 // Nothing else happens on the GPU between them, so their times follow from each other.
 void VirtualQueue::run_collectives_in_a_row(Nanoseconds start) {
   start = std::max(start, timeline_.machine().free_at());
   std::vector<CollectiveTurn> turns;
   std::vector<KernelTime> origins;
-  while (!pending_.empty() && pending_.front().kind == Item::Kind::collective) {
+  while (!pending_.empty() && pending_.front().kind == Item::Kind::collective &&
+         !pending_.front().side_part) {
     const Item& item = pending_.front();
     turns.push_back({item.collective, item.gap + item.late, item.earliest + item.late});
     origins.push_back(item.origin);
@@ -438,7 +494,8 @@ void VirtualQueue::pass_stamp(std::uint32_t slot, Nanoseconds time) {
 
 void VirtualQueue::run_next() {
   const Nanoseconds start = *next_start();
-  if (pending_.front().kind == Item::Kind::collective) return run_collectives_in_a_row(start);
+  if (pending_.front().kind == Item::Kind::collective)
+    return pending_.front().side_part ? run_beside(start) : run_collectives_in_a_row(start);
   if (pending_.front().kind == Item::Kind::hold) run_hold(start, *pending_.front().hold);
   const Item item = std::move(pending_.front());
   pending_.pop_front();
@@ -446,6 +503,7 @@ void VirtualQueue::run_next() {
   switch (item.kind) {
     case Item::Kind::hold:
     case Item::Kind::collective: return;
+    case Item::Kind::join: return wait_until(start);
     case Item::Kind::mark: return pass_mark(item.slot, start);
     case Item::Kind::stamp: return pass_stamp(item.slot, start);
     case Item::Kind::kernel:

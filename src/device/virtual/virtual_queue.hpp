@@ -18,7 +18,7 @@ struct Hold {
 };
 
 struct Item {
-  enum class Kind { kernel, group, helper, eviction, mark, stamp, hold, collective };
+  enum class Kind { kernel, group, helper, eviction, mark, stamp, hold, collective, join };
   Kind kind = Kind::kernel;
   std::shared_ptr<Kernel> kernel;
   physics::KernelWork helper = {};
@@ -27,6 +27,8 @@ struct Item {
   std::shared_ptr<Hold> hold = nullptr;
   std::shared_ptr<const StreamGroup> group = nullptr;
   std::shared_ptr<const CollectiveWork> collective = nullptr;
+  /// A collective: the part of a side stream that it is, beside later items. A join: the part it waits for.
+  std::optional<std::size_t> side_part = {};
   Nanoseconds earliest = {};  ///< when the host's call has reached the GPU
   Nanoseconds gap = {};       ///< after its predecessor
   Nanoseconds late = {};      ///< a collective, because its rank is a straggler
@@ -55,6 +57,11 @@ class VirtualQueue final : public Queue, private WorkSource {
   /// Launches an operation's kernel once. `waits`: as a copy from pageable memory does.
   void launch_kernel(const std::shared_ptr<Kernel>& kernel, bool waits);
   void launch_collective(const std::shared_ptr<const CollectiveWork>& work);
+  /// Collectives launched until end_part() are a part of a side stream (SideStream).
+  void begin_part(std::size_t part);
+  void end_part();
+  /// Later items wait for the part.
+  void join_part(std::size_t part);
   /// Adds launches whose calls the host has paid.
   void launch_group(StreamGroup group);
   /// Pays for the host's call of a launch on another stream; returns its part of a trace entry.
@@ -106,6 +113,9 @@ class VirtualQueue final : public Queue, private WorkSource {
   Nanoseconds call_cost();
   Nanoseconds lateness(physics::Straggler::Cause cause) const;
   void run_collectives_in_a_row(Nanoseconds start);
+  void run_beside(Nanoseconds start);
+  void wait_until(Nanoseconds time);
+  double stretch_beside(const Kernel& kernel, Nanoseconds start) const;
   void wait_for_end();
   void evict(bool leaves_modified_lines);
   void run_hold(Nanoseconds end, const Hold& hold);
@@ -126,6 +136,9 @@ class VirtualQueue final : public Queue, private WorkSource {
   std::deque<Item> pending_;
   std::size_t entries_ = 0, collectives_ = 0;  // of the pending items
   Nanoseconds end_;                            ///< end of the last item
+  std::optional<std::size_t> open_part_;       ///< that the host is launching
+  Nanoseconds side_end_;                       ///< end of the side stream's last item
+  std::vector<Nanoseconds> ends_of_parts_;     ///< of those that have run
   std::optional<Nanoseconds> last_replay_;
   bool follows_mark_ = false;
   std::shared_ptr<Hold> held_queue_;

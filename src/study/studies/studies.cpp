@@ -10,6 +10,7 @@
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
 #include "study/answers.hpp"
+#include "study/parallel_studies.hpp"
 
 namespace jitterscope::study::studies {
 
@@ -105,6 +106,7 @@ std::vector<StudySummary> list_studies() {
   std::vector<StudySummary> list;
   for (const Study& study : all_studies()) list.push_back({study.id, study.question, study.concerns});
   list.push_back(kLossScaling);
+  for (const ParallelStudy& study : parallel_studies()) list.push_back(study.summary);
   return list;
 }
 
@@ -114,6 +116,11 @@ const Study& find_study(const std::string& id) {
   if (id == kLossScaling.id)
     throw UsageError(
         "the study loss-scaling trains a model, and has no arms: jitterscope study loss-scaling");
+  if (find_parallel_study(id) != nullptr)
+    throw UsageError(
+        fmt::format("the study {0} times a network between ranks, and has no arms for one "
+                    "operation: jitterscope study {0} NETWORK --local 2",
+                    id));
   std::vector<std::string> known;
   for (const StudySummary& study : list_studies()) known.emplace_back(study.id);
   throw UsageError(fmt::format("there is no study '{}'{}", printable(id, 60), suggestion(id, known)));

@@ -1,0 +1,267 @@
+#include "commands/study/parallel_record.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "jitterscope/error.hpp"
+#include "output/cells.hpp"
+#include "record/describe_run.hpp"
+#include "record/envelope.hpp"
+
+namespace jitterscope {
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ParallelStudyRank>& rank) {
+  fields("host", rank.host);
+  fields("device", rank.device);
+  fields("computing", rank.computing);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, AddedTime>& added) {
+  fields("value_seconds", added.value);
+  fields("low_seconds", added.low);
+  fields("high_seconds", added.high);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, StepTimes>& times) {
+  fields("time", times.time);
+  fields("group_seconds", times.groups);
+  fields("over_first", times.over_first);
+  fields("exposed", times.exposed);
+  fields("exchange", times.exchange);
+  fields("computing_slowed", times.computing_slowed);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ParallelStudyArm>& arm) {
+  fields("name", arm.name);
+  fields("exchanges", arm.exchanges);
+  fields("steps", arm.steps);
+  fields("memory_bytes", arm.memory);
+  fields("simulated_seconds", arm.simulated);
+  fields("times", arm.times);
+  fields("failure", arm.failure);
+}
+
+template <class Fields>
+void describe_content(Fields& fields, Described<Fields, ParallelStudyRecord>& record) {
+  fields("study", record.study);
+  fields("question", record.question);
+  fields("network", record.network);
+  fields("samples", record.samples);
+  fields("weights_bytes", record.weights);
+  fields("dtype", record.dtype);
+  fields("library", record.library);
+  fields("settings", record.settings);
+  fields("groups", record.groups);
+  fields("ranks", record.ranks);
+  fields("slowest", record.slowest);
+  fields("waiting", record.waiting);
+  fields("arms", record.arms);
+  fields("answers", record.answers);
+  fields("notes", record.notes);
+}
+
+std::string write_record(const ParallelStudyRecord& record) {
+  return write_envelope("parallel-study", record);
+}
+
+void read_fields(const Json& document, const std::string& name, ParallelStudyRecord& record) {
+  record = read_envelope<ParallelStudyRecord>(document, name);
+  if (record.slowest < 0 || (!record.ranks.empty() && record.slowest >= std::ssize(record.ranks)))
+    throw UsageError(name + ": slowest names a rank that the record does not have; the file is damaged");
+}
+
+namespace {
+
+bool has_times(const ParallelStudyArm& arm) { return arm.failure.empty() && !arm.times.groups.empty(); }
+
+// The fastest arm that exchanges in each step; null if none was measured.
+const ParallelStudyArm* fastest_of(const ParallelStudyRecord& record) {
+  const ParallelStudyArm* fastest = nullptr;
+  for (const ParallelStudyArm& arm : record.arms) {
+    if (!has_times(arm) || arm.exchanges == 0 || arm.steps > 1) continue;
+    if (fastest == nullptr || arm.times.time.median < fastest->times.time.median) fastest = &arm;
+  }
+  return fastest;
+}
+
+std::string interval_text(const RatioEstimate& ratio) {
+  return fmt::format("{} to {}", change_text(ratio.low - 1.0), change_text(ratio.high - 1.0));
+}
+
+std::string gigabytes_of(Bytes bytes) {
+  constexpr double kGiga = 1e9;
+  return fmt::format("{:.2g} GB", static_cast<double>(bytes.value()) / kGiga);
+}
+
+Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
+  TableColumn arm{"arm", Align::left, {}}, step{"step", Align::right, {}},
+      error{"± 95 %", Align::right, {}, 3}, over{"over none", Align::right, {}},
+      interval{"95 %", Align::right, {}, 4}, exposed{"exposed", Align::right, {}},
+      exchange{"exchange", Align::right, {}, 2}, hidden{"hidden", Align::right, {}, 1},
+      slowed{"slows kernels", Align::right, {}, 5}, simulated{"planned", Align::right, {}},
+      memory{"memory", Align::right, {}};
+  for (const ParallelStudyArm& each : record.arms) {
+    const StepTimes& times = each.times;
+    const bool measured = has_times(each);
+    arm.cells.push_back(one_line(each.name));
+    step.cells.push_back(
+        measured ? time_text(times.time.median, has_interval(times.time) ? times.time.precision() : 0.005)
+                 : std::string(kAbsent));
+    error.cells.push_back(measured && has_interval(times.time) ? percent_text(times.time.precision())
+                                                               : std::string(kAbsent));
+    over.cells.push_back(measured && times.over_first ? change_text(times.over_first->ratio - 1.0)
+                                                      : std::string(kAbsent));
+    interval.cells.push_back(measured && times.over_first ? interval_text(*times.over_first)
+                                                          : std::string(kAbsent));
+    exposed.cells.push_back(measured && times.exposed
+                                ? time_text(std::max(times.exposed->value, Nanoseconds(0)))
+                                : std::string(kAbsent));
+    exchange.cells.push_back(measured && times.exchange ? time_text(times.exchange->median)
+                                                        : std::string(kAbsent));
+    const std::optional<double> share = hidden_share(times);
+    hidden.cells.push_back(measured && share ? percent_text(*share) : std::string(kAbsent));
+    slowed.cells.push_back(measured && times.computing_slowed ? change_text(*times.computing_slowed)
+                                                              : std::string(kAbsent));
+    simulated.cells.push_back(each.simulated > Nanoseconds(0) ? time_text(each.simulated)
+                                                              : std::string(kAbsent));
+    memory.cells.push_back(each.memory.value() > 0 ? gigabytes_of(each.memory) : std::string(kAbsent));
+  }
+  std::vector<TableColumn> columns = {arm,     step,     error,  over,   interval,
+                                      exposed, exchange, hidden, slowed, simulated};
+  // Only where the arms are about it.
+  const bool differs = std::ranges::any_of(
+      record.arms, [&](const ParallelStudyArm& each) { return each.memory != record.arms.front().memory; });
+  if (differs) columns.push_back(memory);
+  return fitted_table(columns, width);
+}
+
+Text ranks_table(const ParallelStudyRecord& record, std::size_t width) {
+  TableColumn rank{"rank", Align::right, {}}, host{"host", Align::left, {}, 2},
+      device{"device", Align::left, {}, 1}, step{"computes", Align::right, {}},
+      error{"± 95 %", Align::right, {}};
+  for (std::size_t r = 0; r < record.ranks.size(); ++r) {
+    const ParallelStudyRank& each = record.ranks[r];
+    const bool known = each.computing.rounds > 0, exact = known && has_interval(each.computing);
+    rank.cells.push_back(fmt::format("{}", r));
+    host.cells.push_back(one_line(each.host));
+    device.cells.push_back(one_line(each.device));
+    step.cells.push_back(known ? time_text(each.computing.median, exact ? each.computing.precision() : 0.005)
+                               : std::string(kAbsent));
+    error.cells.push_back(exact ? percent_text(each.computing.precision()) : std::string(kAbsent));
+  }
+  return fitted_table({rank, host, device, step, error}, width);
+}
+
+std::string facts_of(const ParallelStudyRecord& record) {
+  std::string text = fmt::format("**{}**, {} for each of {} ({}): {} of weights, gradients exchanged in {}",
+                                 one_line(record.network), counted(record.samples, "sample"),
+                                 counted(std::ssize(record.ranks), "rank"), one_line(record.device.name),
+                                 bytes_text(record.weights), one_line(record.dtype));
+  if (!record.library.empty()) text += fmt::format(" by {}", one_line(record.library));
+  for (const Property& setting : record.settings)
+    text += fmt::format(", {}={}", one_line(setting.key), one_line(setting.value));
+  return text + fmt::format("; {} of fresh processes.", counted(record.groups, "group"));
+}
+
+}  // namespace
+
+Text record_text(const ParallelStudyRecord& record, const ShownPage& shown) {
+  Text text = wrapped(one_line(record.question), shown.width) + "\n";
+  for (const std::string& answer : record.answers) text += wrapped(one_line(answer), shown.width);
+  if (!record.answers.empty()) text += "\n";
+  text += wrapped(facts_of(record), shown.width) + "\n" + arms_table(record, shown.width);
+  if (shown.details && !record.ranks.empty()) text += "\n" + ranks_table(record, shown.width);
+  text += "\n" + wrapped(
+                     "over none: the step over the slowest rank's computing alone. exposed: what the "
+                     "exchange adds to that. hidden: the share of its time alone that the computing "
+                     "hides. planned: as simulated from the times of layers and exchanges.",
+                     shown.width);
+  std::vector<std::string> sentences = record.notes;
+  for (const ParallelStudyArm& arm : record.arms)
+    if (!arm.failure.empty()) sentences.push_back(fmt::format("{}: {}", arm.name, arm.failure));
+  if (!sentences.empty()) text += "\n";
+  for (const std::string& each : sentences) text += list_item(one_line(each), shown.width);
+  return text;
+}
+
+Headline headline_of(const ParallelStudyRecord& record) {
+  Headline headline{.subject = fmt::format("a step of {} on {}", one_line(record.network),
+                                           counted(std::ssize(record.ranks), "rank")),
+                    .marks = {one_line(record.study), counted(record.groups, "group")}};
+  const ParallelStudyArm* fastest = fastest_of(record);
+  if (fastest == nullptr) return headline;
+  headline.subject += ": " + one_line(fastest->name);
+  const TimeEstimate& time = fastest->times.time;
+  headline.number = time_text(time.median, has_interval(time) ? time.precision() : 0.005);
+  if (has_interval(time)) headline.error = "± " + percent_text(time.precision());
+  return headline;
+}
+
+}  // namespace jitterscope
+
+namespace jitterscope::report {
+namespace {
+
+constexpr const char* kParts = R"({
+    "width": "$width", "height": "$height", "data": "$rows",
+    "encoding": {"y": "$y"},
+    "layer": [
+      {"mark": {"type": "bar"}, "encoding": {
+        "x": {"field": "time:Q", "title": "$title", "stack": "zero"}, "order": {"field": "order:O"},
+        "color": {"field": "part:N", "title": null, "scale": {"domain": ["computing", "exposed"], "range": ["$blue", "$orange"]}},
+        "tooltip": [["name:N", "arm"], ["part:N", "part"], ["time", "$title"]]}},
+      {"mark": {"type": "point", "shape": "stroke", "size": 200, "angle": 90}, "encoding": {
+        "x": {"field": "planned:Q"}, "tooltip": [["name:N", "arm"], ["planned", "planned"]]}}]})";
+
+Plot steps_by_arm(const ParallelStudyRecord& record) {
+  Nanoseconds largest;
+  for (const ParallelStudyArm& arm : record.arms) largest = std::max(largest, arm.times.time.median);
+  const TimeUnit unit = unit_for(largest);
+  Plot plot{.id = "steps",
+            .title = "The step by arrangement",
+            .caption =
+                "What the slowest rank computes, and what the exchange adds. A stroke marks the step as "
+                "planned from the times of layers and exchanges.",
+            .spec = {},
+            .table = columns_of({"arm", ">step", ">exposed", ">planned"})};
+  Json rows = Json::array();
+  std::vector<std::string> names;
+  for (const ParallelStudyArm& arm : record.arms) {
+    if (!has_times(arm)) continue;
+    names.push_back(arm.name);
+    const Nanoseconds exposed =
+        arm.times.exposed ? std::max(arm.times.exposed->value, Nanoseconds(0)) : Nanoseconds(0);
+    Json computing = {{"name", arm.name},
+                      {"part", "computing"},
+                      {"order", 0},
+                      {"time", rounded(unit.of(arm.times.time.median - exposed))}};
+    if (arm.simulated > Nanoseconds(0)) computing["planned"] = rounded(unit.of(arm.simulated));
+    rows.push_back(std::move(computing));
+    if (exposed > Nanoseconds(0))
+      rows.push_back(
+          {{"name", arm.name}, {"part", "exposed"}, {"order", 1}, {"time", rounded(unit.of(exposed))}});
+    add_row(plot.table, {arm.name, time_text(arm.times.time.median), time_text(exposed),
+                         arm.simulated > Nanoseconds(0) ? time_text(arm.simulated) : std::string(kAbsent)});
+  }
+  constexpr int kRow = 24, kLongest = 260;
+  plot.spec = single_plot(filled(kParts, "rows", rows, "width", width_beside(names, kLongest), "height",
+                                 height_of(names, kRow), "y", names_axis("name", names, kLongest), "title",
+                                 unit.axis("step")));
+  return plot;
+}
+
+}  // namespace
+
+std::vector<Plot> plots_of(const ParallelStudyRecord& record) {
+  if (std::ranges::none_of(record.arms, has_times)) return {};
+  return {steps_by_arm(record)};
+}
+
+}  // namespace jitterscope::report

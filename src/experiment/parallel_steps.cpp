@@ -1,0 +1,150 @@
+#include "experiment/parallel_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "experiment/processes.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+using GroupsOfRanks = std::span<const std::vector<RunRecord>>;
+
+const Result* result_of(const RunRecord& record, const std::string& subject) {
+  for (const RunEntry& entry : record.entries)
+    if (to_string(entry.result.subject) == subject) return &entry.result;
+  return nullptr;
+}
+
+// The median over ranks of how much longer the kernels that the first arm has, too, take in this one.
+std::optional<double> slowing_of(const std::vector<RunRecord>& ranks, const StepArm& first,
+                                 const StepArm& arm) {
+  std::vector<double> slowed;
+  for (const RunRecord& rank : ranks) {
+    const Result *alone = result_of(rank, first.step), *beside = result_of(rank, arm.step);
+    if (alone == nullptr || beside == nullptr || alone->kernels.empty() || beside->kernels.empty()) continue;
+    std::set<std::string> names;
+    Nanoseconds before, after;
+    for (const LaunchKernel& kernel : alone->kernels) {
+      names.insert(kernel.name);
+      before += kernel.median;
+    }
+    for (const LaunchKernel& kernel : beside->kernels)
+      if (names.contains(kernel.name)) after += kernel.median;
+    slowed.push_back(after / (before * static_cast<double>(arm.steps)) - 1.0);
+  }
+  return slowed.empty() ? std::nullopt : std::optional(statistics::median(slowed));
+}
+
+class StepAnalysis {
+ public:
+  StepAnalysis(GroupsOfRanks groups, std::span<const StepArm> arms) : groups_(groups), arms_(arms) {}
+
+  ParallelSteps made() && {
+    if (arms_.empty() || !find_computing()) return {};
+    for (std::size_t number = 0; number < arms_.size(); ++number) add(number);
+    return std::move(found_);
+  }
+
+ private:
+  // Each rank's own step, and the slowest rank: one for all groups, since the longest of each group would be
+  // longer by chance.
+  bool find_computing() {
+    std::vector<std::vector<double>> of_ranks;
+    std::int64_t rounds = 0;
+    for (const std::vector<RunRecord>& ranks : groups_) {
+      std::vector<double> own;
+      for (const RunRecord& rank : ranks) {
+        const Measurement* measurement = measurement_of(rank, arms_.front().step, Load::burst);
+        if (measurement == nullptr) break;
+        own.push_back(measurement->time.median.value() / static_cast<double>(arms_.front().steps));
+        rounds += measurement->time.rounds;
+      }
+      if (own.size() < ranks.size() || (!of_ranks.empty() && of_ranks.front().size() != own.size())) {
+        computing_.emplace_back();
+        continue;
+      }
+      computing_.push_back(own);
+      of_ranks.push_back(std::move(own));
+    }
+    if (of_ranks.empty()) return false;
+    const std::size_t ranks = of_ranks.front().size();
+    std::vector<double> waiting(of_ranks.size());
+    for (std::size_t r = 0; r < ranks; ++r) {
+      std::vector<double> times;
+      for (const std::vector<double>& group : of_ranks) times.push_back(group[r]);
+      found_.computing.push_back(estimate_over_groups(times, rounds / static_cast<std::int64_t>(ranks)));
+      if (found_.computing[r].median > found_.computing[found_.slowest].median) found_.slowest = r;
+    }
+    for (std::size_t g = 0; g < of_ranks.size(); ++g) {
+      const double mean =
+          std::accumulate(of_ranks[g].begin(), of_ranks[g].end(), 0.0) / static_cast<double>(ranks);
+      waiting[g] = of_ranks[g][found_.slowest] - mean;
+    }
+    found_.waiting = estimate_over_groups(waiting, rounds);
+    return true;
+  }
+
+  // The time of one step in one group; the first arm's is the slowest rank's.
+  std::optional<double> step_in(std::size_t group, const StepArm& arm, bool is_first) const {
+    if (computing_[group].empty()) return std::nullopt;
+    if (is_first) return computing_[group][found_.slowest];
+    const auto time = time_of_group(groups_[group], arm.step, Load::burst);
+    return time ? std::optional(time->value() / static_cast<double>(arm.steps)) : std::nullopt;
+  }
+
+  void add(std::size_t number) {
+    const StepArm& arm = arms_[number];
+    const bool is_first = number == 0;
+    std::vector<double> times, logarithms, exposed, exchanges;
+    std::int64_t rounds = 0;
+    StepTimes all{.time = {}, .groups = {}};
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const std::optional<double> time = step_in(g, arm, is_first);
+      if (!time) continue;
+      rounds += measurement_of(groups_[g].front(), arm.step, Load::burst)->time.rounds;
+      times.push_back(*time);
+      all.groups.emplace_back(*time);
+      const double computing = computing_[g][found_.slowest];
+      logarithms.push_back(std::log(*time / computing));
+      exposed.push_back(*time - computing);
+      const auto exchange = time_of_group(groups_[g], arm.exchange_alone, Load::burst);
+      if (exchange) exchanges.push_back(exchange->value() / static_cast<double>(arm.steps));
+    }
+    if (times.empty()) return;
+    all.time = estimate_over_groups(times, rounds);
+    if (!is_first) {
+      all.over_first = ratio_over_groups(logarithms);
+      const statistics::MeanInterval mean = statistics::mean_interval(exposed);
+      all.exposed =
+          AddedTime{Nanoseconds(mean.mean), Nanoseconds(mean.interval.low), Nanoseconds(mean.interval.high)};
+      if (!exchanges.empty()) all.exchange = estimate_over_groups(exchanges, std::ssize(exchanges));
+      for (const std::vector<RunRecord>& ranks : groups_) {
+        if (!all.computing_slowed) all.computing_slowed = slowing_of(ranks, arms_.front(), arm);
+      }
+    }
+    found_.arms.push_back(std::move(all));
+    found_.numbers.push_back(number);
+  }
+
+  GroupsOfRanks groups_;
+  std::span<const StepArm> arms_;
+  std::vector<std::vector<double>> computing_;  // of each group: of each rank; empty if one has none
+  ParallelSteps found_;
+};
+
+}  // namespace
+
+std::optional<double> hidden_share(const StepTimes& arm) {
+  if (!arm.exchange || !arm.exposed || !(arm.exchange->median > Nanoseconds(0))) return std::nullopt;
+  return std::clamp(1.0 - arm.exposed->value / arm.exchange->median, 0.0, 1.0);
+}
+
+ParallelSteps analyse_steps(GroupsOfRanks groups, std::span<const StepArm> arms) {
+  return StepAnalysis(groups, arms).made();
+}
+
+}  // namespace jitterscope

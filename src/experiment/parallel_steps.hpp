@@ -1,0 +1,55 @@
+// A network's step between ranks, arranged in several ways and timed over groups of fresh processes: what an
+// exchange adds, and what of it the computing hides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiment/comparison.hpp"
+#include "measure/run_record.hpp"
+
+namespace jitterscope {
+
+/// One way to arrange the step, by its trials' names.
+struct StepArm {
+  std::string step;            ///< the whole
+  std::string exchange_alone;  ///< its exchanges without any computing; empty for the first arm
+  std::int64_t steps = 1;      ///< that one launch makes up: of an exchange in every k-th step, k
+};
+
+/// What is added to a time, with its 95 % interval; below 0: nothing, as far as chance tells.
+struct AddedTime {
+  Nanoseconds value, low, high;
+};
+
+/// Times of one step, over groups.
+struct StepTimes {
+  TimeEstimate time;
+  std::vector<Nanoseconds> groups;  ///< one for each group
+  /// Over the first arm, in which each rank computes for itself and the slowest one counts.
+  std::optional<RatioEstimate> over_first = {};
+  std::optional<AddedTime> exposed = {};      ///< to the slowest rank's computing
+  std::optional<TimeEstimate> exchange = {};  ///< its exchanges alone
+  /// How much longer its kernels of the network take than in the first arm, from traces: 0.02 is 2 %.
+  std::optional<double> computing_slowed = {};
+};
+
+struct ParallelSteps {
+  std::vector<StepTimes> arms;          ///< those asked for that were measured, in order
+  std::vector<std::size_t> numbers;     ///< of each: its place among those asked for
+  std::vector<TimeEstimate> computing;  ///< of each rank, for itself: the first arm
+  std::size_t slowest = 0;              ///< the rank that computes longest
+  TimeEstimate waiting;                 ///< of the other ranks for the slowest, mean over ranks
+};
+
+/// The share of the exchange's time that computing hides; nullopt if the arm has no exchange.
+std::optional<double> hidden_share(const StepTimes& arm);
+
+/// `groups[g][r]` is the record of rank r in group g. The first arm exchanges nothing. An arm that some rank
+/// of each group lacks is left out; without the first there are none.
+ParallelSteps analyse_steps(std::span<const std::vector<RunRecord>> groups, std::span<const StepArm> arms);
+
+}  // namespace jitterscope

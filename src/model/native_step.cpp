@@ -1,0 +1,118 @@
+#include "model/native_step.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+CollectiveKind kind_of(plan::Exchange exchange, const std::string& name) {
+  switch (exchange) {
+    case plan::Exchange::all_reduce: return CollectiveKind::all_reduce;
+    case plan::Exchange::reduce_scatter: return CollectiveKind::reduce_scatter;
+    case plan::Exchange::all_gather: return CollectiveKind::all_gather;
+    case plan::Exchange::send: break;
+  }
+  throw UsageError(name + ": a rank that sends to one other has no operation yet; leave the pipeline out");
+}
+
+class Translation {
+ public:
+  Translation(const Model& model, const StepLayers& layers, const plan::StepPlan& plan,
+              std::size_t rank_class, std::int64_t ranks, DataType dtype, const std::string& name)
+      : layers_(layers), plan_(plan), rank_class_(rank_class), ranks_(ranks), dtype_(dtype) {
+    step_.name = name;
+    step_.network = model;
+  }
+
+  ParallelStep made() && {
+    for (plan::NodeId id = 0; id < plan_.nodes.size(); ++id) {
+      const plan::Node& node = plan_.nodes[id];
+      if (node.rank_class != rank_class_) continue;
+      if (node.meeting != plan::kNone) {
+        add_exchange(id, node);
+      } else {
+        compute(id, node);
+      }
+    }
+    std::ranges::stable_sort(step_.exchanges, {}, &StepExchange::after);
+    return std::move(step_);
+  }
+
+ private:
+  void compute(plan::NodeId id, const plan::Node& node) {
+    if (node.layers.begin == node.layers.end)
+      throw UsageError(fmt::format("{}: \"{}\" is no part of the network; leave the compression out",
+                                   step_.name, node.name));
+    const std::size_t pass = step_.network.calls.size() * static_cast<std::size_t>(node.micro_batch);
+    step_.passes = std::max(step_.passes, node.micro_batch + 1);
+    std::size_t first = step_.network.calls.size();
+    for (std::size_t l = node.layers.begin; l < node.layers.end; ++l) {
+      const LayerCalls& calls = layers_.calls[l];
+      for (const std::size_t c : node.phase == plan::Phase::forward ? calls.forward : calls.backward) {
+        first = std::min(first, c);
+        computed_ = std::max(computed_, pass + c + 1);
+      }
+    }
+    ended_[id] = computed_;
+    // A layer may have no call in one direction: what it waits for, the next one waits for.
+    for (const plan::NodeId before : node.after) {
+      const auto exchange = exchange_of_.find(before);
+      if (exchange == exchange_of_.end()) continue;
+      StepExchange& waited_for = step_.exchanges[exchange->second];
+      waited_for.before = std::min(waited_for.before, std::max(waited_for.after, pass + first));
+    }
+  }
+
+  void add_exchange(plan::NodeId id, const plan::Node& node) {
+    std::size_t after = 0;
+    for (const plan::NodeId before : node.after) after = std::max(after, ended_[before]);
+    for (const plan::Transfer& transfer : plan_.meetings[node.meeting].transfers) {
+      const std::int64_t element = element_size(dtype_).value();
+      // A part for each rank; the last elements are padding.
+      const std::int64_t parts = (transfer.bytes.value() / element + ranks_ - 1) / ranks_;
+      const Collective collective{.kind = kind_of(transfer.exchange, step_.name),
+                                  .count = parts * ranks_,
+                                  .dtype = dtype_,
+                                  .in_place = true,
+                                  .ranks = ranks_};
+      exchange_of_[id] = step_.exchanges.size();
+      step_.exchanges.push_back({Operation(collective), after, all_calls()});
+    }
+    ended_[id] = after;
+  }
+
+  // Of all passes, which the plan's last node tells.
+  std::size_t all_calls() const {
+    std::int64_t passes = 1;
+    for (const plan::Node& node : plan_.nodes) passes = std::max(passes, node.micro_batch + 1);
+    return step_.network.calls.size() * static_cast<std::size_t>(passes);
+  }
+
+  const StepLayers& layers_;
+  const plan::StepPlan& plan_;
+  std::size_t rank_class_;
+  std::int64_t ranks_;
+  DataType dtype_;
+  ParallelStep step_;
+  std::size_t computed_ = 0;                         // calls that have been launched
+  std::map<plan::NodeId, std::size_t> ended_;        // calls that must have ended for the node to have
+  std::map<plan::NodeId, std::size_t> exchange_of_;  // the last one of a meeting
+};
+
+}  // namespace
+
+ParallelStep native_step(const Model& model, const StepLayers& layers, const plan::StepPlan& plan,
+                         std::size_t rank_class, std::int64_t ranks, DataType dtype,
+                         const std::string& name) {
+  ParallelStep step = Translation(model, layers, plan, rank_class, ranks, dtype, name).made();
+  check_step(step);
+  return step;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,20 @@
+// A step plan as operations: the calls of a network and the collectives that a rank launches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/step_costs.hpp"
+#include "operation/parallel_step.hpp"
+#include "plan/step_plan.hpp"
+
+namespace jitterscope {
+
+/// Returns what a rank of the plan's class `rank_class` runs, of `ranks` that exchange with each other in the
+/// type `dtype`. Calls keep the network's order, so an exchange begins once all calls of its layers have
+/// ended. Sums are in place. Throws UsageError for a plan in which a rank computes parts of layers, sends to
+/// one other rank, or converts what it exchanges.
+ParallelStep native_step(const Model& model, const StepLayers& layers, const plan::StepPlan& plan,
+                         std::size_t rank_class, std::int64_t ranks, DataType dtype, const std::string& name);
+
+}  // namespace jitterscope

@@ -1,0 +1,41 @@
+// Studies of a network's step between ranks: ways to arrange it, and what their times say.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiment/parallel_steps.hpp"
+#include "plan/arrangement.hpp"
+#include "study/study.hpp"
+
+namespace jitterscope::study {
+
+/// One way to arrange the step, and how to get it in a program.
+struct ParallelArm {
+  std::string name;
+  plan::Arrangement arrangement;
+  Remedy remedy = {};
+};
+
+struct ParallelStudy {
+  StudySummary summary;
+  /// Returns the arms for so many ranks. The first exchanges nothing: each rank computes for itself.
+  std::vector<ParallelArm> (*arms)(const plan::NetworkCosts& network, std::int64_t ranks);
+};
+
+const std::vector<ParallelStudy>& parallel_studies();
+/// Returns null if no such study is about ranks.
+const ParallelStudy* find_parallel_study(const std::string& id);
+
+/// An arm's name with its times.
+struct TimedArm {
+  const ParallelArm& arm;
+  const StepTimes& times;
+  Nanoseconds simulated;  ///< by the plan, from the layers' and the exchanges' times; 0: not known
+};
+/// Returns what the times say, the most important first. `computing` has a time for each rank.
+Sentences parallel_answers(std::span<const TimedArm> arms, const ParallelSteps& steps);
+
+}  // namespace jitterscope::study

@@ -1,0 +1,180 @@
+// Step plans as the calls and collectives that a rank launches.
+#include "model/native_step.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "jitterscope/error.hpp"
+#include "model/named_models.hpp"
+#include "plan/arrangement.hpp"
+
+namespace jitterscope {
+namespace {
+
+using plan::GradientExchange;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+struct StepOf {
+  explicit StepOf(const std::string& name, const std::string& options = "batch=2,dtype=f16")
+      : model(*named_model(name, parse_model_options(options, name))), layers(step_layers(model)) {}
+
+  ParallelStep step(const plan::Arrangement& arrangement) const {
+    const plan::TransferCosts transfers({}, plan::StatedNetwork{microseconds(10), 1e11});
+    const plan::Job job{.network = layers.network,
+                        .around = {.transfers = transfers},
+                        .micro_batches = arrangement.grid.data};
+    return native_step(model, layers, plan::step_of(job, arrangement), 0, arrangement.grid.data,
+                       DataType::f16, "step");
+  }
+  ParallelStep step(const plan::DataParallel& way, std::int64_t ranks = 2) const {
+    return step({.grid = {.data = ranks}, .way = way});
+  }
+  std::size_t last_call_of(std::size_t layer) const { return std::ranges::max(layers.calls[layer].backward); }
+  std::size_t first_call_of(std::size_t layer, plan::Phase phase) const {
+    const LayerCalls& calls = layers.calls[layer];
+    return std::ranges::min(phase == plan::Phase::forward ? calls.forward : calls.backward);
+  }
+
+  Model model;
+  StepLayers layers;
+};
+
+const Collective& collective_of(const StepExchange& exchange) {
+  return std::get<Collective>(exchange.collective.parameters());
+}
+
+std::int64_t bytes_of(const ParallelStep& step) {
+  std::int64_t bytes = 0;
+  for (const StepExchange& each : step.exchanges)
+    bytes += collective_of(each).count * element_size(collective_of(each).dtype).value();
+  return bytes;
+}
+
+TEST(NativeStep, WithoutAnExchangeIsTheNetwork) {
+  const StepOf network("resnet18");
+  const ParallelStep step = network.step({.exchange = GradientExchange::none});
+  EXPECT_TRUE(step.exchanges.empty());
+  EXPECT_EQ(step.calls(), network.model.calls.size());
+  EXPECT_FALSE(runs_beside(step));
+}
+
+TEST(NativeStep, BehindBackwardAllGradientsAreReducedAtOnce) {
+  const StepOf network("resnet18");
+  const ParallelStep step = network.step({.exchange = GradientExchange::after_backward});
+  ASSERT_EQ(step.exchanges.size(), 1u);
+  EXPECT_EQ(step.exchanges[0].after, step.calls());
+  EXPECT_EQ(step.exchanges[0].before, step.calls());
+  EXPECT_EQ(collective_of(step.exchanges[0]).kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(collective_of(step.exchanges[0]).ranks, 2);
+  EXPECT_EQ(bytes_of(step), plan::weights_of(network.layers.network).value());
+  EXPECT_FALSE(runs_beside(step)) << "nothing is left to compute";
+}
+
+TEST(NativeStep, ABucketIsReducedOnceTheCallsOfItsLayersHaveEnded) {
+  const StepOf network("resnet18");
+  const Bytes size(5 << 20);
+  const ParallelStep step = network.step({.exchange = GradientExchange::buckets, .bucket = size});
+  const std::vector<plan::Bucket> buckets =
+      plan::gradient_buckets(network.layers.network, size, plan::kFirstBucket);
+  ASSERT_EQ(step.exchanges.size(), buckets.size());
+  ASSERT_GT(buckets.size(), 3u);
+  EXPECT_TRUE(runs_beside(step));
+  std::size_t begun = 0;
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    EXPECT_GT(step.exchanges[b].after, network.last_call_of(buckets[b].last_layer)) << b;
+    EXPECT_GE(step.exchanges[b].after, begun) << b;
+    EXPECT_EQ(step.exchanges[b].before, step.calls()) << "the step waits, no layer does";
+    begun = step.exchanges[b].after;
+  }
+  EXPECT_LT(step.exchanges.front().after, step.calls() * 3 / 4) << "early in the backward pass";
+  EXPECT_EQ(bytes_of(step), plan::weights_of(network.layers.network).value());
+}
+
+TEST(NativeStep, EveryFourthStepIsFourPassesAndOneExchange) {
+  const StepOf network("resnet18");
+  const ParallelStep step = network.step({.exchange = GradientExchange::after_backward, .every = 4});
+  EXPECT_EQ(step.passes, 4);
+  EXPECT_EQ(step.calls(), 4 * network.model.calls.size());
+  ASSERT_EQ(step.exchanges.size(), 1u);
+  EXPECT_EQ(step.exchanges[0].after, step.calls());
+}
+
+TEST(NativeStep, ShardedWeightsAreGatheredBeforeTheirBlockComputes) {
+  const StepOf network("gpt2", "batch=1,dtype=f16");
+  const ParallelStep step = network.step({.sharding = plan::Sharding::parameters}, 4);
+  const std::size_t blocks = network.layers.network.blocks();
+  std::size_t gathered = 0, scattered = 0;
+  for (const StepExchange& each : step.exchanges) {
+    const CollectiveKind kind = collective_of(each).kind;
+    gathered += kind == CollectiveKind::all_gather ? 1 : 0;
+    scattered += kind == CollectiveKind::reduce_scatter ? 1 : 0;
+    EXPECT_EQ(collective_of(each).count % 4, 0) << "a part for each rank";
+    EXPECT_LE(each.after, each.before);
+  }
+  EXPECT_EQ(gathered, 2 * blocks) << "forward and back";
+  EXPECT_EQ(scattered, blocks);
+  // The first call of the second block waits for its weights, which are gathered beside the first one.
+  std::size_t second = 0;
+  while (network.layers.network.layers[second].block == 0) ++second;
+  const std::size_t waits = network.first_call_of(second, plan::Phase::forward);
+  EXPECT_TRUE(std::ranges::any_of(step.exchanges, [&](const StepExchange& each) {
+    return each.before == waits && collective_of(each).kind == CollectiveKind::all_gather;
+  }));
+}
+
+TEST(NativeStep, CountsThatHaveNoEqualPartArePadded) {
+  const StepOf network("resnet18");
+  const ParallelStep step = network.step({.exchange = GradientExchange::scatter_gather}, 7);
+  ASSERT_EQ(step.exchanges.size(), 2u);
+  const std::int64_t weights = plan::weights_of(network.layers.network).value() / 2;
+  for (const StepExchange& each : step.exchanges) {
+    EXPECT_EQ(collective_of(each).count % 7, 0);
+    EXPECT_LT(collective_of(each).count - weights, 7);
+  }
+}
+
+TEST(NativeStep, WhatHasNoOperationYetIsRefused) {
+  const StepOf network("resnet18", "batch=2,dtype=f32");
+  EXPECT_THAT([&] { network.step({.grid = {.pipeline = 2}}); },
+              ThrowsMessage<UsageError>(HasSubstr("leave the pipeline out")));
+  StepOf copies = network;
+  copies.layers.network.copy_rate = 1e12;
+  EXPECT_THAT([&] { copies.step({.exchange = GradientExchange::after_backward, .compressed = true}); },
+              ThrowsMessage<UsageError>(HasSubstr("leave the compression out")));
+}
+
+TEST(ParallelSteps, ExchangesThatAreOutOfOrderOrBeyondTheStepAreRefused) {
+  const StepOf network("resnet18");
+  ParallelStep step = network.step({.exchange = GradientExchange::buckets, .bucket = Bytes(5 << 20)});
+  ParallelStep swapped = step;
+  std::swap(swapped.exchanges.front(), swapped.exchanges.back());
+  EXPECT_THAT([&] { check_step(swapped); },
+              ThrowsMessage<UsageError>(HasSubstr("begins before the exchange in front of it")));
+  step.exchanges.back().before = step.calls() + 1;
+  EXPECT_THROW(check_step(step), UsageError);
+  EXPECT_THROW(check_step({.name = "empty", .network = {}}), UsageError);
+  EXPECT_THROW(
+      check_step(
+          {.name = "no collective", .network = {}, .exchanges = {{Operation::parse("add:count=1Ki"), 0, 0}}}),
+      UsageError);
+}
+
+TEST(TimedInSequence, SumsTheCallsOfALayerAndMissesNone) {
+  const StepOf network("resnet18");
+  SequenceMeasurement sequence;
+  for (const Call& call : network.model.calls)
+    sequence.calls.push_back(
+        {call.name, call.layer, {microseconds(2), microseconds(1.9), microseconds(2.1), 9}});
+  const plan::NetworkCosts timed = timed_in_sequence(network.layers, sequence);
+  const Nanoseconds sum = plan::forward_of(timed).time + plan::backward_of(timed).time;
+  EXPECT_NEAR(sum.value(), 2e3 * static_cast<double>(network.model.calls.size()), 1.0);
+  sequence.calls.back().time = {};
+  EXPECT_THAT([&] { timed_in_sequence(network.layers, sequence); },
+              ThrowsMessage<FailedError>(HasSubstr(network.model.calls.back().name)));
+}
+
+}  // namespace
+}  // namespace jitterscope
