@@ -194,7 +194,8 @@ std::int64_t settle_two(Question question, std::int64_t first, std::int64_t seco
     case Question::out_of_time:
     case Question::sets:
     case Question::lost_round:
-    case Question::was_asleep: return std::max(first, second);
+    case Question::was_asleep:
+    case Question::needs_passes: return std::max(first, second);
   }
   return first;
 }

@@ -95,6 +95,7 @@ enum class Question {
   are_precise,
   lost_round,
   was_asleep,
+  needs_passes,
   end_load
 };
 

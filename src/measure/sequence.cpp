@@ -188,6 +188,7 @@ class SequenceTurns final : public BlockVisitor {
   SequenceTurns(Session& session, Sequence& sequence, const MeasureOptions& options,
                 const SequenceListener& listener)
       : device_(session.device()),
+        decisions_(session.decisions()),
         sequence_(sequence),
         options_(options),
         listener_(listener),
@@ -195,12 +196,7 @@ class SequenceTurns final : public BlockVisitor {
         start_(device_.host_time()) {}
 
   std::size_t visits() const override { return static_cast<std::size_t>(passes_.count()); }
-  bool needs_more() override {
-    const Nanoseconds elapsed = device_.host_time() - start_;
-    if (elapsed > options_.sustained_time_limit * 3.0) return false;
-    const bool may_end = elapsed > options_.sustained_time_limit || passes_.may_end(options_.precision);
-    return passes_.count() < options_.minimum_rounds || !may_end;
-  }
+  bool needs_more() override { return decisions_.of_all(Question::needs_passes, needs_more_here()); }
   void visit(const Visit& visit) override {
     if (listener_) listener_("in sequence", visits() + 1, 0);
     if (options_.queue == QueueMode::eager) {
@@ -215,7 +211,15 @@ class SequenceTurns final : public BlockVisitor {
   const Passes& passes() const { return passes_; }
 
  private:
+  bool needs_more_here() const {
+    const Nanoseconds elapsed = device_.host_time() - start_;
+    if (elapsed > options_.sustained_time_limit * 3.0) return false;
+    const bool may_end = elapsed > options_.sustained_time_limit || passes_.may_end(options_.precision);
+    return passes_.count() < options_.minimum_rounds || !may_end;
+  }
+
   Device& device_;
+  Decisions& decisions_;
   Sequence& sequence_;
   const MeasureOptions& options_;
   const SequenceListener& listener_;

@@ -111,8 +111,9 @@ bool is_candidate(const TimedArm& arm) {
 
 std::string fastest_sentence(const TimedArm& first, const TimedArm& fastest,
                              const std::vector<const TimedArm*>& alike) {
-  std::string text = fmt::format("**{}** {} fastest: {} a step", fastest.arm.name,
-                                 alike.empty() ? "is" : "is, with others, the", step_text(fastest));
+  std::string text =
+      fmt::format("{} **{}**: {} a step", alike.empty() ? "Fastest is" : "Among the fastest is",
+                  fastest.arm.name, step_text(fastest));
   if (fastest.times.over_first)
     text += fmt::format(", {} over the computing alone ({})",
                         change_text(fastest.times.over_first->ratio - 1.0), step_text(first));

@@ -33,14 +33,16 @@ std::string_view to_string(Question question) {
     case Question::are_precise: return "are_precise";
     case Question::lost_round: return "lost_round";
     case Question::was_asleep: return "was_asleep";
+    case Question::needs_passes: return "needs_passes";
     case Question::end_load: return "end_load";
   }
   return "";
 }
 constexpr auto enumerators(Question) {
   using enum Question;
-  return std::array{launches_wait, is_long,     was_held, was_recorded, can_trace,  has_woken,  ends_early,
-                    shares_idle,   out_of_time, sets,     are_precise,  lost_round, was_asleep, end_load};
+  return std::array{launches_wait, is_long,    was_held,    was_recorded, can_trace,
+                    has_woken,     ends_early, shares_idle, out_of_time,  sets,
+                    are_precise,   lost_round, was_asleep,  needs_passes, end_load};
 }
 
 template <class Fields>

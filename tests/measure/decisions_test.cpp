@@ -180,6 +180,7 @@ TEST(Decisions, AreSettledByWhatTheyMean) {
   EXPECT_EQ(settled(Question::ends_early, 0, 1), 1) << "one interruption ends all";
   EXPECT_EQ(settled(Question::lost_round, 0, 2), 2);
   EXPECT_EQ(settled(Question::was_asleep, 0, 1), 1);
+  EXPECT_EQ(settled(Question::needs_passes, 0, 1), 1);
   EXPECT_EQ(settled(Question::shares_idle, 1, 0), 1) << "the first process decides";
   EXPECT_EQ(settled(Question::sets, 2, 3), 3);
   EXPECT_EQ(settled(Question::out_of_time, 0, 1), 1);

@@ -57,6 +57,11 @@ class ParallelStudyCommand {
           "jitterscope study {0} …`, or --local 2",
           asked_.study.summary.id));
     devices_ = devices_of_ranks(asked_.device, *invocation_.ranks);
+    if (names_operation(asked_.network))
+      throw UsageError(fmt::format(
+          "{} is one operation, and the study {} is of a network's step: name resnet50, gpt2 or another "
+          "network (jitterscope list models)",
+          printable(asked_.network, 100), asked_.study.summary.id));
     model_ = read_model_target(asked_.network);
     layers_ = step_layers(model_);
     prepare_arms();

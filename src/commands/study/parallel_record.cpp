@@ -133,8 +133,8 @@ Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
                                                               : std::string(kAbsent));
     memory.cells.push_back(each.memory.value() > 0 ? gigabytes_of(each.memory) : std::string(kAbsent));
   }
-  std::vector<TableColumn> columns = {arm,     step,     error,  over,   interval,
-                                      exposed, exchange, hidden, slowed, simulated};
+  std::vector<TableColumn> columns = {arm,       step,    error,  over,     interval,
+                                      simulated, exposed, hidden, exchange, slowed};
   // Only where the arms are about it.
   const bool differs = std::ranges::any_of(
       record.arms, [&](const ParallelStudyArm& each) { return each.memory != record.arms.front().memory; });
@@ -217,7 +217,7 @@ constexpr const char* kParts = R"({
         "x": {"field": "time:Q", "title": "$title", "stack": "zero"}, "order": {"field": "order:O"},
         "color": {"field": "part:N", "title": null, "scale": {"domain": ["computing", "exposed"], "range": ["$blue", "$orange"]}},
         "tooltip": [["name:N", "arm"], ["part:N", "part"], ["time", "$title"]]}},
-      {"mark": {"type": "point", "shape": "stroke", "size": 200, "angle": 90}, "encoding": {
+      {"mark": {"type": "tick", "color": "black", "thickness": 2, "size": 20}, "encoding": {
         "x": {"field": "planned:Q"}, "tooltip": [["name:N", "arm"], ["planned", "planned"]]}}]})";
 
 Plot steps_by_arm(const ParallelStudyRecord& record) {

@@ -1,0 +1,141 @@
+// Studies of a step between ranks, on simulated clusters whose truth is known: each rank is a process.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+
+namespace jitterscope {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::run_tool;
+using test::without_breaks;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* kNetwork = "resnet18:batch=4,dtype=bf16,layout=nhwc";
+constexpr double kLatency = 20e-6, kBandwidth = 100e9;
+
+class ParallelStudies : public test::WithFolder {
+ protected:
+  std::string cluster(const std::string& more = {}) const {
+    const std::string file = path("cluster.toml");
+    std::ofstream(file) << "base = \"" << base_ << "\"\n[cluster]\nranks = 2\nlink_noise = 0.005\n"
+                        << more << "[[link]]\nranks = 2\nlatency_us = 20\nbandwidth_gb_per_s = 100\n";
+    return " --local 2 --device virtual:" + file;
+  }
+  json study(const std::string& what, const std::string& more = {}) {
+    const Outcome outcome =
+        run_tool("study " + what + " --processes 3 --time-limit 0.2 --json " + path() + cluster(more));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_EQ(test::validate_json(text()), 0);
+    output_ = outcome.output;
+    return json::parse(text());
+  }
+  std::string base_ = "quiet", output_;
+};
+
+const json& arm(const json& record, const std::string& name) {
+  for (const json& each : record.at("arms"))
+    if (each.at("name") == name) return each;
+  throw std::logic_error("no arm " + name);
+}
+double seconds_of(const json& arm, const char* what) {
+  return arm.at("times").at(what).at("median_seconds").get<double>();
+}
+double exposed(const json& arm) { return arm.at("times").at("exposed").at("value_seconds").get<double>(); }
+
+// Two ranks send each byte once.
+double transfer(double bytes) { return kLatency + bytes / kBandwidth; }
+
+TEST_F(ParallelStudies, SayWhatTheClosedFormSays) {
+  const json record = study(std::string("data-parallel ") + kNetwork);
+  const double weights = record.at("weights_bytes").get<double>();
+  const double computing = seconds_of(arm(record, "no exchange"), "time");
+  const json& after = arm(record, "after backward");
+  EXPECT_NEAR(exposed(after) / transfer(weights), 1.0, 0.02) << "nothing hides it";
+  EXPECT_NEAR(seconds_of(after, "exchange") / transfer(weights), 1.0, 0.02);
+  const json& halves = arm(record, "reduce-scatter, all-gather");
+  EXPECT_NEAR(exposed(halves) / (2 * transfer(weights / 2)), 1.0, 0.02) << "each half has half of the factor";
+  EXPECT_NEAR(exposed(arm(record, "after every 4th step")) / (transfer(weights) / 4), 1.0, 0.1);
+  const json& buckets = arm(record, "buckets of 5 MiB");
+  EXPECT_GT(buckets.at("exchanges"), 3);
+  EXPECT_LT(exposed(buckets), 0.8 * exposed(after));
+  for (const json& each : record.at("arms"))
+    EXPECT_NEAR(each.at("simulated_seconds").get<double>() / seconds_of(each, "time"), 1.0, 0.01)
+        << each.at("name");
+  EXPECT_NEAR(arm(record, "no exchange").at("simulated_seconds").get<double>() / computing, 1.0, 1e-9);
+  EXPECT_THAT(without_breaks(output_),
+              AllOf(HasSubstr("Fastest is **buckets of "), HasSubstr("bucket_cap_mb=")));
+  EXPECT_EQ(run_tool("show " + path()).output, output_);
+}
+
+TEST_F(ParallelStudies, NameTheRankThatTheOthersWaitFor) {
+  base_ = "h200";  // whose clock decides how long it computes
+  const json record = study(std::string("data-parallel ") + kNetwork, "seed = 5\nclock_spread = 0.05\n");
+  const json& ranks = record.at("ranks");
+  const double first = ranks.at(0).at("computing").at("median_seconds"),
+               second = ranks.at(1).at("computing").at("median_seconds");
+  ASSERT_GT(std::abs(first - second), 0.01 * first) << "another seed makes unlike GPUs";
+  const std::size_t slowest = second > first ? 1 : 0;
+  EXPECT_EQ(record.at("slowest"), slowest);
+  EXPECT_NEAR(record.at("waiting").at("median_seconds").get<double>(), std::abs(first - second) / 2, 1e-7);
+  EXPECT_THAT(without_breaks(output_), HasSubstr("Rank " + std::to_string(slowest) + " computes longest"));
+}
+
+TEST_F(ParallelStudies, TellWhatAnExchangeCostsTheKernelsBesideIt) {
+  const json record = study(std::string("data-parallel ") + kNetwork, "overlap_tax = 1.3\n");
+  const json& buckets = arm(record, "buckets of 5 MiB");
+  const double slowed = buckets.at("times").at("computing_slowed");
+  // Beside 1.3 of a time, what takes 1 alone.
+  const double hidden = seconds_of(buckets, "exchange") - exposed(buckets);
+  EXPECT_GT(slowed, 0.5 * (hidden * 0.3 / 1.3) / seconds_of(arm(record, "no exchange"), "time"));
+  EXPECT_NEAR(arm(record, "after backward").at("times").at("computing_slowed").get<double>(), 0.0, 0.01);
+  EXPECT_NEAR(buckets.at("simulated_seconds").get<double>() / seconds_of(buckets, "time"), 1.0, 0.02);
+}
+
+TEST_F(ParallelStudies, ShardedStateNeedsLessMemory) {
+  const json record = study("sharding gpt2:batch=1,dtype=bf16,layers=2");
+  EXPECT_LT(arm(record, "and weights (ZeRO 3)").at("memory_bytes"),
+            arm(record, "replicated").at("memory_bytes"));
+  EXPECT_LT(arm(record, "optimizer (ZeRO 1)").at("memory_bytes"),
+            arm(record, "replicated").at("memory_bytes"));
+  for (const json& each : record.at("arms"))
+    EXPECT_NEAR(each.at("simulated_seconds").get<double>() / seconds_of(each, "time"), 1.0, 0.02)
+        << each.at("name");
+  EXPECT_THAT(output_, HasSubstr("memory"));
+}
+
+struct RefusedStudy {
+  const char *arguments, *message;
+};
+class ParallelStudyMessages : public testing::TestWithParam<RefusedStudy> {};
+TEST_P(ParallelStudyMessages, SayWhatToDo) {
+  const Outcome outcome = run_tool(std::string("study ") + GetParam().arguments);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_THAT(outcome.errors, HasSubstr(GetParam().message));
+}
+INSTANTIATE_TEST_SUITE_P(
+    OfStudies, ParallelStudyMessages,
+    testing::Values(
+        RefusedStudy{"data-parallel resnet18 --device virtual:cluster-2xh200", "start more: `mpirun -n 2"},
+        RefusedStudy{"data-parallel --local 2 --device virtual:cluster-2xh200", "is of one network"},
+        RefusedStudy{"data-parallel resnet18,resnet50 --local 2 --device virtual:cluster-2xh200",
+                     "resnet18,resnet50"},
+        RefusedStudy{"sharding relu:count=1Ki --local 2 --device virtual:cluster-2xh200", "is one operation"},
+        RefusedStudy{"data-parallel resnet18:direction=fprop --local 2 --device virtual:cluster-2xh200",
+                     "no backward passes"},
+        RefusedStudy{"data-parallel resnet18 --local 2 --device cpu", "share this host's CPU"},
+        RefusedStudy{"data-parallel resnet18 --local 2 --device virtual:h200 --processes 1", "without links"},
+        RefusedStudy{"data-parallel resnet18 --local 3 --device virtual:cluster-2xh200 --processes 1",
+                     "has 2 ranks"},
+        RefusedStudy{"data-parallel resnet18 --local 2 --cache cold --device virtual:cluster-2xh200",
+                     "--cache is for"},
+        RefusedStudy{"layout --local 2 --device virtual:h200", "operations of one process"}));
+
+}  // namespace
+}  // namespace jitterscope
