@@ -74,15 +74,16 @@ TEST_F(ParallelStudies, SayWhatTheClosedFormSays) {
 }
 
 TEST_F(ParallelStudies, NameTheRankThatTheOthersWaitFor) {
-  base_ = "h200";  // whose clock decides how long it computes
-  const json record = study(std::string("data-parallel ") + kNetwork, "seed = 5\nclock_spread = 0.05\n");
+  base_ = "h200";  // whose clock decides how long products of f32 take
+  const json record =
+      study("data-parallel gpt2:batch=1,dtype=f32,layers=2", "seed = 2\nclock_spread = 0.05\n");
   const json& ranks = record.at("ranks");
   const double first = ranks.at(0).at("computing").at("median_seconds"),
                second = ranks.at(1).at("computing").at("median_seconds");
   ASSERT_GT(std::abs(first - second), 0.01 * first) << "another seed makes unlike GPUs";
   const std::size_t slowest = second > first ? 1 : 0;
   EXPECT_EQ(record.at("slowest"), slowest);
-  EXPECT_NEAR(record.at("waiting").at("median_seconds").get<double>(), std::abs(first - second) / 2, 1e-7);
+  EXPECT_NEAR(record.at("waiting").at("median_seconds").get<double>(), std::abs(first - second) / 2, 1e-6);
   EXPECT_THAT(without_breaks(output_), HasSubstr("Rank " + std::to_string(slowest) + " computes longest"));
 }
 
