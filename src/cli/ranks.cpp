@@ -14,6 +14,7 @@
 #include "group/group.hpp"
 #include "group/rendezvous.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/words.hpp"
 #include "output/progress.hpp"
 #include "worker/in_step.hpp"
 
@@ -37,6 +38,22 @@ std::string command_of(const std::vector<std::string>& arguments) {
   return {};
 }
 
+constexpr std::string_view kRendezvousFlag = "--rendezvous";
+
+// Its last value, in either way to write one; empty if there is none.
+std::string rendezvous_in(const std::vector<std::string>& arguments) {
+  std::string found;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view word = arguments[i];
+    if (word == kRendezvousFlag && i + 1 < arguments.size()) {
+      found = arguments[i + 1];
+    } else if (word.starts_with(kRendezvousFlag) && word.substr(kRendezvousFlag.size()).starts_with('=')) {
+      found = word.substr(kRendezvousFlag.size() + 1);
+    }
+  }
+  return found;
+}
+
 bool asks_for_help(const std::vector<std::string>& arguments) {
   return std::ranges::any_of(arguments,
                              [](const std::string& word) { return word == "--help" || word == "-h"; });
@@ -54,8 +71,17 @@ std::optional<int> take_part(const std::vector<std::string>& arguments, Invocati
   const std::string command = command_of(arguments);
   if (std::ranges::find(kOnEachRank, command) != kOnEachRank.end()) return std::nullopt;
   const group::RankIdentity identity = group::rank_identity(std::getenv);
+  const bool is_on_ranks =
+      std::ranges::find(kOnRanks, command) != kOnRanks.end() && !asks_for_help(arguments);
+  if (is_on_ranks) invocation.rendezvous = rendezvous_in(arguments);
+  if (!invocation.rendezvous.empty() && identity.launcher.empty()) {
+    throw UsageError(fmt::format(
+        "{} {}: no launcher has said which rank this is; start it by one (mpirun, srun, torchrun), or leave {} out: "
+        "ranks that --local starts need none",
+        kRendezvousFlag, invocation.rendezvous, kRendezvousFlag));
+  }
   if (identity.size == 1) return std::nullopt;
-  if (std::ranges::find(kOnRanks, command) == kOnRanks.end() || asks_for_help(arguments)) {
+  if (!is_on_ranks) {
     if (identity.rank > 0) return 0;
     if (!asks_for_help(arguments) && !command.empty()) {
       std::fputs(fmt::format("jitterscope: `{}` uses no other ranks: rank 0 alone carries it out\n", command)
@@ -64,18 +90,37 @@ std::optional<int> take_part(const std::vector<std::string>& arguments, Invocati
     }
     return std::nullopt;
   }
-  const char* asked = std::getenv(group::kRendezvousVariable);
-  const auto rendezvous = group::open_rendezvous(asked == nullptr ? "" : asked, identity, std::getenv);
   const group::Membership membership = membership_of(identity, invocation);
+  const auto rendezvous = [&] {
+    return group::open_rendezvous(invocation.rendezvous, identity, std::getenv);
+  };
   if (identity.rank == 0) {
-    invocation.ranks = std::make_shared<group::Group>(membership, *rendezvous, is_interrupted);
+    invocation.ranks = std::make_shared<group::Group>(membership, *rendezvous(), is_interrupted);
     return std::nullopt;
   }
-  // Launchers end all ranks when one ends with an error, so an agent never does; rank 0 tells what is wrong.
-  if (const std::optional<std::string> problem = group::be_agent(membership, *rendezvous)) {
-    std::fputs(fmt::format("jitterscope: {}\n", *problem).c_str(), stderr);
+  // Launchers end all ranks when one ends with an error, so an agent never does; rank 0 has the exit code.
+  std::optional<std::string> problem;
+  try {
+    problem = group::be_agent(membership, *rendezvous());
+  } catch (const Error& error) {
+    problem = fmt::format("rank {}: {}", identity.rank, error.what());
   }
+  if (problem) std::fputs(fmt::format("jitterscope: {}\n", *problem).c_str(), stderr);
   return 0;
+}
+
+void add_rendezvous_flag(CLI::App& command, const Invocation& invocation) {
+  const auto check = [&invocation](const std::string& value) {
+    if (value == invocation.rendezvous) return;
+    throw UsageError(fmt::format("{} {}: ranks have met before this is read; type it once, or set {}",
+                                 kRendezvousFlag, in_quotes(value), group::kRendezvousVariable));
+  };
+  command
+      .add_option_function<std::string>(
+          std::string(kRendezvousFlag), check,
+          "where the ranks of a launcher meet: file:FOLDER or tcp://HOST:PORT (default: "
+          "$JITTERSCOPE_RENDEZVOUS, else what the launcher offers)")
+      ->type_name("WHERE");
 }
 
 StartPartner start_on_ranks(const Invocation& invocation) {

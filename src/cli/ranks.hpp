@@ -15,11 +15,15 @@
 
 namespace jitterscope::cli {
 
-/// Does this process's part before the command line is read. If a launcher started several ranks and the
-/// command uses ranks, rank 0 gets invocation.ranks and goes on; every other rank is an agent until rank 0
-/// has finished. Any other command is carried out by rank 0 alone. Returns the exit code of a rank that has
-/// nothing more to do. Throws what forming the group throws.
+/// Does this process's part before the command line is parsed: an agent needs none of it but --rendezvous,
+/// and an error in it is rank 0's to tell. If a launcher started several ranks and the command uses ranks,
+/// rank 0 gets invocation.ranks and goes on; every other rank is an agent until rank 0 has finished. Any
+/// other command is carried out by rank 0 alone. Returns the exit code of a rank that has nothing more to do.
+/// Throws what forming the group throws, and UsageError for --rendezvous without a launcher.
 std::optional<int> take_part(const std::vector<std::string>& arguments, Invocation& invocation);
+
+/// Declares --rendezvous, which take_part has read, for a command that uses ranks.
+void add_rendezvous_flag(CLI::App& command, const Invocation& invocation);
 
 /// Starts workers beside the job's ranks; empty, which means on this host, if it has none.
 StartPartner start_on_ranks(const Invocation& invocation);

@@ -15,6 +15,9 @@
 namespace jitterscope::group {
 namespace {
 
+constexpr const char* kElsewhere =
+    "say where the ranks meet: --rendezvous file:FOLDER, a folder that all see";
+
 // PMIx, as version 2 and later declare it (pmix_common.h): a stable interface between programs and launchers.
 struct PmixProcess {
   std::array<char, 256> name_space;
@@ -47,8 +50,8 @@ Pmix open_pmix_library() {
   if (!library) {
     throw MissingError(fmt::format(
         "the launcher speaks PMIx, but libpmix.so.2 was not found ({}); name its folder in LD_LIBRARY_PATH, "
-        "or set {}",
-        problem, kRendezvousVariable));
+        "or {}",
+        problem, kElsewhere));
   }
   Pmix pmix{.library = *std::move(library)};
   const auto look_up = [&]<class Function>(Function*& function, const char* name) {
@@ -66,8 +69,7 @@ Pmix open_pmix_library() {
 
 void check_pmix(int status, const char* call) {
   if (status != 0) {
-    throw FailedError(
-        fmt::format("{} of the launcher failed with {}; set {}", call, status, kRendezvousVariable));
+    throw FailedError(fmt::format("{} of the launcher failed with {}; {}", call, status, kElsewhere));
   }
 }
 
@@ -93,7 +95,7 @@ class OverPmix final : public Rendezvous {
     check_pmix(pmix_.get(&first, kKey, nullptr, 0, &value), "PMIx_Get");
     // The value is the library's; it is some hundred bytes, once.
     if (value == nullptr || value->type != kPmixString || value->data.text == nullptr) {
-      throw FailedError("PMIx_Get gave no text; set " + std::string(kRendezvousVariable));
+      throw FailedError(fmt::format("PMIx_Get gave no text; {}", kElsewhere));
     }
     return read_meeting_point(value->data.text);
   }
@@ -174,8 +176,8 @@ class OverPmi final : public Rendezvous {
     write(line);
     const std::optional<std::string> answer = answers_.next(kAnswerMilliseconds);
     if (!answer || !answer->starts_with(expected)) {
-      throw FailedError(fmt::format("the launcher answered '{}' over PMI to '{}'; set {}",
-                                    answer.value_or(""), line, kRendezvousVariable));
+      throw FailedError(fmt::format("the launcher answered '{}' over PMI to '{}'; {}", answer.value_or(""),
+                                    line, kElsewhere));
     }
     return *answer;
   }

@@ -299,6 +299,7 @@ void add_collectives_command(CLI::App& app, Invocation& invocation) {
                   "GPUs of this host: cuda:all, 'cuda:0 cuda:3', or a simulated cluster")
       ->capture_default_str();
   command.add_option("--local", flags.local, "number of ranks on this host (default: a rank for each GPU)");
+  add_rendezvous_flag(command, invocation);
   command
       .add_option("--communicators", flags.communicators,
                   "groups of fresh processes, each with a communicator")

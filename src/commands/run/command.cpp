@@ -366,6 +366,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "start this many ranks on this host, as mpirun -n N would, each with a GPU of its own: their GPUs "
           "are timed alone and all at once")
       ->check(CLI::Range(2, 1024));
+  add_rendezvous_flag(command, invocation);
   command
       .add_option("--save", flags.save,
                   "save the record as the newest of NAME, for `jitterscope gate NAME` to compare with")
