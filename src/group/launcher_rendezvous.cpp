@@ -120,7 +120,13 @@ class OverPmi final : public Rendezvous {
     const std::string name = ask("cmd=get_my_kvsname", "cmd=my_kvsname");
     name_ = word_behind(name, "kvsname=");
   }
-  ~OverPmi() override { write("cmd=finalize"); }
+  // MPICH's proxy ends the whole job with an error of its own if it can no longer answer.
+  ~OverPmi() override {
+    try {
+      ask("cmd=finalize", "cmd=finalize_ack", kFarewellMilliseconds);
+    } catch (const FailedError&) {  // whoever does not answer does not wait either
+    }
+  }
 
   void publish(const MeetingPoint& point) override {
     // A value has no blanks and at most some hundred bytes; digits of our own make it safe.
@@ -144,7 +150,7 @@ class OverPmi final : public Rendezvous {
 
  private:
   static constexpr std::size_t kPartBytes = 100;
-  static constexpr int kAnswerMilliseconds = 60'000;
+  static constexpr int kAnswerMilliseconds = 60'000, kFarewellMilliseconds = 5'000;
 
   static std::string hexadecimal(std::string_view text) {
     std::string digits;
@@ -166,15 +172,14 @@ class OverPmi final : public Rendezvous {
     return line.substr(begin, line.find(' ', begin) - begin);
   }
 
-  void write(const std::string& line) {
+  bool write(const std::string& line) {
     const std::string text = line + '\n';
-    if (::write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-      answers_ = LineReader(-1);
-    }
+    return ::write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   }
-  std::string ask(const std::string& line, const std::string& expected) {
-    write(line);
-    const std::optional<std::string> answer = answers_.next(kAnswerMilliseconds);
+  std::string ask(const std::string& line, const std::string& expected,
+                  int patience_milliseconds = kAnswerMilliseconds) {
+    const std::optional<std::string> answer =
+        write(line) ? answers_.next(patience_milliseconds) : std::nullopt;
     if (!answer || !answer->starts_with(expected)) {
       throw FailedError(fmt::format("the launcher answered '{}' over PMI to '{}'; {}", answer.value_or(""),
                                     line, kElsewhere));
