@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include "base/host.hpp"
@@ -16,13 +17,14 @@
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
 #include "output/progress.hpp"
+#include "worker/fresh_processes.hpp"
 #include "worker/in_step.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
 // Commands that measure on all ranks.
-constexpr std::array<std::string_view, 3> kOnRanks = {"run", "compare", "collectives"};
+constexpr std::array<std::string_view, 5> kOnRanks = {"run", "compare", "gate", "explain", "collectives"};
 // Those that are a part of a rank's own work: a worker of an agent, and a program of the launcher's that is
 // captured.
 constexpr std::array<std::string_view, 2> kOnEachRank = {"worker", "capture"};
@@ -102,7 +104,7 @@ std::optional<int> take_part(const std::vector<std::string>& arguments, Invocati
   std::optional<std::string> problem;
   try {
     problem = group::be_agent(membership, *rendezvous());
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // its memory may be at an end, too
     problem = fmt::format("rank {}: {}", identity.rank, error.what());
   }
   if (problem) std::fputs(fmt::format("jitterscope: {}\n", *problem).c_str(), stderr);
@@ -156,19 +158,18 @@ std::vector<std::string> devices_of_ranks(const std::string& asked, const group:
 }
 
 GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
-                                  const std::string& what, std::uint64_t first_seed,
+                                  const std::string& what, std::uint64_t seed,
                                   const PlanOfGroup& plan_of_group, const Invocation& invocation) {
   ProgressLine line(stderr, host_time_now);
   GroupsOnRanks found;
   for (std::int64_t group = 0; group < groups && !is_interrupted(); ++group) {
     line.show(fmt::format("{} group {} of {}", what, group + 1, groups),
               {static_cast<std::size_t>(group) + 1, static_cast<std::size_t>(groups)});
-    const Plan plan = plan_of_group(group, found.groups.empty());
+    const std::uint64_t own_seed = seed_of_process(seed, group);
+    const Plan plan = plan_of_group(group, own_seed, found.groups.empty());
     std::vector<WorkerPlan> plans;
-    for (const std::string& device : devices) {
-      plans.push_back(
-          {.device = device, .device_seed = first_seed + static_cast<std::uint64_t>(group), .plan = plan});
-    }
+    for (const std::string& device : devices)
+      plans.push_back({.device = device, .device_seed = own_seed, .plan = plan});
     const Nanoseconds begin = host_time_now();
     try {
       std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation.executable,

@@ -43,13 +43,15 @@ struct GroupsOnRanks {
   std::vector<Lost> lost = {};
   std::vector<Nanoseconds> durations = {};  ///< one for each group that was started, in order
 };
-/// Returns the plan of a group, counted from 0, and whether none before it gave records.
-using PlanOfGroup = std::function<Plan(std::int64_t group, bool is_first)>;
-/// Starts one group after the other, with a live line "WHAT group 2 of 4". A group's simulated devices have
-/// the seed `first_seed` + group. An interruption ends the group that is running, which then gives no
-/// records. Throws the error of the second group that is lost if none gave records by then.
+/// Returns the plan of a group, counted from 0, with the seed of its idles and orders. `is_first`: none
+/// before it gave records.
+using PlanOfGroup = std::function<Plan(std::int64_t group, std::uint64_t seed, bool is_first)>;
+/// Starts one group after the other, with a live line "WHAT group 2 of 4". Each group has a seed
+/// of its own from `seed`, as fresh processes have, and so have its simulated devices. An interruption ends
+/// the group that is running, which then gives no records. Throws the error of the second group that is lost
+/// if none gave records by then.
 GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
-                                  const std::string& what, std::uint64_t first_seed,
+                                  const std::string& what, std::uint64_t seed,
                                   const PlanOfGroup& plan_of_group, const Invocation& invocation);
 
 /// Starts the other ranks of `--local COUNT` on this host. Throws UsageError if a launcher has started ranks.
