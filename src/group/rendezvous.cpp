@@ -103,13 +103,15 @@ class OverFolder final : public Rendezvous {
     const std::string text = write_meeting_point(point), part = file_.string() + ".part";
     ::unlink(part.c_str());
     const Descriptor file(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    // The name appears once the file is whole.
+    // The name appears once the file is whole; a full disk leaves nothing behind.
     if (file.number() < 0 ||
         ::write(file.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         ::rename(part.c_str(), file_.c_str()) != 0) {
+      const int problem = errno;
+      ::unlink(part.c_str());
       throw FailedError(
           fmt::format("{}: {} cannot be written ({}); name a folder that all ranks see and may write", asked_,
-                      file_.string(), std::strerror(errno)));
+                      file_.string(), std::strerror(problem)));
     }
     has_published_ = true;
   }

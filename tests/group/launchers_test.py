@@ -95,6 +95,33 @@ class UnderLaunchers(unittest.TestCase):
         return [Job([TOOL, *words], RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), **environment)
                 for rank in (0, 1)]
 
+    def test_a_full_disk_of_rank_zero_costs_its_file_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = ["run", *QUICK, "--json", os.path.join(folder, "r.json")]
+            meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port() - 1), "WORLD_SIZE": "2",
+                       "JITTERSCOPE_JOB_TOKEN": "7" * 32}
+            # As on a disk without room: its files may not grow.
+            full = Job(["sh", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$@"', "sh", TOOL, *words], RANK="0",
+                       LOCAL_RANK="0", **meeting)
+            other = Job([TOOL, *words], RANK="1", LOCAL_RANK="1", **meeting)
+            code, output, errors = full.end()
+            self.assertEqual(code, 5, errors)
+            self.assertRegex(errors, r"r\.json.*File too large")
+            self.assertIn("virtual:h200 (2)", output, "what all ranks measured is printed")
+            self.assertEqual(other.end(), (0, "", ""))
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_a_full_disk_of_another_rank_costs_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = ["run", *QUICK, "--rendezvous", f"file:{folder}", "--json", "-"]
+            job = Job([TOOL, *words], RANK="0", WORLD_SIZE="2", LOCAL_RANK="0")
+            full = Job(["sh", "-c", 'exec "$@" >/dev/full 2>/dev/full', "sh", TOOL, *words], RANK="1", WORLD_SIZE="2",
+                       LOCAL_RANK="1")
+            code, output, errors = job.end()
+            self.assertEqual(code, 0, errors)
+            self.assertEqual(len(record_in(output)["devices"]), 2)
+            self.assertEqual(full.end(), (0, "", ""))
+
     def test_a_flag_says_where_ranks_meet(self):
         with tempfile.TemporaryDirectory() as folder:
             place = f"file:{folder}"

@@ -2,10 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <thread>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +59,28 @@ TEST(Rendezvous, AFolderHasAFileThatNobodyElseMayRead) {
   EXPECT_EQ(found.token, "secret");
   ::chmod((folder.path() / "rendezvous").c_str(), 0644);
   EXPECT_THROW(rank1->look_up(seconds(10)), FailedError) << "anybody could have read the token";
+}
+
+// As on a disk without room: a file may not grow.
+TEST(Rendezvous, AFolderOnAFullDiskIsNamedAndStaysEmpty) {
+  const TemporaryFolder folder;
+  const auto rendezvous = rendezvous_at("file:" + folder.path().string());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  auto* const usual = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  std::string problem;
+  try {
+    rendezvous->publish({.host = "node", .addresses = {}, .port = 99, .token = "secret"});
+  } catch (const FailedError& error) {
+    problem = error.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, usual);
+  EXPECT_THAT(problem, AllOf(HasSubstr("--rendezvous file:"), HasSubstr("cannot be written"),
+                             HasSubstr(std::strerror(EFBIG))));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(Rendezvous, NothingPublishedIsAnErrorAfterTheTime) {
@@ -158,6 +186,68 @@ TEST(Rendezvous, OfSlurmSaysWhenRankZeroIsElsewhere) {
                                                           {kTokenVariable, std::string(32, '7')}};
   EXPECT_THAT(problem_with("", environment, "Slurm"), AllOf(HasSubstr("rank 0 runs on n5"), HasSubstr("n4")));
   EXPECT_EQ(problem_with("", environment, "Slurm", 1), "") << "another rank may be anywhere";
+}
+
+// A launcher that speaks PMI-1 with one process, and takes its time for the last answer.
+class SlowLauncher {
+ public:
+  SlowLauncher() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    programs_end = ends[0];
+    thread_ = std::thread([this, own = ends[1]] { answer(own); });
+  }
+  ~SlowLauncher() {
+    ::close(programs_end);
+    thread_.join();
+  }
+
+  int programs_end = -1;
+  std::atomic<bool> has_answered_all{false};
+
+ private:
+  static std::string answer_to(const std::string& line, std::map<std::string, std::string>& values) {
+    const auto word = [&](const std::string& key) {
+      const std::size_t begin = line.find(key) + key.size();
+      return line.substr(begin, line.find(' ', begin) - begin);
+    };
+    if (line.starts_with("cmd=init")) return "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0";
+    if (line.starts_with("cmd=get_my_kvsname")) return "cmd=my_kvsname kvsname=space";
+    if (line.starts_with("cmd=barrier_in")) return "cmd=barrier_out";
+    if (line.starts_with("cmd=get ")) return "cmd=get_result rc=0 value=" + values[word("key=")];
+    if (line.starts_with("cmd=finalize")) return "cmd=finalize_ack";
+    values[word("key=")] = word("value=");
+    return "cmd=put_result rc=0";
+  }
+
+  void answer(int own) {
+    std::map<std::string, std::string> values;
+    LineReader lines(own);
+    while (!lines.is_over()) {
+      const std::optional<std::string> line = lines.next(1000);
+      if (!line) continue;
+      const std::string text = answer_to(*line, values) + '\n';
+      if (line->starts_with("cmd=finalize")) ::usleep(100'000);
+      has_answered_all = line->starts_with("cmd=finalize");
+      ::send(own, text.data(), text.size(), MSG_NOSIGNAL);
+    }
+    ::close(own);
+  }
+
+  std::thread thread_;
+};
+
+// MPICH's proxy fails, and the job with it, if a process is gone before the last answer.
+TEST(Rendezvous, OverPmiEndsOnceTheLauncherHasAnswered) {
+  SlowLauncher launcher;
+  std::unique_ptr<Rendezvous> pmi = open_pmi(launcher.programs_end);
+  pmi->publish({.host = "node", .addresses = {"10.0.0.1"}, .port = 99, .token = std::string(32, '7')});
+  const MeetingPoint found = pmi->look_up(seconds(10));
+  EXPECT_EQ(found.host, "node");
+  EXPECT_EQ(found.port, 99);
+  EXPECT_FALSE(launcher.has_answered_all);
+  pmi.reset();
+  EXPECT_TRUE(launcher.has_answered_all);
 }
 
 TEST(Rendezvous, TokensAreNeverTheSame) {
