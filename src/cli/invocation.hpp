@@ -21,6 +21,7 @@ struct Invocation {
   std::string command_line;            ///< as typed, for the record
   std::vector<std::string> program;    ///< of `capture`: the words behind --
   std::vector<std::string> arguments;  ///< as typed, without the program's name and what is behind --
+  std::string rendezvous;              ///< where ranks meet, as --rendezvous says; empty: not typed
   /// The ranks of this job, if there are several; this process is rank 0.
   std::shared_ptr<group::Group> ranks;
   std::string executable;  ///< path of this program, for the processes that it starts

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include "base/host.hpp"
@@ -14,14 +15,17 @@
 #include "group/group.hpp"
 #include "group/rendezvous.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/words.hpp"
 #include "output/progress.hpp"
+#include "worker/fresh_processes.hpp"
 #include "worker/in_step.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
 // Commands that measure on all ranks.
-constexpr std::array<std::string_view, 4> kOnRanks = {"run", "compare", "collectives", "study"};
+constexpr std::array<std::string_view, 6> kOnRanks = {"run",     "compare",     "gate",
+                                                      "explain", "collectives", "study"};
 // Those that are a part of a rank's own work: a worker of an agent, and a program of the launcher's that is
 // captured.
 constexpr std::array<std::string_view, 2> kOnEachRank = {"worker", "capture"};
@@ -35,6 +39,22 @@ std::string command_of(const std::vector<std::string>& arguments) {
     }
   }
   return {};
+}
+
+constexpr std::string_view kRendezvousFlag = "--rendezvous";
+
+// Its last value, in either way to write one; empty if there is none.
+std::string rendezvous_in(const std::vector<std::string>& arguments) {
+  std::string found;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view word = arguments[i];
+    if (word == kRendezvousFlag && i + 1 < arguments.size()) {
+      found = arguments[i + 1];
+    } else if (word.starts_with(kRendezvousFlag) && word.substr(kRendezvousFlag.size()).starts_with('=')) {
+      found = word.substr(kRendezvousFlag.size() + 1);
+    }
+  }
+  return found;
 }
 
 bool asks_for_help(const std::vector<std::string>& arguments) {
@@ -54,8 +74,17 @@ std::optional<int> take_part(const std::vector<std::string>& arguments, Invocati
   const std::string command = command_of(arguments);
   if (std::ranges::find(kOnEachRank, command) != kOnEachRank.end()) return std::nullopt;
   const group::RankIdentity identity = group::rank_identity(std::getenv);
+  const bool is_on_ranks =
+      std::ranges::find(kOnRanks, command) != kOnRanks.end() && !asks_for_help(arguments);
+  if (is_on_ranks) invocation.rendezvous = rendezvous_in(arguments);
+  if (!invocation.rendezvous.empty() && identity.launcher.empty()) {
+    throw UsageError(fmt::format(
+        "{} {}: no launcher has said which rank this is; start it by one (mpirun, srun, torchrun), or leave {} out: "
+        "ranks that --local starts need none",
+        kRendezvousFlag, invocation.rendezvous, kRendezvousFlag));
+  }
   if (identity.size == 1) return std::nullopt;
-  if (std::ranges::find(kOnRanks, command) == kOnRanks.end() || asks_for_help(arguments)) {
+  if (!is_on_ranks) {
     if (identity.rank > 0) return 0;
     if (!asks_for_help(arguments) && !command.empty()) {
       std::fputs(fmt::format("jitterscope: `{}` uses no other ranks: rank 0 alone carries it out\n", command)
@@ -64,18 +93,37 @@ std::optional<int> take_part(const std::vector<std::string>& arguments, Invocati
     }
     return std::nullopt;
   }
-  const char* asked = std::getenv(group::kRendezvousVariable);
-  const auto rendezvous = group::open_rendezvous(asked == nullptr ? "" : asked, identity, std::getenv);
   const group::Membership membership = membership_of(identity, invocation);
+  const auto rendezvous = [&] {
+    return group::open_rendezvous(invocation.rendezvous, identity, std::getenv);
+  };
   if (identity.rank == 0) {
-    invocation.ranks = std::make_shared<group::Group>(membership, *rendezvous, is_interrupted);
+    invocation.ranks = std::make_shared<group::Group>(membership, *rendezvous(), is_interrupted);
     return std::nullopt;
   }
-  // Launchers end all ranks when one ends with an error, so an agent never does; rank 0 tells what is wrong.
-  if (const std::optional<std::string> problem = group::be_agent(membership, *rendezvous)) {
-    std::fputs(fmt::format("jitterscope: {}\n", *problem).c_str(), stderr);
+  // Launchers end all ranks when one ends with an error, so an agent never does; rank 0 has the exit code.
+  std::optional<std::string> problem;
+  try {
+    problem = group::be_agent(membership, *rendezvous());
+  } catch (const std::exception& error) {  // its memory may be at an end, too
+    problem = fmt::format("rank {}: {}", identity.rank, error.what());
   }
+  if (problem) std::fputs(fmt::format("jitterscope: {}\n", *problem).c_str(), stderr);
   return 0;
+}
+
+void add_rendezvous_flag(CLI::App& command, const Invocation& invocation) {
+  const auto check = [&invocation](const std::string& value) {
+    if (value == invocation.rendezvous) return;
+    throw UsageError(fmt::format("{} {}: ranks have met before this is read; type it once, or set {}",
+                                 kRendezvousFlag, in_quotes(value), group::kRendezvousVariable));
+  };
+  command
+      .add_option_function<std::string>(
+          std::string(kRendezvousFlag), check,
+          "where the ranks of a launcher meet: file:FOLDER or tcp://HOST:PORT (default: "
+          "$JITTERSCOPE_RENDEZVOUS, else what the launcher offers)")
+      ->type_name("WHERE");
 }
 
 StartPartner start_on_ranks(const Invocation& invocation) {
@@ -111,19 +159,18 @@ std::vector<std::string> devices_of_ranks(const std::string& asked, const group:
 }
 
 GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
-                                  const std::string& what, std::uint64_t first_seed,
+                                  const std::string& what, std::uint64_t seed,
                                   const PlanOfGroup& plan_of_group, const Invocation& invocation) {
   ProgressLine line(stderr, host_time_now);
   GroupsOnRanks found;
   for (std::int64_t group = 0; group < groups && !is_interrupted(); ++group) {
     line.show(fmt::format("{} group {} of {}", what, group + 1, groups),
               {static_cast<std::size_t>(group) + 1, static_cast<std::size_t>(groups)});
-    const Plan plan = plan_of_group(group, found.groups.empty());
+    const std::uint64_t own_seed = seed_of_process(seed, group);
+    const Plan plan = plan_of_group(group, own_seed, found.groups.empty());
     std::vector<WorkerPlan> plans;
-    for (const std::string& device : devices) {
-      plans.push_back(
-          {.device = device, .device_seed = first_seed + static_cast<std::uint64_t>(group), .plan = plan});
-    }
+    for (const std::string& device : devices)
+      plans.push_back({.device = device, .device_seed = own_seed, .plan = plan});
     const Nanoseconds begin = host_time_now();
     try {
       std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation.executable,

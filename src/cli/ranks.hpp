@@ -15,11 +15,15 @@
 
 namespace jitterscope::cli {
 
-/// Does this process's part before the command line is read. If a launcher started several ranks and the
-/// command uses ranks, rank 0 gets invocation.ranks and goes on; every other rank is an agent until rank 0
-/// has finished. Any other command is carried out by rank 0 alone. Returns the exit code of a rank that has
-/// nothing more to do. Throws what forming the group throws.
+/// Does this process's part before the command line is parsed: an agent needs none of it but --rendezvous,
+/// and an error in it is rank 0's to tell. If a launcher started several ranks and the command uses ranks,
+/// rank 0 gets invocation.ranks and goes on; every other rank is an agent until rank 0 has finished. Any
+/// other command is carried out by rank 0 alone. Returns the exit code of a rank that has nothing more to do.
+/// Throws what forming the group throws, and UsageError for --rendezvous without a launcher.
 std::optional<int> take_part(const std::vector<std::string>& arguments, Invocation& invocation);
+
+/// Declares --rendezvous, which take_part has read, for a command that uses ranks.
+void add_rendezvous_flag(CLI::App& command, const Invocation& invocation);
 
 /// Starts workers beside the job's ranks; empty, which means on this host, if it has none.
 StartPartner start_on_ranks(const Invocation& invocation);
@@ -39,13 +43,15 @@ struct GroupsOnRanks {
   std::vector<Lost> lost = {};
   std::vector<Nanoseconds> durations = {};  ///< one for each group that was started, in order
 };
-/// Returns the plan of a group, counted from 0, and whether none before it gave records.
-using PlanOfGroup = std::function<Plan(std::int64_t group, bool is_first)>;
-/// Starts one group after the other, with a live line "WHAT group 2 of 4". A group's simulated devices have
-/// the seed `first_seed` + group. An interruption ends the group that is running, which then gives no
-/// records. Throws the error of the second group that is lost if none gave records by then.
+/// Returns the plan of a group, counted from 0, with the seed of its idles and orders. `is_first`: none
+/// before it gave records.
+using PlanOfGroup = std::function<Plan(std::int64_t group, std::uint64_t seed, bool is_first)>;
+/// Starts one group after the other, with a live line "WHAT group 2 of 4". Each group has a seed
+/// of its own from `seed`, as fresh processes have, and so have its simulated devices. An interruption ends
+/// the group that is running, which then gives no records. Throws the error of the second group that is lost
+/// if none gave records by then.
 GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
-                                  const std::string& what, std::uint64_t first_seed,
+                                  const std::string& what, std::uint64_t seed,
                                   const PlanOfGroup& plan_of_group, const Invocation& invocation);
 
 /// Starts the other ranks of `--local COUNT` on this host. Throws UsageError if a launcher has started ranks.

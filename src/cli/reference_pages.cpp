@@ -87,7 +87,7 @@ ReferenceTable environment_table() {
   return {
       {"variable", "meaning"},
       {{"JITTERSCOPE_JOB_TOKEN",
-        "32 random digits, the same for each rank that meets by tcp: it proves that a process is a rank"},
+        "32 random digits, the same for each rank that meets at an address: it proves that a process is a rank"},
        {"JITTERSCOPE_LIBRARY", "libjitterscope.so for the Python module (default: the wheel's)"},
        {"JITTERSCOPE_LIBRARY_PATH",
         "folders, separated by colons, with NVIDIA's libraries, searched before the usual ones"},
@@ -99,7 +99,7 @@ ReferenceTable environment_table() {
        {"JITTERSCOPE_RECORDER",
         "libjitterscope_recorder.so for capture (default: beside the program or in ../lib/jitterscope)"},
        {"JITTERSCOPE_RENDEZVOUS",
-        "where ranks meet without PMIx or PMI: file:FOLDER or tcp://HOST:PORT, the same for each rank"},
+        "where ranks meet, as --rendezvous says: file:FOLDER or tcp://HOST:PORT, the same for each rank"},
        {"JITTERSCOPE_REPORT", "folders, separated by colons, with the drawing library of pages"},
        {"JITTERSCOPE_SETTINGS", "TOML file with defaults for flags, as of --settings"},
        {"JITTERSCOPE_TORCH_PLUGIN", "the plug-in that runs PyTorch's own operators"},

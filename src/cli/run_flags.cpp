@@ -82,28 +82,31 @@ void check_combinations(const RunFlags& flags) {
   }
 }
 
-void check_several_devices(const RunFlags& flags, const std::vector<std::string>& devices) {
+void check_several_devices(const RunFlags& flags, const std::vector<std::string>& devices,
+                           bool are_between_ranks) {
   if (devices.size() < 2) {
     throw UsageError(
         fmt::format("--device {}: there is one GPU here, {}, and nothing to compare it with; name it",
                     flags.measure.device, devices.front()));
   }
-  const std::pair<const char*, bool> flags_of_one[] = {{"--csv", !flags.csv.empty()},
-                                                       {"--csv-launches", !flags.csv_launches.empty()},
-                                                       {"--save", !flags.save.empty()},
-                                                       {"--continue", !flags.unfinished.empty()},
-                                                       {"--iterations", !flags.iterations.empty()},
-                                                       {"--verify", flags.verify},
-                                                       {"--kernels", flags.kernels},
-                                                       {"--counters", !flags.counters.empty()},
-                                                       {"--in-sequence", flags.in_sequence}};
-  for (const auto& [flag, is_given] : flags_of_one) {
-    if (!is_given) continue;
-    throw UsageError(fmt::format(
-        "{} does not go with several devices, which are timed beside each other; leave it out, or name one "
-        "device",
-        flag));
-  }
+  const auto refuse = [](const std::vector<std::pair<const char*, bool>>& flags_of_one, const char* why) {
+    for (const auto& [flag, is_given] : flags_of_one) {
+      if (is_given) throw UsageError(fmt::format("{} does not go with {}", flag, why));
+    }
+  };
+  refuse({{"--continue", !flags.unfinished.empty()},
+          {"--iterations", !flags.iterations.empty()},
+          {"--kernels", flags.kernels},
+          {"--counters", !flags.counters.empty()},
+          {"--in-sequence", flags.in_sequence},
+          {"--lock-clocks", !flags.measure.lock_clocks.empty()}},
+         "several devices, each of which has a process of its own; leave it out, or name one device");
+  if (are_between_ranks) return;
+  refuse({{"--csv", !flags.csv.empty()},
+          {"--csv-launches", !flags.csv_launches.empty()},
+          {"--save", !flags.save.empty()},
+          {"--verify", flags.verify}},
+         "several devices, which are timed beside each other; leave it out, or name one device");
 }
 
 void check_are_alike(const std::vector<std::string>& devices) {

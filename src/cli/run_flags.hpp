@@ -37,8 +37,10 @@ std::int64_t process_count(const RunFlags& flags);
 /// Throws UsageError if two flags cannot be combined.
 void check_combinations(const RunFlags& flags);
 
-/// Throws UsageError if a flag does not go with several devices, or only one is here.
-void check_several_devices(const RunFlags& flags, const std::vector<std::string>& devices);
+/// Throws UsageError if a flag does not go with several devices, or only one is here. Between ranks, which
+/// time one collective together, there is one record, so that what is made of a record goes with them.
+void check_several_devices(const RunFlags& flags, const std::vector<std::string>& devices,
+                           bool are_between_ranks);
 
 /// Throws UsageError if the devices are no GPUs of one model, or one is named twice.
 void check_are_alike(const std::vector<std::string>& devices);

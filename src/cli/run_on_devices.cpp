@@ -152,7 +152,6 @@ class OnDevices {
       if (ranks_ != nullptr) start = [&](std::size_t i) { return ranks_->start_worker(places_[i]); };
       std::vector<RunRecord> found = run_in_step(
           std::move(plans), {.executable = executable_, .start = start, .interrupted = is_interrupted});
-      check_uuids(found);
       if (is_interrupted()) return;
       for (std::size_t device = 0; device < found.size(); ++device)
         at_once_[device].push_back(std::move(found[device]));
@@ -172,17 +171,6 @@ class OnDevices {
       at_once_.erase(at_once_.begin() + at);
     }
     lost_.clear();
-  }
-
-  void check_uuids(const std::vector<RunRecord>& records) const {
-    for (std::size_t i = 0; ranks_ != nullptr && i < records.size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j) {
-        if (records[i].device.uuid.empty() || records[i].device.uuid != records[j].device.uuid) continue;
-        throw UsageError(fmt::format(
-            "{} and {} are one GPU ({}); give each rank its own, as by srun --gpus-per-task=1, or start fewer",
-            name_of(j), name_of(i), records[i].device.uuid));
-      }
-    }
   }
 
   void check_kinds() const {

@@ -226,21 +226,21 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
 
 ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
                             const Invocation& invocation) {
-  const auto plan_of_group = [&](std::int64_t group, bool is_first) {
+  const auto plan_of_group = [&](std::int64_t, std::uint64_t seed, bool is_first) {
     Plan own = plan;
     own.entries.clear();
     own.ceilings = false;
     own.verify = plan.verify && is_first;
     for (std::vector<Trial>& trials : own.groups) {
       for (Trial& trial : trials) {
-        trial.options.seed += static_cast<std::uint64_t>(group);
+        trial.options.seed = seed;
         trial.options.load_probe = false;
       }
     }
     return own;
   };
-  GroupsOnRanks done = run_groups_on_ranks(devices, processes, counted(std::ssize(devices), "rank") + ",", 1,
-                                           plan_of_group, invocation);
+  GroupsOnRanks done = run_groups_on_ranks(devices, processes, counted(std::ssize(devices), "rank") + ",",
+                                           shared_options(plan).seed, plan_of_group, invocation);
   ProcessRecords found;
   found.interrupted = is_interrupted();
   found.durations = std::move(done.durations);
@@ -248,7 +248,7 @@ ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& de
   for (const GroupsOnRanks::Lost& lost : done.lost) found.lost.push_back(lost.why);
   if (found.records.empty() && !found.interrupted)
     throw FailedError(found.lost.empty() ? "no rank gave a time" : found.lost.front());
-  return found;
+  return with_seed(shared_options(plan).seed, std::move(found));
 }
 
 std::string note_on_ranks(std::size_t ranks) {

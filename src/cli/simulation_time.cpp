@@ -17,7 +17,7 @@ namespace {
 // for a launch of 1 µs, 1.6 µs for one of 30 µs; 30 to 70 µs for a round; 10 to 20 ms to start.
 constexpr TimeRange kLaunch{Nanoseconds(300), microseconds(2)};
 constexpr Nanoseconds kMostOfShortLaunch(600);
-constexpr TimeRange kRound{microseconds(15), microseconds(100)};
+constexpr TimeRange kSimulatedRound{microseconds(15), microseconds(100)};
 // Starting the program, calibrating, and opening a device; ceilings too.
 constexpr TimeRange kStart{milliseconds(8), milliseconds(60)};
 constexpr TimeRange kEachOperation{milliseconds(0.3), milliseconds(5)};
@@ -53,9 +53,10 @@ TimeRange launch_time(const Operation& operation) {
 TimeRange busy_time(const TimeRange& simulated, const TimeRange& launch) {
   const auto rounds = [](Nanoseconds time) { return std::max(1.0, time / kRoundTime); };
   TimeRange time;
-  time.least = kLaunch.least * (simulated.least / launch.most) + kRound.least * rounds(simulated.least);
+  time.least =
+      kLaunch.least * (simulated.least / launch.most) + kSimulatedRound.least * rounds(simulated.least);
   const Nanoseconds cost = std::clamp(launch.least / 10.0, kMostOfShortLaunch, kLaunch.most);
-  time.most = cost * (simulated.most / launch.least) + kRound.most * rounds(simulated.most);
+  time.most = cost * (simulated.most / launch.least) + kSimulatedRound.most * rounds(simulated.most);
   return time;
 }
 
@@ -89,7 +90,7 @@ TimeRange time_of_sequence(const Model& model, const MeasureOptions& options) {
   time.least = kLaunch.least * (calls * least);
   // Each pass is timed as a whole and call by call, and conditioned before.
   constexpr double kPasses = 4.0;
-  time.most = kLaunch.most * (calls * most * kPasses) + kRound.most * most * kPasses;
+  time.most = kLaunch.most * (calls * most * kPasses) + kSimulatedRound.most * most * kPasses;
   return time;
 }
 

@@ -130,13 +130,9 @@ class RoundsOfGroup {
            median_of_others(one, [&](std::size_t rank) { return undelayed(rank).works[round].value(); });
   }
 
-  struct Delay {
-    std::int64_t rank = 0;
-    Nanoseconds delay;
-    double expected = 0.0, seen = 0.0;
-  };
-  std::vector<Delay> delays() const {
-    std::vector<Delay> all;
+  /// By rank, then delay: their order is that of the plan's seed, another in each group.
+  std::vector<DelayOfGroup> delays() const {
+    std::vector<DelayOfGroup> all;
     for (std::size_t i = 0; i < ranks_.front()->rounds.size(); ++i) {
       const ArrivalRounds& rounds = ranks_.front()->rounds[i];
       if (!rounds.delayed_rank || static_cast<std::size_t>(*rounds.delayed_rank) >= ranks_.size()) continue;
@@ -152,11 +148,15 @@ class RoundsOfGroup {
         usual.push_back(median_of_others(
             late, [&](std::size_t rank) { return undelayed(rank).own_times[round].value(); }));
       }
+      const double as_usual = statistics::median(usual);
       all.push_back({.rank = *rounds.delayed_rank,
                      .delay = rounds.delay,
-                     .expected = statistics::median(expected),
-                     .seen = statistics::median(seen) - statistics::median(usual)});
+                     .expected = Nanoseconds(statistics::median(expected)),
+                     .seen = Nanoseconds(statistics::median(seen) - as_usual),
+                     .usual = Nanoseconds(as_usual)});
     }
+    std::ranges::sort(all, {},
+                      [](const DelayOfGroup& each) { return std::pair(each.rank, each.delay.value()); });
     return all;
   }
 
@@ -200,19 +200,16 @@ std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
   constexpr Nanoseconds kAllowed = microseconds(1);
   constexpr double kAllowedShare = 0.02;
   std::vector<LatenessProof> proofs;
-  std::vector<std::vector<RoundsOfGroup::Delay>> delays;
+  std::vector<std::vector<DelayOfGroup>> delays;
   for (const RoundsOfGroup& group : groups) {
     delays.push_back(group.delays());
-    // The order of delays is that of the plan's seed, another in each group.
-    std::ranges::sort(delays.back(), {},
-                      [](const auto& each) { return std::pair(each.rank, each.delay.value()); });
     if (delays.back().size() != delays.front().size()) return {};
   }
   for (std::size_t i = 0; i < delays.front().size(); ++i) {
     std::vector<double> seen, expected;
     for (const auto& of_group : delays) {
-      seen.push_back(of_group[i].seen);
-      expected.push_back(of_group[i].expected);
+      seen.push_back(of_group[i].seen.value());
+      expected.push_back(of_group[i].expected.value());
     }
     LatenessProof proof{.rank = delays.front()[i].rank,
                         .delay = delays.front()[i].delay,
@@ -289,6 +286,11 @@ CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
 }
 
 }  // namespace
+
+std::vector<DelayOfGroup> delays_of_group(const std::vector<RunRecord>& ranks, const std::string& operation) {
+  const std::optional<RoundsOfGroup> rounds = RoundsOfGroup::of(ranks, operation);
+  return rounds ? rounds->delays() : std::vector<DelayOfGroup>();
+}
 
 bool lateness_is_proven(const CollectiveWaiting& waiting) {
   return !waiting.proofs.empty() && std::ranges::all_of(waiting.proofs, &LatenessProof::holds);

@@ -55,6 +55,18 @@ struct CollectiveResult {
       {};  ///< nullopt if not every rank waits for all, or with one rank
 };
 
+/// What one rank's delay did to the others in one group.
+struct DelayOfGroup {
+  std::int64_t rank = 0;
+  Nanoseconds delay;
+  /// By how much the others' own time in the collective must grow and grew, and what it is without delays:
+  /// medians.
+  Nanoseconds expected, seen, usual;
+};
+/// Returns them by rank, then delay. Empty if a rank has no arrivals of the operation, or other rounds than
+/// the others.
+std::vector<DelayOfGroup> delays_of_group(const std::vector<RunRecord>& ranks, const std::string& operation);
+
 /// Returns whether each proof holds: only then may be said who is late.
 bool lateness_is_proven(const CollectiveWaiting& waiting);
 

@@ -103,7 +103,7 @@ std::optional<Descriptor> connect_to_root(const MeetingPoint& point, Nanoseconds
   constexpr Nanoseconds kOneTry = seconds(5);
   std::vector<std::string> hosts;
   // On one host the loopback is there, whatever a firewall says.
-  if (point.addresses.empty() || point.host == host_name()) hosts.emplace_back("127.0.0.1");
+  if (point.host == host_name()) hosts.emplace_back("127.0.0.1");
   hosts.insert(hosts.end(), point.addresses.begin(), point.addresses.end());
   hosts.push_back(point.host);
   const Nanoseconds end = host_time_now() + patience;

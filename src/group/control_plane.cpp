@@ -159,7 +159,9 @@ Listener listen_on(bool loopback_only, int port) {
       ::listen(socket, SOMAXCONN) != 0 ||
       ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     throw FailedError(
-        fmt::format("rank 0 cannot listen for the other ranks (port {}): {}", port, std::strerror(errno)));
+        fmt::format("rank 0 cannot listen for the other ranks on {} ({}); name {} by --rendezvous",
+                    port == 0 ? "any port" : fmt::format("port {}", port), std::strerror(errno),
+                    port == 0 ? "a folder" : "another port or a folder"));
   }
   listener.port = ntohs(address.sin_port);
   return listener;

@@ -58,6 +58,71 @@ std::string list_of(const std::vector<std::int64_t>& ranks) {
   return ranks.size() > kShown ? fmt::format("{} and {} more", text, ranks.size() - kShown) : text;
 }
 
+// Those that have connected and not said yet who they are. Anybody may connect: only a few at a time are
+// listened to, each must soon show the token, and who does not is turned away without a word.
+class Strangers {
+ public:
+  Strangers(const Listener& listener, const std::string& token) : listener_(listener), token_(token) {}
+
+  struct Member {
+    Hello hello;
+    std::unique_ptr<Connection> connection;
+  };
+  /// Waits for at most this long. Returns those that have shown the token.
+  std::vector<Member> hear(int milliseconds) {
+    std::vector<int> descriptors = {is_full() ? -1 : listener_.socket.number()};
+    for (const Stranger& stranger : strangers_) descriptors.push_back(stranger.connection->descriptor());
+    wait_for_input(descriptors, milliseconds);
+    if (!is_full()) accept_one();
+    std::vector<Member> members;
+    for (Stranger& stranger : strangers_) {
+      if (std::optional<Hello> hello = hello_of(stranger))
+        members.push_back({*std::move(hello), std::move(stranger.connection)});
+    }
+    std::erase_if(strangers_, [](const Stranger& stranger) {
+      return !stranger.connection || !stranger.connection->is_open();
+    });
+    return members;
+  }
+
+ private:
+  struct Stranger {
+    std::unique_ptr<Connection> connection;
+    Nanoseconds since;
+  };
+
+  bool is_full() const {
+    constexpr std::size_t kMost = 256;
+    return strangers_.size() >= kMost;
+  }
+
+  void accept_one() {
+    Descriptor come(::accept4(listener_.socket.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (come.number() < 0) return;
+    strangers_.push_back({std::make_unique<Connection>(std::move(come)), host_time_now()});
+  }
+
+  // nullopt as long as it has said nothing, and if it was turned away.
+  std::optional<Hello> hello_of(Stranger& stranger) const {
+    constexpr Nanoseconds kPatience = seconds(10);
+    stranger.connection->read();
+    const std::optional<std::string> line = stranger.connection->next_line();
+    if (!line && host_time_now() - stranger.since <= kPatience) return std::nullopt;
+    try {
+      if (line) {
+        if (Hello hello = read_hello(*line); are_equal(hello.token, token_)) return hello;
+      }
+    } catch (const UsageError&) {  // it speaks something else: no rank of this job
+    }
+    stranger.connection->close();
+    return std::nullopt;
+  }
+
+  const Listener& listener_;
+  const std::string& token_;
+  std::vector<Stranger> strangers_;
+};
+
 // While it exists, processes that are started find who they are in their environment.
 class RankVariables {
  public:
@@ -167,77 +232,50 @@ void Group::finish() {
 }
 
 void Group::admit(Listener& listener, const std::string& token, const std::function<bool()>& interrupted) {
-  const auto size = static_cast<std::size_t>(membership_.identity.size);
-  ranks_.resize(size);
+  ranks_.resize(static_cast<std::size_t>(membership_.identity.size));
   ranks_[0].hello = own_hello(membership_, token);
-  // Strangers may connect, too: only a few at a time are listened to, and each must soon say who it is.
-  constexpr std::size_t kStrangers = 256;
-  constexpr Nanoseconds kHelloLimit = seconds(10);
-  struct Stranger {
-    std::unique_ptr<Connection> connection;
-    Nanoseconds since;
-  };
-  std::vector<Stranger> strangers;
+  Strangers strangers(listener, token);
   const Nanoseconds end = host_time_now() + membership_.patience;
-  while (true) {
-    std::vector<std::int64_t> missing;
-    for (std::size_t rank = 1; rank < size; ++rank) {
-      if (!ranks_[rank].agent) missing.push_back(static_cast<std::int64_t>(rank));
-    }
-    if (missing.empty()) break;
+  for (auto missing = missing_ranks(); !missing.empty(); missing = missing_ranks()) {
     if (interrupted && interrupted()) throw InterruptedError();
-    if (host_time_now() > end) {
-      finish();
-      throw FailedError(fmt::format("of {} ranks, {} not come within {}: {}; see whether {} started", size,
-                                    missing.size() == 1 ? "one has" : fmt::format("{} have", missing.size()),
-                                    duration_text(membership_.patience), list_of(missing),
-                                    missing.size() == 1 ? "it was" : "they were"));
+    if (host_time_now() > end) fail_for_want_of(missing);
+    for (Strangers::Member& member : strangers.hear(kListenMilliseconds)) {
+      seat(std::move(member.hello), std::move(member.connection));
     }
-    std::vector<int> descriptors = {strangers.size() < kStrangers ? listener.socket.number() : -1};
-    for (const Stranger& stranger : strangers) descriptors.push_back(stranger.connection->descriptor());
-    wait_for_input(descriptors, kListenMilliseconds);
-    if (strangers.size() < kStrangers) {
-      Descriptor come(::accept4(listener.socket.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (come.number() >= 0) {
-        strangers.push_back({std::make_unique<Connection>(std::move(come)), host_time_now()});
-      }
-    }
-    for (Stranger& stranger : strangers) {
-      stranger.connection->read();
-      const std::optional<std::string> line = stranger.connection->next_line();
-      if (!line) {
-        if (host_time_now() - stranger.since > kHelloLimit) stranger.connection->close();
-        continue;
-      }
-      Hello hello;
-      try {
-        hello = read_hello(*line);
-      } catch (const UsageError&) {  // it speaks something else: no rank of this job
-        stranger.connection->close();
-        continue;
-      }
-      if (!are_equal(hello.token, token)) {
-        stranger.connection->close();
-        continue;
-      }
-      const auto rank = static_cast<std::size_t>(hello.rank);
-      std::string reason = reason_against(hello, membership_);
-      if (reason.empty() && ranks_[rank].agent) {
-        reason = fmt::format("two processes are rank {} ({} and {}); start all by one launcher", hello.rank,
-                             ranks_[rank].hello.host, hello.host);
-      }
-      if (!reason.empty()) {
-        stranger.connection->write(write_message({.kind = MessageKind::refuse, .text = reason}));
-        finish();
-        throw UsageError(reason);
-      }
-      stranger.connection->allow(kLargestMessage);
-      ranks_[rank] = {std::move(hello), std::move(stranger.connection)};
-    }
-    std::erase_if(strangers, [](const Stranger& stranger) {
-      return !stranger.connection || !stranger.connection->is_open();
-    });
   }
+}
+
+void Group::seat(Hello hello, std::unique_ptr<Connection> agent) {
+  std::string reason = reason_against(hello, membership_);
+  const auto rank = static_cast<std::size_t>(hello.rank);
+  if (reason.empty() && ranks_[rank].agent) {
+    reason = fmt::format("two processes are rank {} ({} and {}); start all by one launcher", hello.rank,
+                         ranks_[rank].hello.host, hello.host);
+  }
+  if (!reason.empty()) {
+    agent->write(write_message({.kind = MessageKind::refuse, .text = reason}));
+    finish();
+    throw UsageError(reason);
+  }
+  agent->allow(kLargestMessage);
+  ranks_[rank] = {std::move(hello), std::move(agent)};
+}
+
+std::vector<std::int64_t> Group::missing_ranks() const {
+  std::vector<std::int64_t> missing;
+  for (std::size_t rank = 1; rank < ranks_.size(); ++rank) {
+    if (!ranks_[rank].agent) missing.push_back(static_cast<std::int64_t>(rank));
+  }
+  return missing;
+}
+
+void Group::fail_for_want_of(const std::vector<std::int64_t>& missing) {
+  finish();
+  const bool is_one = missing.size() == 1;
+  throw FailedError(fmt::format("of {} ranks, {} not come within {}: {}; see whether {} started",
+                                ranks_.size(), is_one ? "one has" : fmt::format("{} have", missing.size()),
+                                duration_text(membership_.patience), list_of(missing),
+                                is_one ? "it was" : "they were"));
 }
 
 std::string Group::name_of(std::size_t rank) const {

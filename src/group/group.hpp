@@ -68,7 +68,12 @@ class Group {
     std::unique_ptr<Connection> agent;  ///< null for rank 0
   };
 
+  // Waits until each rank has a seat.
   void admit(Listener& listener, const std::string& token, const std::function<bool()>& interrupted);
+  // Takes who has shown the token as the agent of its rank, or refuses it and throws UsageError.
+  void seat(Hello hello, std::unique_ptr<Connection> agent);
+  std::vector<std::int64_t> missing_ranks() const;
+  [[noreturn]] void fail_for_want_of(const std::vector<std::int64_t>& missing);
   void finish();
   void send(std::size_t rank, const Message& message);
   /// Reads what agents have written, after waiting for at most this long.

@@ -15,6 +15,9 @@
 namespace jitterscope::group {
 namespace {
 
+constexpr const char* kElsewhere =
+    "say where the ranks meet: --rendezvous file:FOLDER, a folder that all see";
+
 // PMIx, as version 2 and later declare it (pmix_common.h): a stable interface between programs and launchers.
 struct PmixProcess {
   std::array<char, 256> name_space;
@@ -47,8 +50,8 @@ Pmix open_pmix_library() {
   if (!library) {
     throw MissingError(fmt::format(
         "the launcher speaks PMIx, but libpmix.so.2 was not found ({}); name its folder in LD_LIBRARY_PATH, "
-        "or set {}",
-        problem, kRendezvousVariable));
+        "or {}",
+        problem, kElsewhere));
   }
   Pmix pmix{.library = *std::move(library)};
   const auto look_up = [&]<class Function>(Function*& function, const char* name) {
@@ -66,8 +69,7 @@ Pmix open_pmix_library() {
 
 void check_pmix(int status, const char* call) {
   if (status != 0) {
-    throw FailedError(
-        fmt::format("{} of the launcher failed with {}; set {}", call, status, kRendezvousVariable));
+    throw FailedError(fmt::format("{} of the launcher failed with {}; {}", call, status, kElsewhere));
   }
 }
 
@@ -93,7 +95,7 @@ class OverPmix final : public Rendezvous {
     check_pmix(pmix_.get(&first, kKey, nullptr, 0, &value), "PMIx_Get");
     // The value is the library's; it is some hundred bytes, once.
     if (value == nullptr || value->type != kPmixString || value->data.text == nullptr) {
-      throw FailedError("PMIx_Get gave no text; set " + std::string(kRendezvousVariable));
+      throw FailedError(fmt::format("PMIx_Get gave no text; {}", kElsewhere));
     }
     return read_meeting_point(value->data.text);
   }
@@ -118,7 +120,13 @@ class OverPmi final : public Rendezvous {
     const std::string name = ask("cmd=get_my_kvsname", "cmd=my_kvsname");
     name_ = word_behind(name, "kvsname=");
   }
-  ~OverPmi() override { write("cmd=finalize"); }
+  // MPICH's proxy ends the whole job with an error of its own if it can no longer answer.
+  ~OverPmi() override {
+    try {
+      ask("cmd=finalize", "cmd=finalize_ack", kFarewellMilliseconds);
+    } catch (const FailedError&) {  // whoever does not answer does not wait either
+    }
+  }
 
   void publish(const MeetingPoint& point) override {
     // A value has no blanks and at most some hundred bytes; digits of our own make it safe.
@@ -142,7 +150,7 @@ class OverPmi final : public Rendezvous {
 
  private:
   static constexpr std::size_t kPartBytes = 100;
-  static constexpr int kAnswerMilliseconds = 60'000;
+  static constexpr int kAnswerMilliseconds = 60'000, kFarewellMilliseconds = 5'000;
 
   static std::string hexadecimal(std::string_view text) {
     std::string digits;
@@ -164,18 +172,17 @@ class OverPmi final : public Rendezvous {
     return line.substr(begin, line.find(' ', begin) - begin);
   }
 
-  void write(const std::string& line) {
+  bool write(const std::string& line) {
     const std::string text = line + '\n';
-    if (::write(descriptor_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-      answers_ = LineReader(-1);
-    }
+    return ::write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   }
-  std::string ask(const std::string& line, const std::string& expected) {
-    write(line);
-    const std::optional<std::string> answer = answers_.next(kAnswerMilliseconds);
+  std::string ask(const std::string& line, const std::string& expected,
+                  int patience_milliseconds = kAnswerMilliseconds) {
+    const std::optional<std::string> answer =
+        write(line) ? answers_.next(patience_milliseconds) : std::nullopt;
     if (!answer || !answer->starts_with(expected)) {
-      throw FailedError(fmt::format("the launcher answered '{}' over PMI to '{}'; set {}",
-                                    answer.value_or(""), line, kRendezvousVariable));
+      throw FailedError(fmt::format("the launcher answered '{}' over PMI to '{}'; {}", answer.value_or(""),
+                                    line, kElsewhere));
     }
     return *answer;
   }

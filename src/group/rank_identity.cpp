@@ -19,11 +19,11 @@ constexpr Launcher kOwn = {"--local", kRankVariable, kRanksVariable, kLocalRankV
 constexpr std::array kLaunchers = {
     Launcher{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     Launcher{"MPICH (PMI)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    Launcher{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    Launcher{kTorchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK"},
 };
 // A batch script has SLURM_NTASKS, too, though it is one process: only a step's variables say that srun
 // started this one.
-constexpr Launcher kSlurm = {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"};
+constexpr Launcher kOfSlurm = {kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"};
 
 std::optional<std::int64_t> number(const Variables& variables, const char* name) {
   const char* text = variables(name);
@@ -68,7 +68,7 @@ RankIdentity rank_identity(const Variables& variables) {
       found->local_rank = other->local_rank;
     }
   }
-  if (!found) found = identity_by(kSlurm, variables);
+  if (!found) found = identity_by(kOfSlurm, variables);
   return found.value_or(RankIdentity{});
 }
 

@@ -19,6 +19,9 @@ struct RankIdentity {
   std::string launcher = {};  ///< "Open MPI"; empty if no launcher started it
 };
 
+// Launchers, as RankIdentity names them, that are asked for more than the rank.
+inline constexpr const char *kTorchrun = "torchrun", *kSlurm = "Slurm";
+
 // Those that `--local` sets for the ranks that it starts.
 inline constexpr const char* kRankVariable = "JITTERSCOPE_RANK";
 inline constexpr const char* kRanksVariable = "JITTERSCOPE_RANKS";

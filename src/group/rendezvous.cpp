@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -85,7 +85,14 @@ class ToldBeforehand final : public Rendezvous {
 
 class OverFolder final : public Rendezvous {
  public:
-  explicit OverFolder(const std::string& folder) : file_(std::filesystem::path(folder) / "rendezvous") {}
+  OverFolder(const std::string& folder, const std::string& asked)
+      : asked_(asked), file_(std::filesystem::path(folder) / "rendezvous") {
+    std::error_code ignored;
+    if (folder.empty() || !std::filesystem::is_directory(folder, ignored)) {
+      throw UsageError(fmt::format("{}: {} is no folder here; name one that all ranks see and may write",
+                                   asked, folder.empty() ? "''" : folder));
+    }
+  }
   ~OverFolder() override {
     if (!has_published_) return;
     std::error_code ignored;
@@ -96,13 +103,15 @@ class OverFolder final : public Rendezvous {
     const std::string text = write_meeting_point(point), part = file_.string() + ".part";
     ::unlink(part.c_str());
     const Descriptor file(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    // The name appears once the file is whole.
+    // The name appears once the file is whole; a full disk leaves nothing behind.
     if (file.number() < 0 ||
         ::write(file.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         ::rename(part.c_str(), file_.c_str()) != 0) {
+      const int problem = errno;
+      ::unlink(part.c_str());
       throw FailedError(
-          fmt::format("{}: {} cannot be written ({}); name a folder that all ranks see and may write",
-                      kRendezvousVariable, file_.string(), std::strerror(errno)));
+          fmt::format("{}: {} cannot be written ({}); name a folder that all ranks see and may write", asked_,
+                      file_.string(), std::strerror(problem)));
     }
     has_published_ = true;
   }
@@ -116,7 +125,7 @@ class OverFolder final : public Rendezvous {
         if (status.st_uid != ::geteuid() || (status.st_mode & 077u) != 0) {
           throw FailedError(
               fmt::format("{}: {} is another user's, or others may read it; name a folder of your own",
-                          kRendezvousVariable, file_.string()));
+                          asked_, file_.string()));
         }
         if (const FileText found = file_text(file_); !found.error) return read_meeting_point(found.text);
       }
@@ -126,41 +135,10 @@ class OverFolder final : public Rendezvous {
   }
 
  private:
+  std::string asked_;  ///< as it was given, for errors
   std::filesystem::path file_;
   bool has_published_ = false;
 };
-
-// Host, port and token are known to all beforehand.
-class AgreedAddress final : public Rendezvous {
- public:
-  AgreedAddress(std::string host, int port, std::string token)
-      : point_{.host = std::move(host), .addresses = {}, .port = port, .token = std::move(token)} {}
-  void publish(const MeetingPoint&) override {}
-  MeetingPoint look_up(Nanoseconds) override { return point_; }
-  int port() const override { return point_.port; }
-  std::string token() const override { return point_.token; }
-
- private:
-  MeetingPoint point_;
-};
-
-std::string token_of_job(const Variables& variables) {
-  const char* token = variables(kTokenVariable);
-  if (token != nullptr && std::string_view(token).size() >= 32) return token;
-  throw UsageError(
-      fmt::format("{} must hold the same 32 or more random digits for each rank, so that nobody "
-                  "else takes part; set it, or set {} to file:FOLDER",
-                  kTokenVariable, kRendezvousVariable));
-}
-
-int port_of(std::string_view text, std::string_view asked) {
-  int port = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (problem != std::errc() || end != text.data() + text.size() || port < 1 || port > 65535) {
-    throw UsageError(fmt::format("{}={}: tcp://HOST:PORT was expected", kRendezvousVariable, asked));
-  }
-  return port;
-}
 
 }  // namespace
 
@@ -178,23 +156,26 @@ std::unique_ptr<Rendezvous> open_rendezvous(const std::string& asked, const Rank
                                             const Variables& variables) {
   constexpr std::string_view kTcp = "tcp://", kFile = "file:";
   if (const char* told = variables(kMeetingPointVariable)) return std::make_unique<ToldBeforehand>(told);
-  if (asked.starts_with(kFile)) return std::make_unique<OverFolder>(asked.substr(kFile.size()));
-  if (asked.starts_with(kTcp)) {
-    const std::string place = asked.substr(kTcp.size());
-    const std::size_t colon = std::min(place.rfind(':'), place.size());
-    const int port = port_of(std::string_view(place).substr(std::min(colon + 1, place.size())), asked);
-    return std::make_unique<AgreedAddress>(place.substr(0, colon), port, token_of_job(variables));
-  }
-  if (!asked.empty()) {
-    throw UsageError(
-        fmt::format("{}={}: tcp://HOST:PORT or file:FOLDER was expected", kRendezvousVariable, asked));
+  const char* variable = variables(kRendezvousVariable);
+  const std::string place = asked.empty() && variable != nullptr ? variable : asked;
+  const std::string as_given =
+      asked.empty() ? fmt::format("{}={}", kRendezvousVariable, place) : "--rendezvous " + place;
+  if (place.starts_with(kTcp))
+    return open_address(std::string_view(place).substr(kTcp.size()), as_given, variables);
+  if (place.starts_with(kFile)) return std::make_unique<OverFolder>(place.substr(kFile.size()), as_given);
+  if (!place.empty()) {
+    throw UsageError(fmt::format("{}: file:FOLDER or tcp://HOST:PORT was expected", as_given));
   }
   if (variables("PMIX_NAMESPACE") != nullptr) return open_pmix();
   if (const char* descriptor = variables("PMI_FD")) return open_pmi(std::atoi(descriptor));
+  std::unique_ptr<Rendezvous> agreed;
+  if (identity.launcher == kTorchrun) agreed = open_torchrun(variables);
+  if (identity.launcher == kSlurm) agreed = open_slurm(identity, variables);
+  if (agreed) return agreed;
   throw UsageError(fmt::format(
-      "{} started {} ranks, but offers no way to find each other (PMIx, PMI); set {} to file:FOLDER, a folder "
-      "that all ranks see, or to tcp://HOST:PORT, rank 0's host and a free port there",
-      identity.launcher, identity.size, kRendezvousVariable));
+      "{} started {} ranks, but offers no way to find each other (PMIx, PMI); say where they meet: --rendezvous "
+      "file:FOLDER, a folder that all ranks see, or tcp://HOST:PORT, rank 0's host and a free port there",
+      identity.launcher, identity.size));
 }
 
 }  // namespace jitterscope::group

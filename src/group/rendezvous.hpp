@@ -40,9 +40,11 @@ class Rendezvous {
   virtual std::string token() const { return {}; }
 };
 
-/// `asked` is the value of --rendezvous: `tcp://HOST:PORT` (token from JITTERSCOPE_JOB_TOKEN) or `file:DIR`,
-/// a folder that all ranks see. Empty: what the launcher offers, PMIx or PMI-1. Throws UsageError if there is
-/// none, or for another word; MissingError if PMIx's library is missing.
+/// `asked` is the value of --rendezvous; empty: that of JITTERSCOPE_RENDEZVOUS. `tcp://HOST:PORT` (token from
+/// JITTERSCOPE_JOB_TOKEN) or `file:FOLDER`, which all ranks see. Without either what the launcher offers:
+/// PMIx, PMI-1, torchrun's MASTER_ADDR or Slurm's first node, the last two with a port of our own and a token
+/// as for tcp. Throws UsageError, which begins with the flag or the variable, for another word or if there is
+/// nothing; MissingError if PMIx's library is missing.
 std::unique_ptr<Rendezvous> open_rendezvous(const std::string& asked, const RankIdentity& identity,
                                             const Variables& variables);
 
@@ -50,6 +52,13 @@ std::unique_ptr<Rendezvous> open_rendezvous(const std::string& asked, const Rank
 std::unique_ptr<Rendezvous> open_pmix();
 /// PMI-1 over the descriptor that the launcher left open.
 std::unique_ptr<Rendezvous> open_pmi(int descriptor);
+/// `place` is HOST:PORT; `asked` is how it was given, for errors.
+std::unique_ptr<Rendezvous> open_address(std::string_view place, const std::string& asked,
+                                         const Variables& variables);
+/// Null if torchrun has named no host.
+std::unique_ptr<Rendezvous> open_torchrun(const Variables& variables);
+/// Null if Slurm has named no nodes.
+std::unique_ptr<Rendezvous> open_slurm(const RankIdentity& identity, const Variables& variables);
 
 /// Variable in which the ranks of `--local` find the meeting point.
 inline constexpr const char* kMeetingPointVariable = "JITTERSCOPE_MEETING_POINT";

@@ -66,6 +66,14 @@ Operation among_ranks(const Operation& operation, std::int64_t ranks) {
   return {std::move(parameters)};
 }
 
+std::int64_t ranks_named(const Operation& operation) {
+  if (const auto* collective = std::get_if<Collective>(&operation.parameters())) return collective->ranks;
+  const auto* chain = std::get_if<Chain>(&operation.parameters());
+  if (chain == nullptr) return 0;
+  const auto first = std::ranges::find_if(chain->steps, has_collective);
+  return first == chain->steps.end() ? 0 : ranks_named(*first);
+}
+
 bool has_collective(const Operation& operation) {
   const auto* chain = std::get_if<Chain>(&operation.parameters());
   if (chain != nullptr) return std::ranges::any_of(chain->steps, has_collective);

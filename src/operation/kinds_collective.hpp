@@ -30,6 +30,9 @@ double bus_factor(CollectiveKind kind, std::int64_t ranks);
 /// Returns the operation for this many ranks: a collective, and those among a chain's steps, that names none.
 /// Throws UsageError if it names another number, its count has no part for each, or its root is none of them.
 Operation among_ranks(const Operation& operation, std::int64_t ranks);
+/// The ranks that the collective, or the first of a chain's steps that is one, names; 0 if there is none or
+/// it names none.
+std::int64_t ranks_named(const Operation& operation);
 /// True for a collective, and for a chain with one.
 bool has_collective(const Operation& operation);
 

@@ -16,6 +16,7 @@
 #include "operation/kinds_collective.hpp"
 #include "operation/operation.hpp"
 #include "record/run_file.hpp"
+#include "worker/rank_devices.hpp"
 
 namespace jitterscope {
 namespace {
@@ -35,12 +36,6 @@ std::string ending_of(const SubprocessOutcome& outcome, std::optional<Nanosecond
 std::string while_doing(const SubprocessOutcome& outcome) {
   const std::string words = last_line(outcome.errors);
   return words.empty() ? "" : fmt::format(" (while: {})", words);
-}
-
-// Returns a whole number that every reader of JSON can hold.
-std::uint64_t seed_of_process(std::uint64_t seed, std::int64_t process) {
-  const std::uint64_t seeds_apart = 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(process);
-  return Random(seed + seeds_apart).next() >> 11;
 }
 
 // Facts that are equal in every process are measured only by the first that gives a record.
@@ -92,16 +87,6 @@ CallablePlan plan_of_process(CallablePlan plan, std::int64_t process) {
     for (CallableRequest& trial : group) trial.options.seed = seed_of_process(trial.options.seed, process);
   }
   return plan;
-}
-
-// Sets all seeds to the plan's, which a user can give again: each process drew from its own, derived from it.
-ProcessRecords with_seed(std::uint64_t seed, ProcessRecords found) {
-  for (RunRecord& record : found.records) {
-    for (RunEntry& entry : record.entries) {
-      for (Measurement& measurement : entry.result.measurements) measurement.conditions.seed = seed;
-    }
-  }
-  return found;
 }
 
 // How one process is started, and the plan it reads.
@@ -206,6 +191,20 @@ Nanoseconds time_limit_of(const Plan& plan) {
   return limit;
 }
 
+std::uint64_t seed_of_process(std::uint64_t seed, std::int64_t process) {
+  const std::uint64_t seeds_apart = 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(process);
+  return Random(seed + seeds_apart).next() >> 11;
+}
+
+ProcessRecords with_seed(std::uint64_t seed, ProcessRecords found) {
+  for (RunRecord& record : found.records) {
+    for (RunEntry& entry : record.entries) {
+      for (Measurement& measurement : entry.result.measurements) measurement.conditions.seed = seed;
+    }
+  }
+  return found;
+}
+
 ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& plan,
                                       const FreshProcesses& processes) {
   const KernelFolder kernels;
@@ -268,6 +267,7 @@ RunRecord carry_out(const WorkerPlan& asked, const WorkerListeners& listeners) {
     }
   }
   const std::unique_ptr<Device> device = open_device(asked.device, asked.device_seed);
+  if (listeners.ranks != nullptr) require_device_of_its_own(*listeners.ranks, device->describe());
   if (listeners.ranks != nullptr && has_collective(plan)) {
     device->join(*listeners.ranks);
     name_ranks(plan, listeners.ranks->count());

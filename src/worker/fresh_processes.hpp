@@ -37,6 +37,13 @@ struct ProcessRecords {
 /// Returns far more time than a plan takes unless it hangs: its limits, and allowances for preparing.
 Nanoseconds time_limit_of(const Plan& plan);
 
+/// Returns the seed of one of several processes, counted from 0, of a measurement with this seed: those of
+/// two measurements have nothing in common. A whole number that every reader of JSON can hold.
+std::uint64_t seed_of_process(std::uint64_t seed, std::int64_t process);
+/// Sets all seeds to the plan's, which a user can give again: each process drew from its own, derived from
+/// it.
+ProcessRecords with_seed(std::uint64_t seed, ProcessRecords found);
+
 /// Each process has its own idles, orders, placements, and instance of a simulated device, all from the
 /// plan's seed. The first that gives a record measures ceilings, counts launches, verifies results, and finds
 /// the best engine if asked. Throws a process's error if every process would have it (usage, a missing

@@ -83,6 +83,115 @@ TEST_F(Collectives, AreTimedByRunBetweenRanks) {
   EXPECT_THAT(without_breaks(outcome.output), HasSubstr("Between 2 ranks; the times are those of rank 0."));
 }
 
+// What a gate needs of a baseline between ranks: it is saved, and measured again between as many.
+TEST_F(Collectives, AreABaselineThatAGateMeasuresAgainBetweenRanks) {
+  const std::string history = " --history '" + path("h") + "'";
+  const Outcome saved =
+      run_tool("run all_reduce:count=256Ki --cache warm --load burst --processes 4 --local 2 --save main" +
+               history + " --csv " + path("r.csv") + " --verify" + cluster());
+  ASSERT_EQ(saved.exit_code, 0) << saved.errors;
+  EXPECT_THAT(saved.errors, HasSubstr("saved as main/"));
+  EXPECT_THAT(text("r.csv"), HasSubstr("all_reduce"));
+  const std::string again = "gate main --processes 4 --json " + path() + history;
+  const Outcome same = run_tool(again + " --local 2");
+  EXPECT_EQ(same.exit_code, 0) << same.errors << same.output;
+  const json comparison = json::parse(text()).at("comparisons").at(0);
+  EXPECT_NEAR(comparison.at("second").at("time").at("median_seconds").get<double>(), 30.49e-6, 0.5e-6)
+      << comparison;
+  EXPECT_NE(comparison.at("first").at("time").at("median_seconds"),
+            comparison.at("second").at("time").at("median_seconds"))
+      << "other simulated clusters than the baseline's";
+}
+
+TEST_F(Collectives, AreGatedBetweenAsManyRanksAsTheBaselines) {
+  const std::string history = " --history '" + path("h") + "'";
+  ASSERT_EQ(
+      run_tool("run all_reduce:count=256Ki --cache warm --load burst --processes 2 --local 2 --save main" +
+               history + cluster())
+          .exit_code,
+      0);
+  for (const char* ranks : {"", " --local 3"}) {
+    const Outcome outcome = run_tool("gate main" + history + ranks);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
+    EXPECT_THAT(outcome.errors, AllOf(HasSubstr("was measured between 2 ranks"), HasSubstr("--local 2")));
+  }
+  const Outcome plan = run_tool("gate main --dry-run --local 2" + history);
+  EXPECT_EQ(plan.exit_code, 0) << plan.errors;
+  EXPECT_THAT(without_breaks(plan.output), HasSubstr("Between 2 ranks"));
+}
+
+// The latency of its links grows from 20 to 30 us.
+TEST_F(Collectives, ThatBecomeSlowerFailTheirGate) {
+  const std::string history = " --history '" + path("h") + "'";
+  ASSERT_EQ(
+      run_tool("run all_reduce:count=256Ki --cache warm --load burst --processes 4 --local 2 --save main" +
+               history + cluster())
+          .exit_code,
+      0);
+  std::ofstream(path("cluster.toml")) << "base = \"quiet\"\n[cluster]\nranks = 2\n[[link]]\nranks = 2\n"
+                                         "latency_us = 30\nbandwidth_gb_per_s = 100\n";
+  const Outcome outcome = run_tool("gate main --processes 4 --local 2" + history);
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.errors << outcome.output;
+}
+
+TEST_F(Collectives, AreAGateOfNothingElse) {
+  const std::string history = " --history '" + path("h") + "'";
+  const Outcome saved = run_tool("run relu:count=1Mi --device virtual:h200 --local 2 --save main" + history);
+  EXPECT_EQ(saved.exit_code, 2);
+  EXPECT_THAT(saved.errors, HasSubstr("--save does not go with several devices"));
+}
+
+json factor_of(const json& record, const std::string& id) {
+  for (const json& factor : record.at("study").at("factors"))
+    if (factor.at("id") == id) return factor;
+  return {};
+}
+
+// A transfer takes 30.5 us. A rank that is delayed by 100 us makes the others stay as much longer.
+TEST_F(Collectives, AreExplainedBetweenRanks) {
+  const Outcome outcome =
+      run_tool("explain all_reduce:count=256Ki --quick --local 2 --json " + path() + cluster());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(test::validate_json(text()), 0);
+  const json record = json::parse(text());
+  EXPECT_NEAR(record.at("study").at("plain").at("median_seconds").get<double>(), 30.49e-6, 0.5e-6);
+  const json late = factor_of(record, "lateness");
+  EXPECT_EQ(late.at("verdict"), "cause") << late;
+  ASSERT_EQ(late.at("doses").size(), 3u) << late;
+  EXPECT_NEAR(late.at("doses").at(2).at("time_ratio").at("ratio").get<double>(), 1 + 100 / 31.5, 0.2) << late;
+  EXPECT_EQ(factor_of(record, "load").at("verdict"), "cleared")
+      << "links of a simulated cluster have no clock";
+  EXPECT_EQ(factor_of(record, "neighbour_kernels").at("verdict"), "not_identifiable");
+  EXPECT_THAT(without_breaks(outcome.output),
+              AllOf(HasSubstr("A rank that comes late: a launch takes"), HasSubstr("for 20 µs"),
+                    HasSubstr("No rank comes last more often than by chance"), HasSubstr("Between 2 ranks")));
+  EXPECT_EQ(run_tool("show " + path()).output, outcome.output);
+}
+
+// Rank 1 comes 30 us late by itself: as long as rank 0 is delayed by less, nobody waits for it.
+TEST_F(Collectives, AreExplainedByTheRankThatIsLate) {
+  const Outcome outcome =
+      run_tool("explain all_reduce:count=256Ki --quick --factors lateness --local 2 --json " + path() +
+               cluster("[[straggler]]\nrank = 1\ncause = \"gpu\"\nsize_us = 30\n"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json record = json::parse(text());
+  EXPECT_EQ(record.at("study").at("factors").size(), 1u);
+  EXPECT_THAT(without_breaks(outcome.output), HasSubstr("Rank 1 comes last in 100 % of the rounds, 30"));
+}
+
+TEST_F(Collectives, AreExplainedOneByOne) {
+  const Outcome plan = run_tool("explain all_reduce:count=256Ki --dry-run --local 2" + cluster());
+  EXPECT_EQ(plan.exit_code, 0) << plan.errors;
+  EXPECT_THAT(without_breaks(plan.output),
+              AllOf(HasSubstr("lateness: one rank 5 µs late; one rank 20 µs late"), HasSubstr("load:")));
+  const Outcome wrong = run_tool("explain all_reduce:count=256Ki --factors cache --local 2" + cluster());
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.errors, HasSubstr("--factors: cache is not tried between ranks, but load, lateness"));
+  const Outcome alone = run_tool("explain relu:count=1Mi --factors lateness --device virtual:h200");
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.errors, HasSubstr("lateness is of a collective between ranks"));
+}
+
 // 30.5 us, and 25.2 for half of the bytes.
 TEST_F(Collectives, AreComparedBetweenRanks) {
   const Outcome outcome =

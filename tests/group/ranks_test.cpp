@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "base/files.hpp"
 #include "group/group.hpp"
 #include "jitterscope/error.hpp"
 #include "worker/in_step.hpp"
@@ -129,6 +130,34 @@ TEST_F(Ranks, AWorkerThatStallsEndsAllAndItsRankIsNamed) {
 
 TEST_F(Ranks, AnAgentThatIsKilledTakesItsWorkerAlone) {
   EXPECT_THAT(problem_after(SIGKILL, true), HasSubstr("its agent has ended"));
+}
+
+// Its processes may have 200 MB: enough to start, and not for 2 x 128 MiB of operands.
+TEST_F(Ranks, ARankWithoutMemoryIsNamedAndTheGroupWorksOn) {
+  const TemporaryFolder folder;
+  const std::filesystem::path script = folder.path() / "limited";
+  std::ofstream(script) << "#!/bin/sh\n[ \"$JITTERSCOPE_RANK\" = 1 ] && ulimit -d 200000\nexec "
+                        << JITTERSCOPE_EXECUTABLE << " \"$@\"\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  Membership membership = local_ranks(3);
+  membership.executable = script.string();
+  Group group(membership, {std::begin(kArguments), std::end(kArguments)}, {});
+  const WorkersInStep workers{.executable = script.string(),
+                              .start = [&](std::size_t rank) { return group.start_worker(rank); }};
+  std::vector<WorkerPlan> large = plans(3);
+  for (WorkerPlan& plan : large) {
+    plan.device = "cpu";
+    plan.plan.groups[0][0].subject = Operation::parse("relu:count=32Mi");
+  }
+  std::string problem;
+  try {
+    run_in_step(large, workers);
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  EXPECT_THAT(problem, testing::StartsWith("rank 1 ("));
+  EXPECT_THAT(problem, HasSubstr("memory"));
+  EXPECT_EQ(run_in_step(plans(3), workers).size(), 3u) << "nobody else has lost anything";
 }
 
 TEST_F(Ranks, NoProcessIsLeft) {

@@ -2,10 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <thread>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,11 +24,13 @@
 namespace jitterscope::group {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::unique_ptr<Rendezvous> rendezvous_at(const std::string& asked,
-                                          const std::map<std::string, std::string>& environment = {}) {
-  return open_rendezvous(asked, {.rank = 0, .size = 2, .local_rank = {}, .launcher = "torchrun"},
+                                          const std::map<std::string, std::string>& environment = {},
+                                          const std::string& launcher = "torchrun", std::int64_t rank = 0) {
+  return open_rendezvous(asked, {.rank = rank, .size = 2, .local_rank = {}, .launcher = launcher},
                          [&](const char* name) -> const char* {
                            const auto found = environment.find(name);
                            return found == environment.end() ? nullptr : found->second.c_str();
@@ -53,6 +61,28 @@ TEST(Rendezvous, AFolderHasAFileThatNobodyElseMayRead) {
   EXPECT_THROW(rank1->look_up(seconds(10)), FailedError) << "anybody could have read the token";
 }
 
+// As on a disk without room: a file may not grow.
+TEST(Rendezvous, AFolderOnAFullDiskIsNamedAndStaysEmpty) {
+  const TemporaryFolder folder;
+  const auto rendezvous = rendezvous_at("file:" + folder.path().string());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  auto* const usual = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  std::string problem;
+  try {
+    rendezvous->publish({.host = "node", .addresses = {}, .port = 99, .token = "secret"});
+  } catch (const FailedError& error) {
+    problem = error.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, usual);
+  EXPECT_THAT(problem, AllOf(HasSubstr("--rendezvous file:"), HasSubstr("cannot be written"),
+                             HasSubstr(std::strerror(EFBIG))));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST(Rendezvous, NothingPublishedIsAnErrorAfterTheTime) {
   const TemporaryFolder folder;
   EXPECT_THROW(rendezvous_at("file:" + folder.path().string())->look_up(milliseconds(1)), FailedError);
@@ -70,14 +100,154 @@ TEST(Rendezvous, AnAddressNeedsATokenOfTheJob) {
   EXPECT_EQ(found.token, std::string(32, '7'));
 }
 
-TEST(Rendezvous, ALauncherWithoutAnyIsNamedWithTheRemedy) {
+// What is wrong with the place that was asked for, by the flag or by the variable.
+std::string problem_with(const std::string& asked, const std::map<std::string, std::string>& environment = {},
+                         const std::string& launcher = "torchrun", std::int64_t rank = 0) {
   try {
-    rendezvous_at("");
-    FAIL();
+    rendezvous_at(asked, environment, launcher, rank);
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("torchrun started 2 ranks"));
-    EXPECT_THAT(error.what(), HasSubstr(kRendezvousVariable));
+    return error.what();
   }
+  return {};
+}
+
+TEST(Rendezvous, ALauncherWithoutAnyIsNamedWithTheRemedy) {
+  EXPECT_THAT(problem_with(""),
+              AllOf(HasSubstr("torchrun started 2 ranks"), HasSubstr("--rendezvous file:FOLDER")));
+}
+
+TEST(Rendezvous, AWrongPlaceIsNamedAsItWasGiven) {
+  const std::map<std::string, std::string> token = {{kTokenVariable, std::string(32, '7')}};
+  EXPECT_THAT(problem_with("pigeon"), HasSubstr("--rendezvous pigeon: file:FOLDER"));
+  EXPECT_THAT(problem_with("", {{kRendezvousVariable, "pigeon"}}),
+              HasSubstr("JITTERSCOPE_RENDEZVOUS=pigeon: file:FOLDER"));
+  for (const char* wrong : {"tcp://", "tcp://:99", "tcp://node", "tcp://node:", "tcp://node:0",
+                            "tcp://node:65536", "tcp://node:9x", "tcp://[::1]:99", "tcp://::1:99"}) {
+    EXPECT_THAT(problem_with(wrong, token), HasSubstr(std::string("--rendezvous ") + wrong)) << wrong;
+  }
+  EXPECT_THAT(problem_with("file:"), HasSubstr("--rendezvous file:"));
+  EXPECT_THAT(problem_with("file:/nowhere/at/all"), HasSubstr("/nowhere/at/all is no folder"));
+  EXPECT_THAT(problem_with("tcp://node:99"), HasSubstr("openssl rand -hex 16")) << "how to make a token";
+}
+
+TEST(Rendezvous, TheFlagIsAskedBeforeTheVariable) {
+  const TemporaryFolder folder;
+  const auto rendezvous = rendezvous_at("file:" + folder.path().string(), {{kRendezvousVariable, "pigeon"}});
+  rendezvous->publish({.host = "node", .addresses = {}, .port = 99, .token = "secret"});
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "rendezvous"));
+}
+
+TEST(Rendezvous, OfTorchrunIsBesideItsOwnPort) {
+  std::map<std::string, std::string> environment = {
+      {"MASTER_ADDR", "node3"}, {"MASTER_PORT", "29500"}, {kTokenVariable, std::string(32, '7')}};
+  const auto rendezvous = rendezvous_at("", environment);
+  EXPECT_EQ(rendezvous->look_up(seconds(1)).host, "node3");
+  EXPECT_EQ(rendezvous->port(), 29501) << "29500 is torchrun's own";
+  EXPECT_EQ(rendezvous->token(), std::string(32, '7'));
+  environment["MASTER_PORT"] = "65535";
+  EXPECT_EQ(rendezvous_at("", environment)->port(), 65534);
+  environment["MASTER_PORT"] = "many";
+  EXPECT_THAT(problem_with("", environment), HasSubstr("MASTER_PORT=many"));
+  environment = {{"MASTER_ADDR", "node3"}, {"MASTER_PORT", "29500"}};
+  EXPECT_THAT(problem_with("", environment), HasSubstr(kTokenVariable));
+}
+
+TEST(Rendezvous, OfSlurmIsItsFirstNode) {
+  std::map<std::string, std::string> environment = {
+      {"SLURM_JOB_ID", "1234"}, {"SLURM_STEP_ID", "2"}, {kTokenVariable, std::string(32, '7')}};
+  const auto host = [&](const char* list) {
+    environment["SLURM_STEP_NODELIST"] = list;
+    return rendezvous_at("", environment, "Slurm")->look_up(seconds(1)).host;
+  };
+  EXPECT_EQ(host("node7"), "node7");
+  EXPECT_EQ(host("node7,node9"), "node7");
+  EXPECT_EQ(host("gpu[007-010,12],x1"), "gpu007");
+  EXPECT_EQ(host("gpu[12,007-010]"), "gpu12");
+  EXPECT_EQ(host("rack[3-4]n[1,5]-ib,other"), "rack3n1-ib");
+  for (const char* wrong : {"", "gpu[1-2", "gpu]1", ",node7", "gpu[]", "gpu[[1]]"}) {
+    environment["SLURM_STEP_NODELIST"] = wrong;
+    EXPECT_THAT(problem_with("", environment, "Slurm"), HasSubstr("SLURM_STEP_NODELIST=")) << wrong;
+  }
+  environment.erase("SLURM_STEP_NODELIST");
+  environment["SLURM_JOB_NODELIST"] = "n[4-5]";
+  const auto of_job = rendezvous_at("", environment, "Slurm");
+  EXPECT_EQ(of_job->look_up(seconds(1)).host, "n4");
+  EXPECT_GE(of_job->port(), 20000);
+  EXPECT_LT(of_job->port(), 30000) << "below the ports that systems give out themselves";
+  environment["SLURM_STEP_ID"] = "3";
+  EXPECT_NE(rendezvous_at("", environment, "Slurm")->port(), of_job->port()) << "steps run side by side";
+}
+
+TEST(Rendezvous, OfSlurmSaysWhenRankZeroIsElsewhere) {
+  const std::map<std::string, std::string> environment = {{"SLURM_JOB_ID", "1234"},
+                                                          {"SLURM_STEP_ID", "2"},
+                                                          {"SLURM_STEP_NODELIST", "n[4-5]"},
+                                                          {"SLURMD_NODENAME", "n5"},
+                                                          {kTokenVariable, std::string(32, '7')}};
+  EXPECT_THAT(problem_with("", environment, "Slurm"), AllOf(HasSubstr("rank 0 runs on n5"), HasSubstr("n4")));
+  EXPECT_EQ(problem_with("", environment, "Slurm", 1), "") << "another rank may be anywhere";
+}
+
+// A launcher that speaks PMI-1 with one process, and takes its time for the last answer.
+class SlowLauncher {
+ public:
+  SlowLauncher() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    programs_end = ends[0];
+    thread_ = std::thread([this, own = ends[1]] { answer(own); });
+  }
+  ~SlowLauncher() {
+    ::close(programs_end);
+    thread_.join();
+  }
+
+  int programs_end = -1;
+  std::atomic<bool> has_answered_all{false};
+
+ private:
+  static std::string answer_to(const std::string& line, std::map<std::string, std::string>& values) {
+    const auto word = [&](const std::string& key) {
+      const std::size_t begin = line.find(key) + key.size();
+      return line.substr(begin, line.find(' ', begin) - begin);
+    };
+    if (line.starts_with("cmd=init")) return "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0";
+    if (line.starts_with("cmd=get_my_kvsname")) return "cmd=my_kvsname kvsname=space";
+    if (line.starts_with("cmd=barrier_in")) return "cmd=barrier_out";
+    if (line.starts_with("cmd=get ")) return "cmd=get_result rc=0 value=" + values[word("key=")];
+    if (line.starts_with("cmd=finalize")) return "cmd=finalize_ack";
+    values[word("key=")] = word("value=");
+    return "cmd=put_result rc=0";
+  }
+
+  void answer(int own) {
+    std::map<std::string, std::string> values;
+    LineReader lines(own);
+    while (!lines.is_over()) {
+      const std::optional<std::string> line = lines.next(1000);
+      if (!line) continue;
+      const std::string text = answer_to(*line, values) + '\n';
+      if (line->starts_with("cmd=finalize")) ::usleep(100'000);
+      has_answered_all = line->starts_with("cmd=finalize");
+      ::send(own, text.data(), text.size(), MSG_NOSIGNAL);
+    }
+    ::close(own);
+  }
+
+  std::thread thread_;
+};
+
+// MPICH's proxy fails, and the job with it, if a process is gone before the last answer.
+TEST(Rendezvous, OverPmiEndsOnceTheLauncherHasAnswered) {
+  SlowLauncher launcher;
+  std::unique_ptr<Rendezvous> pmi = open_pmi(launcher.programs_end);
+  pmi->publish({.host = "node", .addresses = {"10.0.0.1"}, .port = 99, .token = std::string(32, '7')});
+  const MeetingPoint found = pmi->look_up(seconds(10));
+  EXPECT_EQ(found.host, "node");
+  EXPECT_EQ(found.port, 99);
+  EXPECT_FALSE(launcher.has_answered_all);
+  pmi.reset();
+  EXPECT_TRUE(launcher.has_answered_all);
 }
 
 TEST(Rendezvous, TokensAreNeverTheSame) {

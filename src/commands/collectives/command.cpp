@@ -172,8 +172,8 @@ class CollectivesCommand {
     return read_word("--op", flags_.reduction, all);
   }
 
-  Plan plan_of_group(std::int64_t group, bool is_first) const {
-    MeasureOptions options = transfer_options(flags_.seed + static_cast<std::uint64_t>(group));
+  Plan plan_of_group(std::int64_t group, std::uint64_t seed, bool is_first) const {
+    MeasureOptions options = transfer_options(seed);
     if (flags_.quick) {
       options.time_limit = seconds(0.5);
     } else if (!flags_.no_load) {
@@ -199,7 +199,9 @@ class CollectivesCommand {
   }
 
   void measure(CollectivesRecord& record) {
-    const auto plan_of = [this](std::int64_t group, bool is_first) { return plan_of_group(group, is_first); };
+    const auto plan_of = [this](std::int64_t group, std::uint64_t seed, bool is_first) {
+      return plan_of_group(group, seed, is_first);
+    };
     GroupsOnRanks found =
         run_groups_on_ranks(devices_, groups_, counted(std::ssize(cases_), "collective") + " in", flags_.seed,
                             plan_of, invocation_);
@@ -299,6 +301,7 @@ void add_collectives_command(CLI::App& app, Invocation& invocation) {
                   "GPUs of this host: cuda:all, 'cuda:0 cuda:3', or a simulated cluster")
       ->capture_default_str();
   command.add_option("--local", flags.local, "number of ranks on this host (default: a rank for each GPU)");
+  add_rendezvous_flag(command, invocation);
   command
       .add_option("--communicators", flags.communicators,
                   "groups of fresh processes, each with a communicator")

@@ -279,6 +279,7 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
       .add_option("--local", flags.local,
                   "compare collectives between this many ranks on this host, as under mpirun -n N")
       ->check(CLI::Range(2, 1024));
+  add_rendezvous_flag(command, invocation);
   command.add_option("--margin", flags.margin, "largest difference that counts as the same")
       ->capture_default_str();
   command.add_flag(

@@ -11,10 +11,12 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/command_line.hpp"
+#include "cli/explain_on_ranks.hpp"
 #include "cli/invocation.hpp"
 #include "cli/output_flags.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/python.hpp"
+#include "cli/ranks.hpp"
 #include "cli/simulation_time.hpp"
 #include "cli/targets.hpp"
 #include "commands/explain/record.hpp"
@@ -24,7 +26,9 @@
 #include "explain/conclusions.hpp"
 #include "explain/explain.hpp"
 #include "explain/factors.hpp"
+#include "group/group.hpp"
 #include "measure/machine.hpp"
+#include "operation/kinds_collective.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 #include "output/text.hpp"
@@ -42,6 +46,7 @@ struct ExplainFlags {
   PageFlags page;
   double time_limit = 180.0;  // in seconds
   std::uint64_t seed = 1;
+  std::optional<std::int64_t> local;
   bool quick = false, dry_run = false;
 };
 
@@ -58,6 +63,7 @@ constexpr const char* kExplainExamples = R"(Examples:
   jitterscope explain python:bench.py:step --quick
   jitterscope explain monday.json tuesday.json
   jitterscope explain relu:count=8Mi --device virtual:h200 --quick --json why.json
+  mpirun -n 2 jitterscope explain all_reduce:count=1Mi,dtype=bf16
 
 Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted, with the
 result so far.)";
@@ -127,6 +133,7 @@ class ExplainCommand {
     if (!(flags_.time_limit >= kLeast) || flags_.time_limit > kMost) {
       throw UsageError(fmt::format("--max-time: {:g} to {:g} seconds", kLeast, kMost));
     }
+    if (flags_.local) start_local_ranks(*flags_.local, invocation_);
     files_.emplace(flags_.record);
     record_.environment = read_environment(invocation_.command_line);
     if (are_python(flags_.targets)) {
@@ -189,9 +196,21 @@ class ExplainCommand {
           "trace; which of "
           "several is faster says `jitterscope compare`");
     }
-    const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
+    std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
     record_.device = device->describe();
     const TrialSubject subject = read_subject();
+    if (invocation_.ranks && subject.operation() != nullptr && has_collective(*subject.operation())) {
+      device.reset();  // leaves its memory to the workers
+      return study_on_ranks(*subject.operation());
+    }
+    if (invocation_.ranks)
+      fmt::print(stderr, "jitterscope: no collective is explained: rank 0 alone measures\n");
+    for (const std::string& id : flags_.factors) {
+      if (id == explain::kLateness) {
+        throw UsageError(
+            "--factors: lateness is of a collective between ranks; name one, and start ranks by mpirun or --local");
+      }
+    }
     if (flags_.dry_run) {
       const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
       Text text = factors_text(factors, one_of_calls(subject.text(), record_.calls),
@@ -201,6 +220,27 @@ class ExplainCommand {
       return false;
     }
     study_on(*device, subject);
+    return true;
+  }
+
+  // The same for a collective between ranks: one of them is made late.
+  bool study_on_ranks(const Operation& operation) {
+    if (!std::holds_alternative<Collective>(operation.parameters())) {
+      throw UsageError(
+          fmt::format("{}: between ranks one collective is explained; name it alone", operation.text()));
+    }
+    const auto ranks = static_cast<std::int64_t>(invocation_.ranks->size());
+    const explain::StudyBetweenRanks between{.operation = among_ranks(operation, ranks),
+                                             .context = {.device = record_.device},
+                                             .factors = flags_.factors};
+    const std::vector<explain::Factor> factors = explain::factors_between_ranks(between);
+    const std::vector<std::string> devices = devices_of_ranks(flags_.device, *invocation_.ranks);
+    if (flags_.dry_run) {
+      print_result(factors_text(factors, between.operation.text(), duration_on(record_.device, time_limit()),
+                                page_width()));
+      return false;
+    }
+    study_between_ranks(between, devices, time_limit(), flags_.seed, invocation_, record_);
     return true;
   }
 
@@ -374,9 +414,17 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command
       .add_option("--factors", flags.factors,
-                  "only these, with commas between: " + joined(explain::factor_ids()))
+                  "only these, with commas between: " + joined(explain::factor_ids()) +
+                      "; between ranks: " + joined(explain::factor_ids_between_ranks()))
       ->delimiter(',')
-      ->each(explain::require_factor);
+      ->each([](const std::string& id) {
+        if (id != explain::kLateness) explain::require_factor(id);
+      });
+  command
+      .add_option("--local", flags.local,
+                  "explain a collective between this many ranks on this host, as under mpirun -n N")
+      ->check(CLI::Range(2, 1024));
+  add_rendezvous_flag(command, invocation);
   CLI::Option* quick = command.add_flag(
       "--quick", flags.quick,
       "32 s in place of 180: what is likely and cheap, at fewer doses, with wider intervals");

@@ -22,13 +22,17 @@
 #include "cli/output_flags.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/python.hpp"
+#include "cli/ranks.hpp"
 #include "cli/run_request.hpp"
 #include "commands/gate/table.hpp"
 #include "commands/records.hpp"
+#include "device/open_device.hpp"
 #include "experiment/gate.hpp"
+#include "group/group.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
 #include "measure/run_record.hpp"
+#include "operation/kinds_collective.hpp"
 #include "output/comparison_table.hpp"
 #include "output/output_file.hpp"
 #include "output/text.hpp"
@@ -135,8 +139,28 @@ RunAsked asked_again(const RunRecord& baseline, const GateConditions& conditions
   return asked;
 }
 
+// The ranks that the baseline's collectives were measured between; 1 if it has none.
+std::int64_t ranks_of(const RunRecord& baseline) {
+  std::int64_t ranks = 1;
+  for (const RunEntry& entry : baseline.entries) {
+    if (const Operation* operation = operation_of(entry.result.subject))
+      ranks = std::max(ranks, ranks_named(*operation));
+  }
+  return ranks;
+}
+
+// The record has rank 0's device: on CUDA each rank has one of its own.
 std::string device_of(const RunRecord& baseline, const GateConditions& conditions) {
-  return conditions.device.empty() ? baseline.device.id : conditions.device;
+  if (!conditions.device.empty()) return conditions.device;
+  const std::string& id = baseline.device.id;
+  return ranks_of(baseline) == 1 || names_virtual_device(id) ? id : "cuda";
+}
+
+// The devices to measure on: several if the baseline was measured between ranks.
+std::vector<std::string> devices_of(const RunRecord& baseline, const GateConditions& conditions,
+                                    const Invocation& invocation) {
+  const std::string device = device_of(baseline, conditions);
+  return ranks_of(baseline) == 1 ? std::vector{device} : devices_of_ranks(device, *invocation.ranks);
 }
 
 RunRequest request_of(const RunAsked& asked, const DeviceDescription& device, std::int64_t processes) {
@@ -152,9 +176,9 @@ RunRequest request_of(const RunAsked& asked, const DeviceDescription& device, st
   return request;
 }
 
-RunRecord measure_operations(RunAsked asked, const std::string& device_name, const GateConditions& conditions,
-                             const Invocation& invocation) {
-  std::unique_ptr<Device> device = open_device(device_name, asked.options.seed);
+RunRecord measure_operations(RunAsked asked, const std::vector<std::string>& devices,
+                             const GateConditions& conditions, const Invocation& invocation) {
+  std::unique_ptr<Device> device = open_device(devices.front(), asked.options.seed);
   RunRecord record;
   record.device = device->describe();
   record.environment = read_environment(invocation.command_line);
@@ -172,12 +196,18 @@ RunRecord measure_operations(RunAsked asked, const std::string& device_name, con
     device.reset();  // leaves its memory to the workers
   }
   record.asked = std::move(asked);
-  measure_in_processes(plan_of(request), conditions.processes, invocation, record);
+  if (devices.size() > 1) {
+    measure_on_ranks(plan_of(request), devices, conditions.processes, invocation, record);
+  } else {
+    measure_in_processes(plan_of(request), conditions.processes, invocation, record);
+  }
   return record;
 }
 
-// Throws UsageError if the record does not say what to measure, or if that cannot be read any more.
-void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages) {
+// Throws UsageError if the record does not say what to measure, if that cannot be read any more, or if it was
+// measured between another number of ranks than the job has.
+void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages,
+                       std::size_t ranks_here) {
   if (!baseline.asked || baseline.asked->targets.empty()) {
     throw UsageError(fmt::format(
         "{} was written by an earlier version of jitterscope and does not say what to measure; save a new "
@@ -185,6 +215,14 @@ void check_is_baseline(const RunRecord& baseline, const std::string& name_for_me
         name_for_messages));
   }
   if (are_python(baseline.asked->targets)) return;
+  const std::int64_t ranks = ranks_of(baseline);
+  if (ranks > 1 && ranks != static_cast<std::int64_t>(ranks_here)) {
+    throw UsageError(fmt::format(
+        "{} was measured between {} ranks, and here {}; start as many: mpirun -n {} jitterscope gate, or "
+        "--local {} on this host",
+        name_for_messages, ranks, ranks_here == 1 ? "is one" : fmt::format("are {}", ranks_here), ranks,
+        ranks));
+  }
   try {
     parse_provider(baseline.asked->provider);
     read_targets(baseline.asked->targets, baseline.asked->only);
@@ -198,26 +236,29 @@ void check_is_baseline(const RunRecord& baseline, const std::string& name_for_me
 RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditions,
                         const Invocation& invocation) {
   RunAsked asked = asked_again(baseline, conditions);
-  const std::string device = device_of(baseline, conditions);
+  const std::vector<std::string> devices = devices_of(baseline, conditions, invocation);
   if (!are_python(asked.targets)) {
-    return measure_operations(std::move(asked), device, conditions, invocation);
+    return measure_operations(std::move(asked), devices, conditions, invocation);
   }
   asked.options.interrupted = is_interrupted;
-  return python_record(asked.targets, device, asked.options, conditions.processes, invocation);
+  return python_record(asked.targets, devices.front(), asked.options, conditions.processes, invocation);
 }
 
 // Says what would be measured, and how long it would take.
-std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width) {
+std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions,
+                           const Invocation& invocation, std::size_t width) {
   const RunAsked asked = asked_again(baseline, conditions);
-  const std::string device_name = device_of(baseline, conditions);
+  const std::vector<std::string> devices = devices_of(baseline, conditions, invocation);
   if (are_python(asked.targets)) {
-    return wrapped(
-        fmt::format("{} fresh {} of Python on {}: {}.", conditions.processes,
-                    conditions.processes == 1 ? "process" : "processes", device_name, joined(asked.targets)),
-        width);
+    return wrapped(fmt::format("{} fresh {} of Python on {}: {}.", conditions.processes,
+                               conditions.processes == 1 ? "process" : "processes", devices.front(),
+                               joined(asked.targets)),
+                   width);
   }
-  const DeviceDescription device = open_device(device_name, asked.options.seed)->describe();
-  return plan_text(request_of(asked, device, conditions.processes), device, width);
+  const DeviceDescription device = open_device(devices.front(), asked.options.seed)->describe();
+  std::string text = plan_text(request_of(asked, device, conditions.processes), device, width);
+  if (devices.size() > 1) text += '\n' + wrapped(note_on_ranks(devices.size()), width);
+  return text;
 }
 
 struct GateFlags {
@@ -225,7 +266,7 @@ struct GateFlags {
   HistoryFlags history;
   GateFileFlags files;
   GateConditions conditions;
-  std::optional<std::int64_t> processes;
+  std::optional<std::int64_t> processes, local;
   std::string margin = "2%";
   bool strict = false, save = false, dry_run = false, details = false;
 };
@@ -237,6 +278,8 @@ constexpr const char* kGateExamples = R"(Examples:
   jitterscope gate main --margin 5% --processes 16 --strict
   jitterscope gate main --junit gate.xml --html gate.html
   jitterscope gate main --save
+  jitterscope run all_reduce:count=256Ki --device virtual:cluster-2xh200 --local 2 --save reduce
+  jitterscope gate reduce --local 2
 
 The gate repeats the measurement of the newest record of each NAME, on the same device.
 
@@ -256,6 +299,7 @@ class GateCommand {
   void run() {
     if (flags_.processes) check_count("--processes", *flags_.processes, 1, 1000);
     margin_ = read_margin(flags_.margin);
+    if (flags_.local) start_local_ranks(*flags_.local, invocation_);
     read_baselines();
     if (flags_.dry_run) {
       print_plan();
@@ -299,7 +343,7 @@ class GateCommand {
       const HistoryEntry entry = history_.find(name);
       try {
         RunRecord record = read_entry(entry);
-        check_is_baseline(record, entry.text());
+        check_is_baseline(record, entry.text(), invocation_.ranks ? invocation_.ranks->size() : 1);
         baselines_.push_back({entry, std::move(record)});
       } catch (const UsageError& error) {
         // A named baseline must be readable; without names, the gate judges the others.
@@ -315,7 +359,7 @@ class GateCommand {
     std::string text;
     for (const Baseline& baseline : baselines_) {
       text += fmt::format("{}{}\n", text.empty() ? "" : "\n", baseline.entry.text());
-      text += gate_plan_text(baseline.record, conditions_for(baseline.record), page_width());
+      text += gate_plan_text(baseline.record, conditions_for(baseline.record), invocation_, page_width());
     }
     print_result(text);
   }
@@ -337,6 +381,10 @@ class GateCommand {
     record.alternatives = {baseline.entry.text(), "now"};
     record.processes_asked = conditions.processes;
     try {
+      if (invocation_.ranks && ranks_of(baseline.record) == 1) {
+        fmt::print(stderr, "jitterscope: {} has no collective: rank 0 alone measures\n",
+                   baseline.entry.text());
+      }
       const RunRecord now = measure_again(baseline.record, conditions, invocation_);
       record.environment = now.environment;
       record.device = now.device;
@@ -404,6 +452,11 @@ void add_gate_command(CLI::App& app, Invocation& invocation) {
   command.add_option(
       "--processes", flags.processes,
       "number of fresh processes to measure in; each interval is over processes (default: 8, on a CPU 16)");
+  command
+      .add_option("--local", flags.local,
+                  "measure collectives between this many ranks on this host, as under mpirun -n N")
+      ->check(CLI::Range(2, 1024));
+  add_rendezvous_flag(command, invocation);
   command.add_flag("--strict", flags.strict, "exit code 1 also if something is undecided");
   command.add_flag("--save", flags.save,
                    "save what was measured as the newest record of its NAME, unless it is slower or failed");

@@ -110,10 +110,14 @@ class RunCommand {
     if (!flags_.unfinished.empty()) before_ = read_unfinished(file_to_continue(flags_.unfinished));
     std::vector<std::string> names = devices_named(flags_.measure.device);
     if (invocation_.ranks) names = devices_of_ranks(flags_.measure.device, *invocation_.ranks);
+    const bool are_several = names.size() > 1 || flags_.measure.device.ends_with(":all");
+    const bool are_between_ranks = are_several && has_collective(plan_of(request_));
     std::optional<RecordFiles> files_of_devices;
-    if (names.size() > 1 || flags_.measure.device.ends_with(":all")) {
-      check_several_devices(flags_, names);
+    if (are_several) {
+      check_several_devices(flags_, names, are_between_ranks);
       if (!invocation_.ranks) check_are_alike(names);
+    }
+    if (are_several && !are_between_ranks) {
       files_of_devices.emplace(RecordFlags{flags_.report, flags_.json});
     } else {
       const std::string json =
@@ -135,7 +139,9 @@ class RunCommand {
     choose_provider(request_.work, parse_provider(flags_.provider), record_.device, keep_own);
     refuse_impossible(request_.work, record_.device);
     request_.in_sequence = flags_.in_sequence;
-    request_.processes = process_count(flags_);
+    request_.processes = are_between_ranks && flags_.save.empty()
+                             ? flags_.processes.value_or(kDeviceProcesses)
+                             : process_count(flags_);
     if (flags_.in_sequence && request_.work.model.calls.empty()) {
       throw UsageError(
           "--in-sequence needs one model whose order of calls is known (a network by name, a trace), or "
@@ -159,15 +165,16 @@ class RunCommand {
                         names.size(), flags_.processes.value_or(kDeviceProcesses)),
             page_.width));
       }
+      if (are_between_ranks) print_result(wrapped(note_on_ranks(names.size()), page_.width));
       return;
     }
-    if (files_of_devices && has_collective(plan_of(request_))) {
+    if (are_between_ranks) {
       device.reset();
       const Plan plan = plan_of(request_);
-      measure_on_ranks(plan, names, flags_.processes.value_or(kDeviceProcesses), invocation_, record_);
+      measure_on_ranks(plan, names, request_.processes, invocation_, record_);
       record_.asked = asked();
       invocation_.exit_code = exit_code_of(plan, record_);
-      files_of_devices->write(record_, flags_.page);
+      print();
     } else if (files_of_devices) {
       device.reset();
       run_on_devices(request_, names,
@@ -366,6 +373,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "start this many ranks on this host, as mpirun -n N would, each with a GPU of its own: their GPUs "
           "are timed alone and all at once")
       ->check(CLI::Range(2, 1024));
+  add_rendezvous_flag(command, invocation);
   command
       .add_option("--save", flags.save,
                   "save the record as the newest of NAME, for `jitterscope gate NAME` to compare with")

@@ -17,6 +17,7 @@
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
 #include "cli/python.hpp"
+#include "cli/ranks.hpp"
 #include "commands/records.hpp"
 #include "commands/study/loss_scaling_record.hpp"
 #include "commands/study/parallel_command.hpp"
@@ -353,7 +354,7 @@ void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocati
 
 void run_between_ranks(const study::ParallelStudy& which, const StudyFlags& flags, const CLI::App& command,
                        Invocation& invocation) {
-  refuse_flags_but({"--device", "--seed", "--time-limit", "--processes", "--local", "--json", "--html",
+  refuse_flags_but({"--device", "--seed", "--time-limit", "--processes", "--local", "--rendezvous", "--json", "--html",
                     "--plot", "--details", "--width", "--dry-run", "--help"},
                    command, fmt::format("{} times a network's whole step between ranks", which.summary.id));
   if (flags.targets.size() != 1)
@@ -410,6 +411,7 @@ void add_study_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command.add_option("--local", flags.local,
                      "ranks of this host for a study between ranks, as under mpirun -n N");
+  add_rendezvous_flag(command, invocation);
   command.add_option("--only", flags.only,
                      "study only layers whose name or operation matches this regular expression");
   flags.record.add_to(command);

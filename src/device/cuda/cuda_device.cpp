@@ -270,7 +270,7 @@ void CudaDevice::join(Ranks& ranks) {
         id()));
   }
   context_.make_current();
-  context_.join(std::make_unique<Communicator>(ranks, uuid_));
+  context_.join(std::make_unique<Communicator>(ranks));
 }
 
 Prepare* fused_way(GpuFusion way) {

@@ -93,14 +93,14 @@ std::string nccl_environment() {
 namespace {
 
 struct Introduction {
-  std::string version, gpu, id;  ///< the unique id as hexadecimal digits, by rank 0 alone
+  std::string version, id;  ///< the unique id as hexadecimal digits, by rank 0 alone
 };
 
-std::string written(const Introduction& own) { return fmt::format("{} {} {}", own.version, own.gpu, own.id); }
+std::string written(const Introduction& own) { return fmt::format("{} {}", own.version, own.id); }
 
 Introduction introduction_of(std::string_view text) {
   Introduction read;
-  for (std::string* word : {&read.version, &read.gpu, &read.id}) {
+  for (std::string* word : {&read.version, &read.id}) {
     const std::size_t end = std::min(text.find(' '), text.size());
     *word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
@@ -128,30 +128,23 @@ nccl::UniqueId unique_id_of(std::string_view digits) {
   throw FailedError(fmt::format("rank 0 sent no unique id of NCCL, but '{}'", digits.substr(0, 40)));
 }
 
-void require_alike(const std::vector<Introduction>& ranks) {
+void require_one_version(const std::vector<Introduction>& ranks) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i].version != ranks[0].version) {
-      throw FailedError(
+      throw UsageError(
           fmt::format("rank 0 has NCCL {} and rank {} has {}: give all ranks one version "
                       "(JITTERSCOPE_LIBRARY_PATH names the folder of libnccl.so.2)",
                       ranks[0].version, i, ranks[i].version));
-    }
-    for (std::size_t other = 0; other < i; ++other) {
-      if (ranks[i].gpu != ranks[other].gpu) continue;
-      throw UsageError(fmt::format(
-          "ranks {} and {} have the same GPU, {}: give each its own (--device cuda:0,cuda:1; under "
-          "Slurm --gpus-per-task=1)",
-          other, i, ranks[i].gpu));
     }
   }
 }
 
 }  // namespace
 
-Communicator::Communicator(Ranks& ranks, std::string_view gpu, Nanoseconds wait_limit)
+Communicator::Communicator(Ranks& ranks, Nanoseconds wait_limit)
     : rank_(ranks.rank()), count_(ranks.count()), wait_limit_(wait_limit) {
   const nccl::Functions& library = require_nccl();
-  Introduction own{.version = version_of(library), .gpu = std::string(gpu), .id = {}};
+  Introduction own{.version = version_of(library), .id = {}};
   if (rank_ == 0) {
     nccl::UniqueId id;
     check_nccl(library.ncclGetUniqueId(&id), "making a unique id for the ranks");
@@ -162,7 +155,7 @@ Communicator::Communicator(Ranks& ranks, std::string_view gpu, Nanoseconds wait_
   if (all.size() != static_cast<std::size_t>(count_)) {
     throw FailedError(fmt::format("{} of {} ranks introduced themselves", all.size(), count_));
   }
-  require_alike(all);
+  require_one_version(all);
   check_nccl(library.ncclCommInitRank(&handle_, count_, unique_id_of(all[0].id), rank_),
              fmt::format("making a communicator as rank {} of {}", rank_, count_));
 }

@@ -36,10 +36,10 @@ class Communicator {
   /// started it; this is for those that nobody watches, and for ranks that call different collectives.
   static constexpr Nanoseconds kWaitLimit = seconds(60);
 
-  /// Waits until all ranks have called it. `gpu` is this rank's GPU, by UUID. Throws MissingError without
-  /// NCCL, UsageError if two ranks have the same GPU, FailedError if their versions of NCCL differ, if the
-  /// unique id did not arrive, or if NCCL fails.
-  Communicator(Ranks& ranks, std::string_view gpu, Nanoseconds wait_limit = kWaitLimit);
+  /// Waits until all ranks have called it; each must have a GPU of its own. Throws MissingError without NCCL,
+  /// UsageError if the ranks' versions of NCCL differ, FailedError if the unique id did not arrive, or if
+  /// NCCL fails.
+  explicit Communicator(Ranks& ranks, Nanoseconds wait_limit = kWaitLimit);
   /// The context must still be there.
   ~Communicator();
   Communicator(const Communicator&) = delete;

@@ -40,8 +40,6 @@ bool is_done() {
   return pending() == 0;
 }
 
-std::string gpu_of(const Ranks& ranks) { return fmt::format("GPU-{}", ranks.rank()); }
-
 // One wait that must end with an error: long enough for a machine that is busy, and reached by no test that
 // passes but by those of a rank that never ends its work.
 constexpr Nanoseconds kShort = milliseconds(50);
@@ -57,7 +55,7 @@ std::vector<std::string> collected(std::size_t in_count, std::size_t out_count, 
                                    Nanoseconds limit = kLong) {
   return run_ranks(2, [&](Ranks& ranks) {
     load(STAND_IN_NCCL_LIBRARY);
-    Communicator communicator(ranks, gpu_of(ranks), limit);
+    Communicator communicator(ranks, limit);
     Floats in(in_count), out(out_count, -1.0f);
     for (std::size_t i = 0; i < in.size(); ++i)
       in[i] = static_cast<float>(10 * ranks.rank()) + static_cast<float>(i);
@@ -187,7 +185,7 @@ TEST_F(NcclTest, AnAbortedCommunicatorIsNotUsedAgain) {
   let_rank_1(stand_in::kNcclStalls);
   const auto results = run_ranks(2, [](Ranks& ranks) {
     load(STAND_IN_NCCL_LIBRARY);
-    Communicator communicator(ranks, gpu_of(ranks), kShort);
+    Communicator communicator(ranks, kShort);
     try {
       communicator.wait([] { return false; });
     } catch (const FailedError&) {
@@ -203,7 +201,7 @@ TEST_F(NcclTest, RanksWithoutNcclSayWhatToInstall) {
     setenv("JITTERSCOPE_LIBRARY_PATH", "/nonexistent", 1);
     load(TOO_OLD_NCCL_LIBRARY);
     try {
-      const Communicator communicator(ranks, gpu_of(ranks));
+      const Communicator communicator(ranks);
     } catch (const MissingError& error) {
       return fmt::format("{}; listed: {}", error.what(), nccl_library().problem);
     }
@@ -215,20 +213,14 @@ TEST_F(NcclTest, RanksWithoutNcclSayWhatToInstall) {
                                          EndsWith("from 2.7 on"))));
 }
 
-TEST_F(NcclTest, UnlikeVersionsAndSharedGpusAreRefusedOnEveryRank) {
+TEST_F(NcclTest, UnlikeVersionsAreRefusedOnEveryRank) {
   const auto versions = run_ranks(2, [](Ranks& ranks) {
     if (ranks.rank() == 1) setenv(stand_in::kNcclVersionCode, "2708", 1);
     load(STAND_IN_NCCL_LIBRARY);
-    const Communicator communicator(ranks, gpu_of(ranks));
+    const Communicator communicator(ranks);
     return std::string();
   });
   EXPECT_THAT(versions, Each(HasSubstr("rank 0 has NCCL 2.28.9 and rank 1 has 2.7.8")));
-  const auto gpus = run_ranks(3, [](Ranks& ranks) {
-    load(STAND_IN_NCCL_LIBRARY);
-    const Communicator communicator(ranks, ranks.rank() == 0 ? "GPU-a" : "GPU-b");
-    return std::string();
-  });
-  EXPECT_THAT(gpus, Each(HasSubstr("ranks 1 and 2 have the same GPU, GPU-b")));
 }
 
 // An exchange that loses the id, or cuts it.
@@ -251,8 +243,8 @@ TEST_F(NcclTest, WhatIsNoUniqueIdIsRefused) {
        {std::string(), std::string(255, 'a'), std::string(258, 'a'), std::string(256, 'g')}) {
     const auto results = run_ranks(1, [&](Ranks&) {
       load(STAND_IN_NCCL_LIBRARY);
-      OtherTexts ranks({"2.28.9 GPU-0 " + id});
-      const Communicator communicator(ranks, "GPU-1");
+      OtherTexts ranks({"2.28.9 " + id});
+      const Communicator communicator(ranks);
       return std::string();
     });
     EXPECT_THAT(results, ElementsAre(HasSubstr("rank 0 sent no unique id of NCCL")));
