@@ -354,8 +354,8 @@ void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocati
 
 void run_between_ranks(const study::ParallelStudy& which, const StudyFlags& flags, const CLI::App& command,
                        Invocation& invocation) {
-  refuse_flags_but({"--device", "--seed", "--time-limit", "--processes", "--local", "--rendezvous", "--json", "--html",
-                    "--plot", "--details", "--width", "--dry-run", "--help"},
+  refuse_flags_but({"--device", "--seed", "--time-limit", "--processes", "--local", "--rendezvous", "--json",
+                    "--html", "--plot", "--details", "--width", "--dry-run", "--help"},
                    command, fmt::format("{} times a network's whole step between ranks", which.summary.id));
   if (flags.targets.size() != 1)
     throw UsageError(

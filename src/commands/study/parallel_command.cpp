@@ -71,7 +71,8 @@ class ParallelStudyCommand {
     record_.environment = read_environment(invocation_.command_line);
     GroupsOnRanks found = run_groups_on_ranks(
         devices_, asked_.groups, counted(std::ssize(arms_), "arm") + " in", asked_.seed,
-        [this](std::int64_t group, bool is_first) { return plan_of_group(group, is_first); }, invocation_);
+        [this](std::int64_t, std::uint64_t seed, bool is_first) { return plan_of_group(seed, is_first); },
+        invocation_);
     for (const GroupsOnRanks::Lost& lost : found.lost) {
       record_.notes.push_back(fmt::format("group {} is lost: {}", lost.group, lost.why));
       invocation_.exit_code = ExitCode::failed;
@@ -155,8 +156,8 @@ class ParallelStudyCommand {
     }
   }
 
-  Plan plan_of_group(std::int64_t group, bool is_first) const {
-    MeasureOptions options = transfer_options(asked_.seed + static_cast<std::uint64_t>(group));
+  Plan plan_of_group(std::uint64_t seed, bool is_first) const {
+    MeasureOptions options = transfer_options(seed);
     options.data = DataKind::normal;
     // A held queue has no room for launches of hundreds of calls that are not recorded, and a slope of
     // recordings needs none.
