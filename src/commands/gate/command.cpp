@@ -279,7 +279,6 @@ constexpr const char* kGateExamples = R"(Examples:
   jitterscope gate main --junit gate.xml --html gate.html
   jitterscope gate main --save
   jitterscope run all_reduce:count=256Ki --device virtual:cluster-2xh200 --local 2 --save reduce
-  jitterscope gate reduce --local 2
 
 The gate repeats the measurement of the newest record of each NAME, on the same device.
 
