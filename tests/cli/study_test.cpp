@@ -45,7 +45,12 @@ TEST(StudyCommand, EachExampleOfItsHelpCanBeRun) {
         AllOf(HasSubstr("?\n\nfirst:   "), HasSubstr(" fresh processes on "));
     const testing::Matcher<std::string> training =
         HasSubstr("?\n\nThe model of train.py:make is trained for 100");
-    EXPECT_THAT(outcome.output, example.starts_with("loss-scaling") ? training : plan) << example;
+    const testing::Matcher<std::string> between_ranks =
+        AllOf(HasSubstr("?\n\n2 ranks on "), HasSubstr("\n  no exchange: each rank for itself\n"));
+    EXPECT_THAT(outcome.output, example.starts_with("loss-scaling")    ? training
+                                : example.starts_with("data-parallel") ? between_ranks
+                                                                       : plan)
+        << example;
   }
   EXPECT_GE(examples.size(), 5u);
 }
@@ -342,12 +347,14 @@ TEST(StudyCommand, SaysAtHowManyElementsResultsWereCompared) {
 
 TEST(StudyCommand, TheListNamesAll) {
   const Outcome outcome = run_tool("list studies");
-  for (const char* id : {"layout", "precision", "engine", "batch", "graph", "pinned", "compiler", "occupancy",
-                         "tiling", "waves", "access", "hierarchy", "streams", "overlap", "dependencies",
-                         "synchronization", "priorities", "fusion"}) {
+  for (const char* id :
+       {"layout",       "precision",     "engine",       "batch",           "graph",      "pinned",
+        "compiler",     "occupancy",     "tiling",       "waves",           "access",     "hierarchy",
+        "streams",      "overlap",       "dependencies", "synchronization", "priorities", "fusion",
+        "loss-scaling", "data-parallel", "sharding"}) {
     EXPECT_THAT(outcome.output, HasSubstr("- **" + std::string(id) + "**: "));
   }
-  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 21u);
+  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 23u);
 }
 
 TEST(CompareCommandVerify, ErrorsStandBesideTimes) {
