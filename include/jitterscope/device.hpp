@@ -377,7 +377,7 @@ class SideStream {
   virtual NativeQueue begin(NativeQueue queue, std::size_t part) = 0;
   /// The part has been launched.
   virtual void end(NativeQueue queue, std::size_t part) = 0;
-  /// What `queue` gets from now on begins once the part has ended.
+  /// Makes `queue` wait for the part's end before it begins later work.
   virtual void join(NativeQueue queue, std::size_t part) = 0;
 };
 

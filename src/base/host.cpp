@@ -23,6 +23,12 @@
 
 namespace jitterscope {
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
 Nanoseconds host_time_now() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return Nanoseconds(std::chrono::duration<double, std::nano>(now).count());

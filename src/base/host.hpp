@@ -1,14 +1,17 @@
-// The host: its monotonic clock and its memory nodes.
+// The host: its name, its monotonic clock and its memory nodes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "jitterscope/units.hpp"
 
 namespace jitterscope {
+
+std::string host_name();
 
 /// Time since an unspecified moment: only differences have a meaning.
 Nanoseconds host_time_now();

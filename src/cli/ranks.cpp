@@ -158,6 +158,13 @@ std::vector<std::string> devices_of_ranks(const std::string& asked, const group:
   return devices;
 }
 
+std::vector<std::string> notes_of(const std::vector<GroupsOnRanks::Lost>& lost) {
+  std::vector<std::string> notes;
+  for (const GroupsOnRanks::Lost& each : lost)
+    notes.push_back(fmt::format("group {} is lost: {}", each.group, each.why));
+  return notes;
+}
+
 GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
                                   const std::string& what, std::uint64_t seed,
                                   const PlanOfGroup& plan_of_group, const Invocation& invocation) {

@@ -43,6 +43,8 @@ struct GroupsOnRanks {
   std::vector<Lost> lost = {};
   std::vector<Nanoseconds> durations = {};  ///< one for each group that was started, in order
 };
+/// Returns a sentence for each group that was lost.
+std::vector<std::string> notes_of(const std::vector<GroupsOnRanks::Lost>& lost);
 /// Returns the plan of a group, counted from 0, with the seed of its idles and orders. `is_first`: none
 /// before it gave records.
 using PlanOfGroup = std::function<Plan(std::int64_t group, std::uint64_t seed, bool is_first)>;

@@ -115,6 +115,12 @@ double collective_tolerance(const Collective& collective) {
   return 4.0 * std::ldexp(1.0, -std::min(exact_digits(collective.dtype), 24));
 }
 
+std::string nccl_of(const DeviceDescription& device) {
+  for (const LibraryInfo& library : device.libraries)
+    if (library.name == "nccl" && library.problem.empty()) return "NCCL " + library.version;
+  return {};
+}
+
 std::vector<Property> nccl_settings() {
   std::vector<Property> settings;
   for (char** entry = ::environ; *entry != nullptr; ++entry) {

@@ -36,6 +36,8 @@ double collective_tolerance(const Collective& collective);
 
 /// Returns the settings of NCCL in this process's environment, by name.
 std::vector<Property> nccl_settings();
+/// Returns "NCCL 2.28.9"; empty if the device has none that works.
+std::string nccl_of(const DeviceDescription& device);
 
 /// Text that is equal on two ranks that launch the same on the same data.
 std::string collective_order(const Collective& collective, const RankData& data);

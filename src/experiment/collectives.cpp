@@ -40,11 +40,9 @@ std::optional<std::int64_t> wrong_elements_of(const std::vector<RunRecord>& rank
                                               const std::string& operation) {
   std::optional<std::int64_t> wrong;
   for (const RunRecord& rank : ranks) {
-    for (const RunEntry& entry : rank.entries) {
-      if (to_string(entry.result.subject) == operation && entry.result.verification &&
-          entry.result.verification->wrong)
-        wrong = wrong.value_or(0) + *entry.result.verification->wrong;
-    }
+    const Result* result = result_of(rank, operation);
+    if (result != nullptr && result->verification && result->verification->wrong)
+      wrong = wrong.value_or(0) + *result->verification->wrong;
   }
   return wrong;
 }
@@ -130,7 +128,7 @@ class RoundsOfGroup {
            median_of_others(one, [&](std::size_t rank) { return undelayed(rank).works[round].value(); });
   }
 
-  /// By rank, then delay: their order is that of the plan's seed, another in each group.
+  /// Delays are sorted by rank, then length: each group tried them in another order.
   std::vector<DelayOfGroup> delays() const {
     std::vector<DelayOfGroup> all;
     for (std::size_t i = 0; i < ranks_.front()->rounds.size(); ++i) {

@@ -55,12 +55,12 @@ struct CollectiveResult {
       {};  ///< nullopt if not every rank waits for all, or with one rank
 };
 
-/// What one rank's delay did to the others in one group.
+/// A rank that was delayed on purpose in one group, and how long the others then waited.
 struct DelayOfGroup {
   std::int64_t rank = 0;
   Nanoseconds delay;
-  /// By how much the others' own time in the collective must grow and grew, and what it is without delays:
-  /// medians.
+  /// The others' own time in the collective, medians: by how much it must grow, by how much it grew, and
+  /// what it is without a delay.
   Nanoseconds expected, seen, usual;
 };
 /// Returns them by rank, then delay. Empty if a rank has no arrivals of the operation, or other rounds than

@@ -13,12 +13,6 @@ namespace {
 
 using GroupsOfRanks = std::span<const std::vector<RunRecord>>;
 
-const Result* result_of(const RunRecord& record, const std::string& subject) {
-  for (const RunEntry& entry : record.entries)
-    if (to_string(entry.result.subject) == subject) return &entry.result;
-  return nullptr;
-}
-
 // The median over ranks of how much longer the kernels that the first arm has, too, take in this one.
 std::optional<double> slowing_of(const std::vector<RunRecord>& ranks, const StepArm& first,
                                  const StepArm& arm) {

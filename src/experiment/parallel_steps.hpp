@@ -20,7 +20,7 @@ struct StepArm {
   std::int64_t steps = 1;      ///< that one launch makes up: of an exchange in every k-th step, k
 };
 
-/// What is added to a time, with its 95 % interval; below 0: nothing, as far as chance tells.
+/// A difference of two times with its 95 % interval. It may lie below 0 by chance, if nothing is added.
 struct AddedTime {
   Nanoseconds value, low, high;
 };

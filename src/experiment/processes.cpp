@@ -180,13 +180,26 @@ std::optional<RatioEstimate> ratio_over_groups(std::span<const double> logarithm
                        std::exp(effect->interval.high)};
 }
 
-const Measurement* measurement_of(const RunRecord& record, const std::string& subject, Load load) {
-  for (const RunEntry& entry : record.entries) {
-    if (to_string(entry.result.subject) != subject) continue;
-    const Measurement* found = measurement_of(entry.result, load, CacheState::warm);
-    return found != nullptr && found->time.rounds > 0 ? found : nullptr;
-  }
+const Result* result_of(const RunRecord& record, const std::string& subject) {
+  for (const RunEntry& entry : record.entries)
+    if (to_string(entry.result.subject) == subject) return &entry.result;
   return nullptr;
+}
+
+std::string failure_of(std::span<const std::vector<RunRecord>> groups, const std::string& subject) {
+  for (const std::vector<RunRecord>& ranks : groups) {
+    for (const RunRecord& rank : ranks) {
+      const Result* result = result_of(rank, subject);
+      if (result != nullptr && !result->failure.empty()) return result->failure;
+    }
+  }
+  return "no time was measured";
+}
+
+const Measurement* measurement_of(const RunRecord& record, const std::string& subject, Load load) {
+  const Result* result = result_of(record, subject);
+  const Measurement* found = result == nullptr ? nullptr : measurement_of(*result, load, CacheState::warm);
+  return found != nullptr && found->time.rounds > 0 ? found : nullptr;
 }
 
 std::optional<Nanoseconds> time_of_group(std::span<const RunRecord> ranks, const std::string& subject,

@@ -28,6 +28,10 @@ TimeEstimate estimate_over_groups(std::span<const double> nanoseconds, std::int6
 /// than two.
 std::optional<RatioEstimate> ratio_over_groups(std::span<const double> logarithms);
 
+/// Returns a subject's result in one process's record; null if it has none.
+const Result* result_of(const RunRecord& record, const std::string& subject);
+/// Returns why a subject has no time in any group of ranks: the first reason that a rank gives.
+std::string failure_of(std::span<const std::vector<RunRecord>> groups, const std::string& subject);
 /// Returns the warm measurement of a subject in one process's record; null if it has no rounds.
 const Measurement* measurement_of(const RunRecord& record, const std::string& subject, Load load);
 /// Returns the median time over ranks that did the same together; nullopt if one has none.

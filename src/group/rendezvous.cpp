@@ -42,12 +42,6 @@ MeetingPoint read_meeting_point(std::string_view text) {
   return read_value<MeetingPoint>(parse_document(text, "meeting point"), "meeting point");
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 namespace {
 
 std::vector<std::string> own_addresses() {

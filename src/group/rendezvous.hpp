@@ -23,7 +23,6 @@ struct MeetingPoint {
 std::string write_meeting_point(const MeetingPoint& point);
 /// Throws UsageError if the text is none.
 MeetingPoint read_meeting_point(std::string_view text);
-std::string host_name();
 /// This host's name, addresses and a token of the system's random numbers. Throws FailedError without any.
 MeetingPoint new_meeting_point(int port);
 

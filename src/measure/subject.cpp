@@ -24,28 +24,8 @@ std::vector<MemoryRegion> memory_of(const PreparedCalls& calls) {
   return regions;
 }
 
-// Runs all calls in the network's order, each reading what earlier ones wrote. Shared memory cannot be moved.
-class PassWorkload final : public Workload {
- public:
-  explicit PassWorkload(PreparedCalls calls) : calls_(std::move(calls)) {}
-
-  void run(NativeQueue queue) override {
-    for (const auto& call : calls_) call->run(queue);
-  }
-  bool waits_for_queue() const override {
-    return std::ranges::any_of(calls_, [](const auto& call) { return call->waits_for_queue(); });
-  }
-  void prepare_recording(NativeQueue queue) override {
-    for (const auto& call : calls_) call->prepare_recording(queue);
-  }
-  bool produce_inputs(NativeQueue queue) override { return calls_.front()->produce_inputs(queue); }
-  std::vector<MemoryRegion> memory() const override { return memory_of(calls_); }
-
- private:
-  PreparedCalls calls_;
-};
-
-// Runs the calls of a step, and its exchanges beside them.
+// Runs the calls of a network in their order, each reading what earlier ones wrote, and a step's exchanges
+// beside them. Shared memory cannot be moved.
 class StepWorkload final : public Workload {
  public:
   StepWorkload(const ParallelStep& step, PreparedCalls calls, PreparedCalls exchanges, Device& device)
@@ -72,6 +52,9 @@ class StepWorkload final : public Workload {
   void prepare_recording(NativeQueue queue) override {
     for (const auto& call : calls_) call->prepare_recording(queue);
     for (const auto& each : exchanges_) each->prepare_recording(queue);
+  }
+  bool produce_inputs(NativeQueue queue) override {
+    return !calls_.empty() && calls_.front()->produce_inputs(queue);
   }
   std::vector<MemoryRegion> memory() const override {
     std::vector<MemoryRegion> regions = memory_of(calls_);
@@ -116,15 +99,7 @@ PreparedCalls prepare_calls(Device& device, const Model& pass, InputData data) {
   return calls;
 }
 
-PreparedSubject prepare_pass(Device& device, const Model& pass, const InputData& data) {
-  PreparedSubject subject;
-  subject.provider = "in sequence";
-  subject.workload = std::make_unique<PassWorkload>(prepare_calls(device, pass, data));
-  return subject;
-}
-
 PreparedSubject prepare_step(Device& device, const ParallelStep& step, const InputData& data) {
-  check_step(step);
   PreparedCalls calls = prepare_calls(device, step.network, data);
   PreparedCalls exchanges;
   for (const StepExchange& exchange : step.exchanges)
@@ -166,9 +141,12 @@ Bytes TrialSubject::output_bytes() const {
 PreparedSubject TrialSubject::prepare(Device& device, const InputData& data,
                                       const std::string& engine) const {
   if (callable() != nullptr) return {.workload = std::make_unique<CallableWorkload>(device, *callable())};
-  if (step() != nullptr) return prepare_step(device, *step(), data);
+  if (step() != nullptr) {
+    check_step(*step());
+    return prepare_step(device, *step(), data);
+  }
   const Operation* one = operation();
-  if (one == nullptr) return prepare_pass(device, std::get<Model>(what_), data);
+  if (one == nullptr) return prepare_step(device, {.name = text(), .network = std::get<Model>(what_)}, data);
   std::unique_ptr<PreparedOperation> prepared =
       device.prepare(engine.empty() ? *one : with_engine(*one, engine), data);
   PreparedSubject subject{nullptr,

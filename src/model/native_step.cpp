@@ -6,28 +6,30 @@
 
 #include <fmt/format.h>
 
+#include "base/host.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
 namespace {
 
-CollectiveKind kind_of(plan::Exchange exchange, const std::string& name) {
+CollectiveKind kind_of(plan::Exchange exchange) {
   switch (exchange) {
     case plan::Exchange::all_reduce: return CollectiveKind::all_reduce;
     case plan::Exchange::reduce_scatter: return CollectiveKind::reduce_scatter;
     case plan::Exchange::all_gather: return CollectiveKind::all_gather;
     case plan::Exchange::send: break;
   }
-  throw UsageError(name + ": a rank that sends to one other has no operation yet; leave the pipeline out");
+  throw UsageError("a rank that sends to one other has no operation yet; leave the pipeline out");
 }
 
 class Translation {
  public:
   Translation(const Model& model, const StepLayers& layers, const plan::StepPlan& plan,
-              std::size_t rank_class, std::int64_t ranks, DataType dtype, const std::string& name)
-      : layers_(layers), plan_(plan), rank_class_(rank_class), ranks_(ranks), dtype_(dtype) {
+              std::size_t rank_class, std::int64_t ranks, const std::string& name)
+      : layers_(layers), plan_(plan), rank_class_(rank_class), ranks_(ranks) {
     step_.name = name;
     step_.network = model;
+    for (const plan::Node& node : plan.nodes) step_.passes = std::max(step_.passes, node.micro_batch + 1);
   }
 
   ParallelStep made() && {
@@ -50,7 +52,6 @@ class Translation {
       throw UsageError(fmt::format("{}: \"{}\" is no part of the network; leave the compression out",
                                    step_.name, node.name));
     const std::size_t pass = step_.network.calls.size() * static_cast<std::size_t>(node.micro_batch);
-    step_.passes = std::max(step_.passes, node.micro_batch + 1);
     std::size_t first = step_.network.calls.size();
     for (std::size_t l = node.layers.begin; l < node.layers.end; ++l) {
       const LayerCalls& calls = layers_.calls[l];
@@ -73,32 +74,16 @@ class Translation {
     std::size_t after = 0;
     for (const plan::NodeId before : node.after) after = std::max(after, ended_[before]);
     for (const plan::Transfer& transfer : plan_.meetings[node.meeting].transfers) {
-      const std::int64_t element = element_size(dtype_).value();
-      // A part for each rank; the last elements are padding.
-      const std::int64_t parts = (transfer.bytes.value() / element + ranks_ - 1) / ranks_;
-      const Collective collective{.kind = kind_of(transfer.exchange, step_.name),
-                                  .count = parts * ranks_,
-                                  .dtype = dtype_,
-                                  .in_place = true,
-                                  .ranks = ranks_};
       exchange_of_[id] = step_.exchanges.size();
-      step_.exchanges.push_back({Operation(collective), after, all_calls()});
+      step_.exchanges.push_back({native_exchange(transfer, ranks_, layers_.gradients), after, step_.calls()});
     }
     ended_[id] = after;
-  }
-
-  // Of all passes, which the plan's last node tells.
-  std::size_t all_calls() const {
-    std::int64_t passes = 1;
-    for (const plan::Node& node : plan_.nodes) passes = std::max(passes, node.micro_batch + 1);
-    return step_.network.calls.size() * static_cast<std::size_t>(passes);
   }
 
   const StepLayers& layers_;
   const plan::StepPlan& plan_;
   std::size_t rank_class_;
   std::int64_t ranks_;
-  DataType dtype_;
   ParallelStep step_;
   std::size_t computed_ = 0;                         // calls that have been launched
   std::map<plan::NodeId, std::size_t> ended_;        // calls that must have ended for the node to have
@@ -107,10 +92,17 @@ class Translation {
 
 }  // namespace
 
+Operation native_exchange(const plan::Transfer& transfer, std::int64_t ranks, DataType dtype) {
+  return Operation(Collective{.kind = kind_of(transfer.exchange),
+                              .count = round_up(transfer.bytes.value() / element_size(dtype).value(), ranks),
+                              .dtype = dtype,
+                              .in_place = true,
+                              .ranks = ranks});
+}
+
 ParallelStep native_step(const Model& model, const StepLayers& layers, const plan::StepPlan& plan,
-                         std::size_t rank_class, std::int64_t ranks, DataType dtype,
-                         const std::string& name) {
-  ParallelStep step = Translation(model, layers, plan, rank_class, ranks, dtype, name).made();
+                         std::size_t rank_class, std::int64_t ranks, const std::string& name) {
+  ParallelStep step = Translation(model, layers, plan, rank_class, ranks, name).made();
   check_step(step);
   return step;
 }

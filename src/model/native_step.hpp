@@ -10,11 +10,15 @@
 
 namespace jitterscope {
 
-/// Returns what a rank of the plan's class `rank_class` runs, of `ranks` that exchange with each other in the
-/// type `dtype`. Calls keep the network's order, so an exchange begins once all calls of its layers have
+/// Returns a transfer among so many ranks as an operation, in place; elements without an equal part for each
+/// rank are padded. Throws UsageError for a send to one other rank.
+Operation native_exchange(const plan::Transfer& transfer, std::int64_t ranks, DataType dtype);
+
+/// Returns what a rank of the plan's class `rank_class` runs, of `ranks` that exchange gradients with each
+/// other. Calls keep the network's order, so an exchange begins once all calls of its layers have
 /// ended. Sums are in place. Throws UsageError for a plan in which a rank computes parts of layers, sends to
 /// one other rank, or converts what it exchanges.
 ParallelStep native_step(const Model& model, const StepLayers& layers, const plan::StepPlan& plan,
-                         std::size_t rank_class, std::int64_t ranks, DataType dtype, const std::string& name);
+                         std::size_t rank_class, std::int64_t ranks, const std::string& name);
 
 }  // namespace jitterscope

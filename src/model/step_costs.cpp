@@ -173,7 +173,7 @@ class LayerReader {
     number_blocks();
     mark_splits();
     trace_memory();
-    return {std::move(network_), std::move(calls_)};
+    return {std::move(network_), std::move(calls_), gradients_};
   }
 
  private:
@@ -305,6 +305,7 @@ class LayerReader {
       weights.insert({c, number});
       network_.layers[layer_of_.at(paths_[c].module)].weights += operand->bytes();
       network_.element_bytes = element_size(operand->dtype).value();
+      gradients_ = operand->dtype == DataType::tf32 ? DataType::f32 : operand->dtype;
     }
   }
 
@@ -336,6 +337,7 @@ class LayerReader {
   const Model& model_;
   plan::NetworkCosts network_;
   std::vector<LayerCalls> calls_;
+  DataType gradients_ = DataType::f32;
   std::vector<CallPath> paths_;
   std::map<std::string, std::size_t> layer_of_;
   std::vector<std::size_t> first_call_;  // of each layer, forward

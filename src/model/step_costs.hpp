@@ -18,7 +18,8 @@ struct LayerCalls {
 /// The layers of a network's step, without times.
 struct StepLayers {
   plan::NetworkCosts network;
-  std::vector<LayerCalls> calls;  ///< of each layer
+  std::vector<LayerCalls> calls;       ///< of each layer
+  DataType gradients = DataType::f32;  ///< as weights are stored
 };
 /// Throws UsageError if the order of the calls is not known, or if there is no backward pass.
 StepLayers step_layers(const Model& model);

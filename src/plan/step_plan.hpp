@@ -44,7 +44,7 @@ struct Node {
   std::int64_t micro_batch = 0;
 };
 
-/// What is exchanged: bytes as nccl-tests count them, of the larger buffer.
+/// An exchange and its size: the bytes of the larger buffer, as nccl-tests count.
 struct Transfer {
   Exchange exchange = Exchange::all_reduce;
   Bytes bytes;

@@ -92,7 +92,7 @@ std::string step_text(const TimedArm& arm) {
   return time_text(time.median, std::max(precision, 1e-4));
 }
 
-// Whether the first takes less time, by groups that timed both.
+// True if the first takes less time in the groups that timed both, beyond chance.
 bool is_surely_faster(const StepTimes& one, const StepTimes& other) {
   if (one.groups.size() != other.groups.size()) return false;
   std::vector<double> logarithms;

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
+#include "base/host.hpp"
 #include "jitterscope/error.hpp"
 #include "record/envelope.hpp"
 #include "record/values.hpp"
@@ -44,9 +42,7 @@ RankDevice device_in(std::string_view text) {
 }  // namespace
 
 void require_device_of_its_own(Ranks& ranks, const DeviceDescription& device) {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  const RankDevice own{.host = host.data(), .device = device.id, .uuid = device.uuid};
+  const RankDevice own{.host = host_name(), .device = device.id, .uuid = device.uuid};
   const std::vector<std::string> texts = ranks.exchange(std::string(kTopic) + write_value(own).dump());
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     if (rank == static_cast<std::size_t>(ranks.rank())) continue;

@@ -26,8 +26,7 @@ struct StepOf {
     const plan::Job job{.network = layers.network,
                         .around = {.transfers = transfers},
                         .micro_batches = arrangement.grid.data};
-    return native_step(model, layers, plan::step_of(job, arrangement), 0, arrangement.grid.data,
-                       DataType::f16, "step");
+    return native_step(model, layers, plan::step_of(job, arrangement), 0, arrangement.grid.data, "step");
   }
   ParallelStep step(const plan::DataParallel& way, std::int64_t ranks = 2) const {
     return step({.grid = {.data = ranks}, .way = way});

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/host.hpp"
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/command_line.hpp"
@@ -15,6 +16,7 @@
 #include "commands/collectives/record.hpp"
 #include "device/collective.hpp"
 #include "device/open_device.hpp"
+#include "experiment/processes.hpp"
 #include "group/group.hpp"
 #include "group/rendezvous.hpp"
 #include "measure/machine.hpp"
@@ -206,10 +208,8 @@ class CollectivesCommand {
         run_groups_on_ranks(devices_, groups_, counted(std::ssize(cases_), "collective") + " in", flags_.seed,
                             plan_of, invocation_);
     groups_measured_ = std::move(found.groups);
-    for (const GroupsOnRanks::Lost& lost : found.lost) {
-      record.notes.push_back(fmt::format("group {} is lost: {}", lost.group, lost.why));
-      invocation_.exit_code = ExitCode::failed;
-    }
+    record.notes = notes_of(found.lost);
+    if (!found.lost.empty()) invocation_.exit_code = ExitCode::failed;
   }
 
   void finish(CollectivesRecord& record) {
@@ -221,19 +221,18 @@ class CollectivesCommand {
     }
     for (const RunRecord& rank : groups_measured_.front()) {
       const std::string host =
-          invocation_.ranks ? invocation_.ranks->host_of(record.ranks.size()) : group::host_name();
+          invocation_.ranks ? invocation_.ranks->host_of(record.ranks.size()) : host_name();
       record.ranks.push_back({host, rank.device, rank.links});
     }
     for (const std::string& note : groups_measured_.front().front().notes) record.notes.push_back(note);
     record.device = record.ranks.front().device;
-    for (const LibraryInfo& library : record.device.libraries)
-      if (library.name == "nccl" && library.problem.empty()) record.library = "NCCL " + library.version;
+    record.library = nccl_of(record.device);
     for (const Case& each : cases_) {
       std::vector<std::string> operations;
       for (const Operation& operation : each.operations) operations.push_back(operation.text());
       CollectiveRow row = each.row;
       row.result = analyse_collective(groups_measured_, operations);
-      if (row.result.times.empty()) row.failure = failure_of(operations.front());
+      if (row.result.times.empty()) row.failure = failure_of(groups_measured_, operations.front());
       if (!row.failure.empty()) invocation_.exit_code = ExitCode::failed;
       record.rows.push_back(std::move(row));
     }
@@ -245,18 +244,6 @@ class CollectivesCommand {
                !(widest_precision(record) <= flags_.precision_percent / 100.0)) {
       invocation_.exit_code = ExitCode::imprecise;
     }
-  }
-
-  std::string failure_of(const std::string& operation) const {
-    for (const std::vector<RunRecord>& ranks : groups_measured_) {
-      for (const RunRecord& rank : ranks) {
-        for (const RunEntry& entry : rank.entries) {
-          if (to_string(entry.result.subject) == operation && !entry.result.failure.empty())
-            return entry.result.failure;
-        }
-      }
-    }
-    return "no time was measured";
   }
 
   std::string dry_run_text() const {

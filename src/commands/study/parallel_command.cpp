@@ -16,6 +16,7 @@
 #include "commands/study/parallel_record.hpp"
 #include "device/collective.hpp"
 #include "experiment/collectives.hpp"
+#include "experiment/processes.hpp"
 #include "group/group.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
@@ -73,10 +74,8 @@ class ParallelStudyCommand {
         devices_, asked_.groups, counted(std::ssize(arms_), "arm") + " in", asked_.seed,
         [this](std::int64_t, std::uint64_t seed, bool is_first) { return plan_of_group(seed, is_first); },
         invocation_);
-    for (const GroupsOnRanks::Lost& lost : found.lost) {
-      record_.notes.push_back(fmt::format("group {} is lost: {}", lost.group, lost.why));
-      invocation_.exit_code = ExitCode::failed;
-    }
+    record_.notes = notes_of(found.lost);
+    if (!found.lost.empty()) invocation_.exit_code = ExitCode::failed;
     finish(found.groups);
     if (is_interrupted()) {
       record_.interrupted = true;
@@ -88,17 +87,6 @@ class ParallelStudyCommand {
  private:
   std::int64_t ranks() const { return std::ssize(devices_); }
 
-  DataType dtype_of_gradients() const {
-    for (const LayerCalls& calls : layers_.calls) {
-      for (const std::size_t c : calls.forward) {
-        const Operation& operation = model_.layers[model_.calls[c].layer].operation;
-        if (element_size(operation.dtype()).value() == layers_.network.element_bytes)
-          return operation.dtype() == DataType::tf32 ? DataType::f32 : operation.dtype();
-      }
-    }
-    return DataType::f32;
-  }
-
   plan::Job job(const plan::NetworkCosts& network, const plan::TransferCosts& transfers,
                 plan::OverlapTax tax) const {
     return {.network = network,
@@ -108,12 +96,11 @@ class ParallelStudyCommand {
 
   void prepare_arms() {
     const plan::TransferCosts transfers({}, kSomeNetwork);
-    const DataType dtype = dtype_of_gradients();
     for (study::ParallelArm& arm : asked_.study.arms(layers_.network, ranks())) {
       const plan::StepPlan plan = plan::step_of(job(layers_.network, transfers, {}), arm.arrangement);
       const std::string name = fmt::format("{}, {}", model_.name, arm.name);
       PreparedArm prepared{.arm = std::move(arm),
-                           .step = native_step(model_, layers_, plan, 0, ranks(), dtype, name),
+                           .step = native_step(model_, layers_, plan, 0, ranks(), name),
                            .exchange_alone = {.name = name + ", exchange alone", .network = {}},
                            .trials = {.step = name, .exchange_alone = {}, .steps = plan.steps}};
       for (const StepExchange& exchange : prepared.step.exchanges)
@@ -130,28 +117,19 @@ class ParallelStudyCommand {
     record_.network = asked_.network;
     record_.samples = layers_.network.samples;
     record_.weights = plan::weights_of(layers_.network);
-    record_.dtype = to_string(dtype);
+    record_.dtype = to_string(layers_.gradients);
   }
 
   // The smallest and the largest size of each exchange, and some between; costs lie on lines between them.
   void find_transfers() {
     constexpr std::int64_t kApart = 4;
-    const DataType dtype = dtype_of_gradients();
     for (const auto& [exchange, sizes] : sizes_) {
       Bytes last;
       for (const Bytes bytes : sizes) {
         if (last.value() > 0 && bytes < last * kApart && bytes != *sizes.rbegin()) continue;
         last = bytes;
-        const std::int64_t parts = (bytes.value() / element_size(dtype).value() + ranks() - 1) / ranks();
-        Collective collective{.kind = exchange == plan::Exchange::all_reduce ? CollectiveKind::all_reduce
-                                      : exchange == plan::Exchange::reduce_scatter
-                                          ? CollectiveKind::reduce_scatter
-                                          : CollectiveKind::all_gather,
-                              .count = parts * ranks(),
-                              .dtype = dtype,
-                              .in_place = true,
-                              .ranks = ranks()};
-        transfers_.push_back({{exchange, bytes}, Operation(collective)});
+        const plan::Transfer transfer{exchange, bytes};
+        transfers_.push_back({transfer, native_exchange(transfer, ranks(), layers_.gradients)});
       }
     }
   }
@@ -175,7 +153,7 @@ class ParallelStudyCommand {
         plan.groups.push_back({Trial{TrialSubject(each.exchange_alone), alone}});
       }
     }
-    // What drifts along a process falls on another arm in each group.
+    // A process drifts: another arm comes last in each group.
     Random order(options.seed);
     shuffle(plan.groups, order);
     if (!is_first) return plan;
@@ -224,17 +202,7 @@ class ParallelStudyCommand {
     record_.slowest = static_cast<std::int64_t>(steps.slowest);
     record_.waiting = steps.waiting;
     record_.device = ranks.front().device;
-    for (const LibraryInfo& library : record_.device.libraries)
-      if (library.name == "nccl" && library.problem.empty()) record_.library = "NCCL " + library.version;
-  }
-
-  static std::string failure_of(const std::vector<std::vector<RunRecord>>& groups, const std::string& step) {
-    for (const std::vector<RunRecord>& ranks : groups)
-      for (const RunRecord& rank : ranks)
-        for (const RunEntry& entry : rank.entries)
-          if (to_string(entry.result.subject) == step && !entry.result.failure.empty())
-            return entry.result.failure;
-    return "no time was measured";
+    record_.library = nccl_of(record_.device);
   }
 
   // The plan of each arm, with the slowest rank's layers: their shares as timed in sequence, their sum as the
@@ -262,7 +230,8 @@ class ParallelStudyCommand {
     }
   }
 
-  // By how much kernels are slower while an exchange runs beside them, from what that costs all of them.
+  // How much slower kernels are while an exchange runs beside them. The trace tells what all kernels lose,
+  // and they lose it in the time that the exchange is hidden.
   static double tax_of(const StepTimes& times) {
     if (!times.computing_slowed || !times.exchange || !times.exposed) return 1.0;
     const Nanoseconds beside = times.exchange->median - std::max(times.exposed->value, Nanoseconds(0));
@@ -275,19 +244,12 @@ class ParallelStudyCommand {
   std::vector<plan::MeasuredTransfers> measured_transfers(const std::vector<RunRecord>& ranks) const {
     std::map<plan::Exchange, plan::MeasuredTransfers> all;
     for (const TransferTrial& each : transfers_) {
-      std::vector<double> times;
-      for (const RunRecord& rank : ranks) {
-        for (const RunEntry& entry : rank.entries) {
-          if (to_string(entry.result.subject) != each.operation.text() || entry.result.measurements.empty())
-            continue;
-          times.push_back(entry.result.measurements.front().time.median.value());
-        }
-      }
-      if (times.empty()) continue;
+      const std::optional<Nanoseconds> time = time_of_group(ranks, each.operation.text(), Load::burst);
+      if (!time) continue;
       plan::MeasuredTransfers& of = all[each.transfer.exchange];
       of.exchange = each.transfer.exchange;
       of.ranks = this->ranks();
-      of.transfers.push_back({each.transfer.bytes, {Nanoseconds(std::ranges::min(times)), {}}});
+      of.transfers.push_back({each.transfer.bytes, {*time, {}}});
     }
     std::vector<plan::MeasuredTransfers> measured;
     for (auto& [exchange, transfers] : all) measured.push_back(std::move(transfers));
