@@ -65,8 +65,10 @@ struct Functions {
 #define JITTERSCOPE_DECLARE(name, parameters) int(*name) parameters = nullptr;
   JITTERSCOPE_NCCL_FUNCTIONS(JITTERSCOPE_DECLARE)
 #undef JITTERSCOPE_DECLARE
+  // NOLINTBEGIN(readability-identifier-naming): NCCL's own names
   const char* (*ncclGetErrorString)(int) = nullptr;
   const char* (*ncclGetLastError)(Handle) = nullptr;  ///< null before 2.13
+  // NOLINTEND(readability-identifier-naming)
 };
 
 }  // namespace jitterscope::cuda::nccl
