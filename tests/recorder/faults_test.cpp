@@ -109,7 +109,7 @@ TEST(Faults, ADiskThatHasRoomAgainHasAllNames) {
 }
 
 // Under a sanitizer memory is its own.
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_THREAD__) && !defined(JITTERSCOPE_TESTS_UNDER_ADDRESS_SANITIZER)
 TEST(Faults, MemoryThatIsGoneIsCountedAndTheProgramGoesOn) {
   const RecordedRun run = record({"init", "launch:2000:1:50", "wait", "written", "no_memory", "graph:200:200",
                                   "wait", "free_memory", "launch:100", "wait", "written"});

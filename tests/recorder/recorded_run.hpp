@@ -65,7 +65,7 @@ struct RecordedRun {
 
 /// False under the address sanitizer: GCC 12's holds no lock of its allocator over a fork, so that a child
 /// may wait for ever for one that another thread, the recorder's writer, had. The C library's malloc does.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef JITTERSCOPE_TESTS_UNDER_ADDRESS_SANITIZER
 constexpr bool kForksAreSafe = false;
 #else
 constexpr bool kForksAreSafe = true;

@@ -452,7 +452,7 @@ void carry_out(const std::string& command, char** rest, char** arguments) {
 }  // namespace
 
 // The whole process's malloc.
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_THREAD__) && !defined(JITTERSCOPE_TESTS_UNDER_ADDRESS_SANITIZER)
 extern "C" void* __libc_malloc(std::size_t size);  // NOLINT
 extern "C" __attribute__((visibility("default"))) void* malloc(std::size_t size) {
   return refuses_memory && is_recorders_thread() ? nullptr : __libc_malloc(size);
