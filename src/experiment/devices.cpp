@@ -143,9 +143,9 @@ std::vector<std::size_t> peers_of(const std::vector<DeviceBesideOthers>& devices
     if (i != own) peers.push_back(i);
   }
   if (peers.empty() || peers.size() % 2 == 1) return peers;
-  const double here = level(own);
-  peers.erase(std::ranges::max_element(peers, {},
-                                       [&](std::size_t device) { return std::abs(level(device) - here); }));
+  peers.erase(std::ranges::max_element(peers, {}, [&](std::size_t device) {
+    return std::abs(level_of(devices[device]) - level_of(devices[own]));
+  }));
   return peers;
 }
 
