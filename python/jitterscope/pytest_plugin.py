@@ -24,7 +24,7 @@ from ._options import CACHES, LOADS, words
 from ._pytest_processes import AskedSession, FoundByTest, asked_session, found_in_fresh_processes
 from ._report import write_report
 from ._result import Time
-from ._text import change_text, interval_text, time_text, with_values
+from ._text import change_text, change_with_interval, interval_text, time_text, with_values
 from ._verdict import FEWEST, Found, Looks, Verdict
 
 FOLDER = ".jitterscope"
@@ -39,7 +39,6 @@ class Line(NamedTuple):
 
     test: str
     time: Time
-    before: Optional[float]  # seconds, of the record that it is compared with
     verdict: Optional[Verdict]  # None where there is none
     remark: str
 
@@ -144,8 +143,7 @@ class Benchmarks:
         time = measure(function, device=device, **conditions)
         line = self._add(test, time)
         if self.limit is not None and line.remark == "slower" and line.verdict is not None:
-            low, high = change_text(line.verdict.low), change_text(line.verdict.high)
-            pytest.fail(f"{test}: slower than the {time_text(line.before or math.nan)} kept, {low} to {high} in "
+            pytest.fail(f"{test}: slower than what was kept, {_change_cell(line)} in "
                         f"{len(self.found[test])} fresh processes, and {self.limit * 100:.3g} % is the limit", pytrace=False)
         return time
 
@@ -159,7 +157,7 @@ class Benchmarks:
         if before:
             verdict = self.looks[test].verdict if test in self.looks else None
             remark = _remark(verdict)
-        line = Line(test, time, before["median"] if before else None, verdict, remark)
+        line = Line(test, time, verdict, remark)
         self.lines.append(line)
         return line
 
@@ -292,18 +290,19 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 
 def _change_cell(line: Line) -> str:
-    if line.before is None or line.verdict is None:
+    """The change that the verdict is about. Times of single processes stand nowhere beside it: their quotient is another."""
+    if line.verdict is None:
         return ""
     if not math.isfinite(line.verdict.low):
         return f"about {change_text(line.verdict.ratio)}"
-    return f"{change_text(line.verdict.low)} to {change_text(line.verdict.high)}"
+    return change_with_interval(line.verdict.ratio, line.verdict.low, line.verdict.high)
 
 
 def _table(lines: list[Line]) -> list[str]:
-    rows = [["test", "time", "95 % interval", "against", "change", ""]]
+    rows = [["test", "time", "95 % interval", "change in fresh processes", ""]]
     for line in lines:
         rows.append([line.test, time_text(line.time.median), interval_text(line.time.interval),
-                     time_text(line.before) if line.before else "", _change_cell(line), line.remark])
+                     _change_cell(line), line.remark])
     rows = with_values(rows)
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]

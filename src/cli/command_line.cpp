@@ -164,6 +164,17 @@ std::string missing_target(const CLI::App& command) {
     return fmt::format("{} needs one of these: {}; for example {}", command.get_name(), joined(verbs),
                        example_of(command));
   }
+  const auto is_missing = [](const CLI::Option* option, bool positional) {
+    return option->get_required() && option->count() == 0 && option->get_positional() == positional;
+  };
+  const auto options =
+      command.get_options([&](const CLI::Option* option) { return is_missing(option, false); });
+  const bool has_target =
+      command.get_options([&](const CLI::Option* option) { return is_missing(option, true); }).empty();
+  if (has_target && !options.empty()) {
+    return fmt::format("{} needs {} ({}); for example {}", full_name(command), options.front()->get_name(),
+                       options.front()->get_description(), example_of(command));
+  }
   const auto takes_several = command.get_options([](const CLI::Option* option) {
     return option->get_expected_max() > 1 && option->count() > 0 && !option->get_positional();
   });

@@ -143,7 +143,8 @@ MeasureOptions MeasureFlags::options() const {
   require(minimum_rounds >= 1, "--min-rounds must be at least 1");
   require(conditioning_launches >= 0 && conditioning_launches <= 100, "--conditioning must be from 0 to 100");
   // More would not fit a GPU's queue (1,024 entries), and the held queue would never be released.
-  require(launches_per_round >= 0 && launches_per_round <= 200, "--launches-per-round must be from 1 to 200");
+  require(!launches_per_round || (*launches_per_round >= 1 && *launches_per_round <= 200),
+          "--launches-per-round must be from 1 to 200");
   require(idle_milliseconds[0] >= 0 && idle_milliseconds[0] <= idle_milliseconds[1],
           "--idle: write the shortest first, as in --idle 10,70");
   options.precision = precision_percent / 100;
@@ -151,14 +152,14 @@ MeasureOptions MeasureFlags::options() const {
   options.sustained_time_limit = seconds(sustained_time_limit_seconds);
   options.minimum_rounds = minimum_rounds;
   // Larger values are hertz given by mistake; clocks of CPUs and GPUs lie within these limits.
-  require(reference_clock_megahertz == 0 ||
-              (reference_clock_megahertz >= 1 && reference_clock_megahertz <= 20'000),
-          "--reference-clock must be in MHz, from 1 to 20000, as 1410");
-  if (reference_clock_megahertz > 0) options.reference_clock = megahertz(reference_clock_megahertz);
+  require(
+      !reference_clock_megahertz || (*reference_clock_megahertz >= 1 && *reference_clock_megahertz <= 20'000),
+      "--reference-clock must be in MHz, from 1 to 20000, as 1410");
+  if (reference_clock_megahertz) options.reference_clock = megahertz(*reference_clock_megahertz);
   options.shortest_idle = milliseconds(idle_milliseconds[0]);
   options.longest_idle = milliseconds(idle_milliseconds[1]);
   options.conditioning_launches = conditioning_launches;
-  if (launches_per_round > 0) options.launches_per_round = launches_per_round;
+  options.launches_per_round = launches_per_round;
   options.warm_up = !no_warm_up;
   options.seed = seed;
   options.interrupted = is_interrupted;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,12 +55,13 @@ struct MeasureFlags {
   /// An answer should come in 3 s, and cold launches of a few microseconds do not reach 0.5 % in 3 s either.
   double time_limit_seconds = 1.5;
   double sustained_time_limit_seconds = 10;
-  std::int64_t minimum_rounds = 10, conditioning_launches = 2, launches_per_round = 0;
+  std::int64_t minimum_rounds = 10, conditioning_launches = 2;
+  std::optional<std::int64_t> launches_per_round = {};  ///< nullopt: as many as take 5 ms
   std::vector<double> idle_milliseconds = {10, 70};
   bool no_warm_up = false;
   std::uint64_t seed = 1;
   std::string lock_clocks;
-  double reference_clock_megahertz = 0;  ///< 0: the run's own median clock
+  std::optional<double> reference_clock_megahertz = {};  ///< nullopt: the run's own median clock
   const CLI::Option* precision_option = nullptr;
   const CLI::Option* time_limit_option = nullptr;
 

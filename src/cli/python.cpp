@@ -81,9 +81,10 @@ std::vector<std::string> python_labels(const std::vector<std::string>& targets) 
     const std::filesystem::path path = target.substr(kPythonPrefix.size());
     labels.push_back((path.extension() == ".pickle" ? path.stem() : path.filename()).string());
   }
+  // Two files in different folders have the same name.
+  const std::vector<std::string> names = labels;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    // Two files in different folders have the same name.
-    if (std::ranges::count(labels, labels[i]) > 1) labels[i] = targets[i].substr(kPythonPrefix.size());
+    if (std::ranges::count(names, names[i]) > 1) labels[i] = targets[i].substr(kPythonPrefix.size());
   }
   return labels;
 }

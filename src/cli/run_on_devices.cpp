@@ -42,7 +42,11 @@ class OnDevices {
         alone_(devices_.size()),
         at_once_(devices_.size()),
         line_(stderr, host_time_now) {
-    for (std::size_t i = 0; i < devices_.size(); ++i) places_.push_back(i);
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      places_.push_back(i);
+      // Alone a worker is rank 0 of its plan, whichever rank it stands beside.
+      if (ranks_ != nullptr) devices_[i] = device_of_rank(devices_[i], i);
+    }
   }
 
   void run() {

@@ -67,6 +67,15 @@ bool names_virtual_device(std::string_view name) {
   return name == "virtual" || name.starts_with("virtual:") || name.starts_with("virtual,");
 }
 
+std::string device_of_rank(const std::string& name, std::size_t rank) {
+  const bool is_whole_cluster = names_virtual_device(name) && name.find(",rank=") == std::string::npos &&
+                                virtual_gpu::parameters_of(name).cluster.has_value();
+  if (!is_whole_cluster) return name;
+  std::string of_rank = fmt::format("{},rank={}", name, rank);
+  virtual_gpu::parameters_of(of_rank);
+  return of_rank;
+}
+
 std::vector<std::string> devices_named(std::string_view names) {
   std::vector<std::string> devices;
   if (names != kAllGpus && names != "gpu:all") {

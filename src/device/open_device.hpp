@@ -16,6 +16,10 @@ bool names_virtual_device(std::string_view name);
 /// True for `cpu`, and for `auto` where there is no GPU.
 bool names_host(std::string_view name);
 
+/// Returns the name of one rank's device: of a simulated cluster that is one of its GPUs. Throws UsageError
+/// if it has no such rank.
+std::string device_of_rank(const std::string& name, std::size_t rank);
+
 /// Returns the device's own name, as `cuda:0` for `gpu`, and its model, without opening a GPU. A GPU that
 /// cannot be used has a problem and no model. Throws UsageError for an unknown name.
 DeviceListing listing_of(std::string_view name);

@@ -226,22 +226,16 @@ std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
 constexpr Nanoseconds kLeastLateness = microseconds(0.5);
 
 void find_late_rank(const std::vector<std::vector<double>>& shares_of_groups, CollectiveWaiting& waiting) {
-  const std::size_t groups = shares_of_groups.size(), ranks = waiting.last_shares.size();
+  const std::size_t groups = shares_of_groups.size(), most = most_often_last(waiting);
   if (groups < 2) return;
-  const double by_chance = 1.0 / static_cast<double>(ranks);
-  std::vector<double> p_values;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    std::vector<double> shares;
-    for (const std::vector<double>& group : shares_of_groups) shares.push_back(group[rank]);
-    const double freedom = static_cast<double>(groups) - 1.0;
-    const double error = statistics::standard_deviation(shares) / std::sqrt(static_cast<double>(groups));
-    waiting.chance = std::max(waiting.chance, statistics::student_critical(0.95, freedom) * error);
-    const double beyond = waiting.last_shares[rank] - by_chance;
-    p_values.push_back(beyond > 0.0 ? statistics::two_sided_p(beyond, error, freedom) : 1.0);
-  }
-  const std::vector<bool> rejected = statistics::holm_rejects(p_values);
-  const auto most = std::ranges::max_element(waiting.last_shares) - waiting.last_shares.begin();
-  if (rejected[static_cast<std::size_t>(most)] && waiting.late_by >= kLeastLateness) waiting.late_rank = most;
+  std::vector<double> shares;
+  for (const std::vector<double>& group : shares_of_groups) shares.push_back(group[most]);
+  const double error = statistics::standard_deviation(shares) / std::sqrt(static_cast<double>(groups));
+  // The one of all ranks that is last most often was chosen for it (Bonferroni).
+  const double confidence = 1.0 - 0.05 / static_cast<double>(waiting.last_shares.size());
+  waiting.chance = statistics::student_critical(confidence, static_cast<double>(groups) - 1.0) * error;
+  if (is_last_beyond_chance(waiting) && waiting.late_by >= kLeastLateness)
+    waiting.late_rank = static_cast<std::int64_t>(most);
 }
 
 CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
@@ -265,8 +259,7 @@ CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
   waiting.median = Nanoseconds(quantiles[0]);
   waiting.p95 = Nanoseconds(quantiles[1]);
   waiting.rounds = std::ssize(waits);
-  const auto most =
-      static_cast<std::size_t>(std::ranges::max_element(waiting.last_shares) - waiting.last_shares.begin());
+  const std::size_t most = most_often_last(waiting);
   std::vector<double> by, by_launches, by_work;
   for (const RoundsOfGroup& group : groups) {
     for (std::size_t round = 0; round < group.rounds(); ++round) {
@@ -292,6 +285,17 @@ std::vector<DelayOfGroup> delays_of_group(const std::vector<RunRecord>& ranks, c
 
 bool lateness_is_proven(const CollectiveWaiting& waiting) {
   return !waiting.proofs.empty() && std::ranges::all_of(waiting.proofs, &LatenessProof::holds);
+}
+
+std::size_t most_often_last(const CollectiveWaiting& waiting) {
+  return static_cast<std::size_t>(std::ranges::max_element(waiting.last_shares) -
+                                  waiting.last_shares.begin());
+}
+
+bool is_last_beyond_chance(const CollectiveWaiting& waiting) {
+  constexpr double kRounding = 1e-9;  // shares are sums of one over the number of rounds
+  const double by_chance = 1.0 / static_cast<double>(waiting.last_shares.size());
+  return waiting.last_shares[most_often_last(waiting)] > by_chance + waiting.chance + kRounding;
 }
 
 CollectiveResult analyse_collective(Groups groups, std::span<const std::string> operations) {

@@ -38,9 +38,11 @@ struct LatenessProof {
 struct CollectiveWaiting {
   Nanoseconds median, p95;          ///< of the others' wait for the last, over the rounds of all groups
   std::vector<double> last_shares;  ///< of rounds in which each rank came last; their sum is 1
-  double chance = 0.0;              ///< half of the 95 % interval of one rank's share, over groups
+  /// How far chance alone moves the share of the rank that comes last most often from one of all ranks
+  /// (over groups, 95 % for all ranks together); 0 of one group, which does not tell.
+  double chance = 0.0;
   std::int64_t rounds = 0;
-  /// A rank that comes last more often than by chance (Holm over ranks), by 0.5 us or more; or nullopt.
+  /// A rank that comes last more often than by chance, by 0.5 us or more; or nullopt.
   std::optional<std::int64_t> late_rank = {};
   /// Of the rank that comes last most often: by how much it comes behind the others, median over rounds; by
   /// the host's launches, and by the work before the collective.
@@ -69,6 +71,10 @@ std::vector<DelayOfGroup> delays_of_group(const std::vector<RunRecord>& ranks, c
 
 /// Returns whether each proof holds: only then may be said who is late.
 bool lateness_is_proven(const CollectiveWaiting& waiting);
+
+/// Returns the rank that comes last in most rounds, and whether it does so more often than by chance.
+std::size_t most_often_last(const CollectiveWaiting& waiting);
+bool is_last_beyond_chance(const CollectiveWaiting& waiting);
 
 /// Returns how a transfer is timed in one process of a group: in recordings, whose slopes hold no lateness
 /// however long a transfer takes.

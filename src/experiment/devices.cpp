@@ -103,29 +103,56 @@ DeviceState state_of(const std::vector<RunRecord>& records, const Place& place) 
   return state;
 }
 
-// Settings of a GPU that lower its clock or its memory's rate.
-std::map<std::string, std::string> settings_of(const DeviceDescription& device) {
-  std::map<std::string, std::string> settings;
-  if (device.power_limit) settings["power limit"] = fmt::format("{:.0f} W", device.power_limit->value());
-  if (device.maximum_clock)
-    settings["highest clock"] = fmt::format("{:.0f} MHz", device.maximum_clock->value() * 1e-6);
-  settings["processors"] = std::to_string(device.processors);
-  settings["memory"] = bytes_text(device.memory_total);
+// A setting of a GPU that lowers its clock or its memory's rate.
+struct Setting {
+  std::string text;
+  std::optional<double> limit = {};  ///< of one that only a lower value of makes a GPU slow
+  const char* unit = "";
+};
+
+std::map<std::string, Setting> settings_of(const DeviceDescription& device) {
+  std::map<std::string, Setting> settings;
+  const auto add_limit = [&](const char* name, double value, const char* unit) {
+    settings[name] = {fmt::format("{:.0f} {}", value, unit), value, unit};
+  };
+  if (device.power_limit) add_limit("power limit", device.power_limit->value(), "W");
+  if (device.maximum_clock) add_limit("highest clock", device.maximum_clock->value() * 1e-6, "MHz");
+  settings["processors"] = {std::to_string(device.processors)};
+  settings["memory"] = {bytes_text(device.memory_total)};
   for (const Property& property : device.properties) {
     for (const char* const name :
          {"driver_version", "ecc", "mig_mode", "persistence", "maximum_memory_clock_mhz"}) {
-      if (property.key == name) settings[name] = property.value;
+      if (property.key == name) settings[name] = {property.value};
     }
   }
   return settings;
 }
 
-double median_of_others(std::span<const double> values, std::size_t own) {
-  std::vector<double> others;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i != own) others.push_back(values[i]);
+// The mean of the logarithms of its processes' times.
+double level_of(const DeviceBesideOthers& device) {
+  double sum = 0.0;
+  for (const Nanoseconds time : device.processes) sum += std::log(time.value());
+  return sum / static_cast<double>(device.processes.size());
+}
+
+// The GPUs that one is compared with, by their mean times: all others, but of an even number not the
+// farthest. The median of two others would be their mean, and one slow GPU of three make both others fast.
+std::vector<std::size_t> peers_of(const std::vector<DeviceBesideOthers>& devices, std::size_t own) {
+  std::vector<std::size_t> peers;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (i != own) peers.push_back(i);
   }
-  return statistics::median(others);
+  if (peers.empty() || peers.size() % 2 == 1) return peers;
+  peers.erase(std::ranges::max_element(peers, {}, [&](std::size_t device) {
+    return std::abs(level_of(devices[device]) - level_of(devices[own]));
+  }));
+  return peers;
+}
+
+double median_of(std::span<const double> values, std::span<const std::size_t> which) {
+  std::vector<double> chosen;
+  for (const std::size_t i : which) chosen.push_back(values[i]);
+  return statistics::median(chosen);
 }
 
 // A value of all GPUs; nullopt if one has none.
@@ -153,21 +180,21 @@ class Causes {
     });
     double of_clock = 0.0, clock_of_others = 0.0;
     if (clocks) {
-      clock_of_others = median_of_others(*clocks, device);
+      clock_of_others = median_of(*clocks, peers_of(devices_, device));
       of_clock = std::log(clock_of_others / (*clocks)[device]);
     }
-    for (const auto& [name, value] : settings_[device]) {
-      if (const std::optional<std::string> others = setting_of_others(device, name);
-          others && *others != value)
-        return {DeviceCause::setting, name, value, *others};
+    const bool is_clock = clocks && of_clock >= 0.5 * longer;
+    for (const auto& [name, setting] : settings_[device]) {
+      const std::optional<std::string> others = setting.limit
+                                                    ? (is_clock ? higher_limits(device, name) : std::nullopt)
+                                                    : setting_of_others(device, name);
+      if (others && *others != setting.text) return {DeviceCause::setting, name, setting.text, *others};
     }
     if (devices_[device].state.has_other_process &&
         std::ranges::count_if(devices_, [](const auto& each) { return each.state.has_other_process; }) == 1)
       return {DeviceCause::other_process};
-    if (!clocks || of_clock < 0.5 * longer) {
-      if (!clocks) return {};
-      return {DeviceCause::cycles, {}, {}, {}};
-    }
+    if (!clocks) return {};
+    if (!is_clock) return {DeviceCause::cycles, {}, {}, {}};
     const std::string own_clock = clock_text((*clocks)[device]), others_clock = clock_text(clock_of_others);
     if (is_held_more(device, &DeviceState::held_by_heat))
       return {DeviceCause::heat, {}, own_clock, others_clock};
@@ -182,7 +209,7 @@ class Causes {
   bool is_held_more(std::size_t device, std::optional<double> DeviceState::*share) const {
     constexpr double kMore = 0.1;
     const auto shares = values_of(devices_, [&](const DeviceState& state) { return state.*share; });
-    return shares && (*shares)[device] > median_of_others(*shares, device) + kMore;
+    return shares && (*shares)[device] > median_of(*shares, peers_of(devices_, device)) + kMore;
   }
 
   // The value that most of the others have, if most have one.
@@ -190,7 +217,7 @@ class Causes {
     std::map<std::string, std::size_t> counts;
     for (std::size_t i = 0; i < settings_.size(); ++i) {
       const auto found = settings_[i].find(name);
-      if (i != device && found != settings_[i].end()) ++counts[found->second];
+      if (i != device && found != settings_[i].end()) ++counts[found->second.text];
     }
     for (const auto& [value, count] : counts) {
       if (2 * count > settings_.size() - 1) return value;
@@ -198,8 +225,30 @@ class Causes {
     return std::nullopt;
   }
 
+  // The limits of the faster GPUs, if all are higher and so much that they may explain the most of it: a
+  // clock or a power limit that is higher by 2 % makes nothing faster by more. Each GPU may have its own.
+  std::optional<std::string> higher_limits(std::size_t device, const std::string& name) const {
+    constexpr double kHigher = 1.01;
+    const Setting& own = settings_[device].at(name);
+    std::vector<double> limits;
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      if (i == device || level_of(devices_[i]) >= level_of(devices_[device])) continue;
+      const auto found = settings_[i].find(name);
+      if (found == settings_[i].end() || !found->second.limit) return std::nullopt;
+      limits.push_back(*found->second.limit);
+    }
+    if (limits.empty()) return std::nullopt;
+    const double longer = std::log(devices_[device].against_others.ratio);
+    const auto [lowest, highest] = std::ranges::minmax(limits);
+    if (lowest < *own.limit * kHigher || std::log(statistics::median(limits) / *own.limit) < 0.5 * longer)
+      return std::nullopt;
+    const std::string low = fmt::format("{:.0f}", lowest), high = fmt::format("{:.0f}", highest);
+    return fmt::format("{} {}{}", low == high ? low : low + " to " + high, own.unit,
+                       limits.size() + 1 < settings_.size() ? " where they are faster" : "");
+  }
+
   const std::vector<DeviceBesideOthers>& devices_;
-  std::vector<std::map<std::string, std::string>> settings_;
+  std::vector<std::map<std::string, Setting>> settings_;
 };
 
 // From one value for each process; one process alone has no interval.
@@ -242,11 +291,12 @@ std::optional<DevicesWithEffects> beside(Records records, const Place& place, bo
   if (all.result.devices.empty()) return std::nullopt;
   std::vector<double> means;
   for (std::size_t d = 0; d < records.size(); ++d) {
+    const std::vector<std::size_t> peers = peers_of(all.result.devices, d);
     std::vector<double> beyond;
     for (std::size_t p = 0; p < processes; ++p) {
       std::vector<double> of_process;
       for (const std::vector<double>& each : logs) of_process.push_back(each[p]);
-      beyond.push_back(logs[d][p] - median_of_others(of_process, d));
+      beyond.push_back(logs[d][p] - median_of(of_process, peers));
     }
     means.push_back(std::accumulate(logs[d].begin(), logs[d].end(), 0.0) / static_cast<double>(processes));
     all.effects.push_back(effect_of(beyond));

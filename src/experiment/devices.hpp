@@ -35,7 +35,9 @@ struct WhySlow {
 struct DeviceBesideOthers {
   TimeEstimate time;
   std::vector<Nanoseconds> processes;  ///< medians, one for each process
-  RatioEstimate against_others;  ///< over the median of the others in the same process or at the same time
+  /// Over the median of the others in the same process or at the same time; of an even number of others
+  /// without the farthest.
+  RatioEstimate against_others;
   statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
   DeviceState state;
   WhySlow why;  ///< of a slower one
@@ -59,8 +61,9 @@ struct DevicesComparison {
 
 /// `records[d][p]` is that of GPU d in process p, which is measured beside the others' p-th. A GPU is slower
 /// if it is so by more than the margin beyond chance, all GPUs, operations and conditions together (Holm).
-/// The others' median is what it is compared with, so that one slow GPU makes no other fast; of two, each is
-/// compared with the other.
+/// The others' median is what it is compared with, so that one slow GPU makes no other fast: of an even
+/// number of others without the farthest, so that of three each is compared with the nearer one. Of two, each
+/// is compared with the other.
 std::vector<DevicesComparison> compare_devices(std::span<const std::vector<RunRecord>> alone,
                                                std::span<const std::vector<RunRecord>> at_once,
                                                double margin);

@@ -73,24 +73,33 @@ std::string_view variation_words(Variation variation) {
     case Variation::position: return "the launch's place in the loop";
     case Variation::idle: return "the idle before the loop";
     case Variation::clock: return "the clock";
-    case Variation::loop: return "what else differs from loop to loop";
+    case Variation::loop:
     case Variation::rest: break;
   }
-  return "unexplained";
+  return "";
 }
 
+bool is_explained(const VariationShare& share) { return !variation_words(share.variation).empty(); }
+
 std::string variation_sentence(const Observation& observation) {
-  std::vector<VariationShare> shares = observation.shares;
-  if (shares.empty()) return {};
-  const double rest = shares.back().share;
-  shares.pop_back();
-  const VariationShare& largest = *std::ranges::max_element(shares, {}, &VariationShare::share);
-  if (largest.share < rest) {
-    return fmt::format("Most of how plain loops vary ({}) goes with nothing that was seen beside them.",
-                       percent_text(rest));
+  const VariationShare* largest = nullptr;
+  double between_loops = 0.0, rest = 0.0;
+  for (const VariationShare& share : observation.shares) {
+    if (share.variation == Variation::loop) between_loops += share.share;
+    if (share.variation == Variation::rest) rest += share.share;
+    if (is_explained(share) && (largest == nullptr || share.share > largest->share)) largest = &share;
+  }
+  if (largest == nullptr) return {};
+  const double unexplained = between_loops + rest;
+  if (largest->share < unexplained) {
+    return fmt::format(
+        "Most of how plain loops vary ({}) goes with nothing that was seen beside them: {} differs from loop "
+        "to loop, {} within loops.",
+        percent_text(unexplained), percent_text(between_loops), percent_text(rest));
   }
   return fmt::format("Plain loops vary mostly with {}: it accounts for {} of that, and {} is unexplained.",
-                     variation_words(largest.variation), percent_text(largest.share), percent_text(rest));
+                     variation_words(largest->variation), percent_text(largest->share),
+                     percent_text(unexplained));
 }
 
 std::string spread_sentence(const RandomFactor& factor) {
@@ -120,7 +129,7 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
   if (explanation.observation.recurrence) {
     sentences.push_back(fmt::format("The work itself varies from call to call: {}, {} on average.",
                                     recurrence_text(*explanation.observation.recurrence),
-                                    time_text(explanation.observation.mean)));
+                                    time_text(mean_of(*explanation.observation.recurrence), 0.001)));
   }
   if (!has_cause && explanation.blocks > 0) {
     sentences.push_back(

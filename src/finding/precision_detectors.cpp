@@ -322,7 +322,7 @@ std::vector<Finding> find_recurring(const Result& result, const FindingContext& 
   for (const Measurement& measurement : result.measurements) {
     if (!measurement.recurrence) continue;
     const Recurrence& recurrence = *measurement.recurrence;
-    const Nanoseconds mean = measurement.launches.mean;
+    const Nanoseconds mean = mean_of(recurrence);
     const double effect = mean / measurement.time.median - 1.0;
     Finding finding;
     finding.id = "recurring";
@@ -359,7 +359,7 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
     finding.sentence =
         fmt::format("The times have {} modes, {} apart ({}): {}; {} on average.", measurement.modes.size(),
                     percent_text(step), conditions_text(measurement.conditions),
-                    modes_text(measurement.modes), time_text(measurement.launches.mean, 0.001));
+                    modes_text(measurement.modes), time_text(mean_of(measurement.modes), 0.001));
     for (std::size_t i = 0; i < measurement.modes.size(); ++i) {
       finding.evidence.push_back(evidence(fmt::format("mode_{}", i + 1), measurement.modes[i].location));
       finding.evidence.push_back(

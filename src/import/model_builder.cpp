@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
@@ -107,6 +108,21 @@ void ModelBuilder::write_untimed(const TensorIdentity& tensor) {
   unwritten_.insert(tensor);
 }
 
+namespace {
+
+// What cannot be timed was called, too: "1383 calls of 123 operations, of which 1380 of 122 can be timed".
+std::string calls_text(const Model& model) {
+  std::int64_t calls = std::ssize(model.calls);
+  for (const UntimedOperator& each : model.untimed) calls += each.count;
+  std::string text = fmt::format("{} of {}", counted(calls, "call"),
+                                 counted(std::ssize(model.layers) + std::ssize(model.untimed), "operation"));
+  if (!model.untimed.empty())
+    text += fmt::format(", of which {} of {} can be timed", model.calls.size(), model.layers.size());
+  return text;
+}
+
+}  // namespace
+
 Model ModelBuilder::finish(std::string_view file_name, std::string format) {
   if (model_.layers.empty()) {
     std::string problem = fmt::format("{}: this {} has no operator that can be timed", file_name, format);
@@ -118,8 +134,7 @@ Model ModelBuilder::finish(std::string_view file_name, std::string format) {
   }
   model_.name = model_name_of(file_name);
   model_.format = std::move(format);
-  model_.description = fmt::format("{} calls of {} operations, from a {}", model_.calls.size(),
-                                   model_.layers.size(), model_.format);
+  model_.description = fmt::format("{}, from a {}", calls_text(model_), model_.format);
   return std::move(model_);
 }
 

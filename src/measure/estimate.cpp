@@ -294,6 +294,21 @@ std::string recurrence_text(const Recurrence& recurrence) {
                      time_text(recurrence.fast_time, 0.001));
 }
 
+Nanoseconds mean_of(const Recurrence& recurrence) {
+  const double slow = static_cast<double>(recurrence.slow) / static_cast<double>(recurrence.period);
+  return recurrence.slow_time * slow + recurrence.fast_time * (1.0 - slow);
+}
+
+Nanoseconds mean_of(std::span<const Mode> modes) {
+  Nanoseconds sum;
+  double weights = 0.0;
+  for (const Mode& mode : modes) {
+    sum += mode.location * mode.weight;
+    weights += mode.weight;
+  }
+  return weights > 0.0 ? sum / weights : Nanoseconds(0);
+}
+
 void summarise(Measurement& measurement, std::size_t first) {
   const std::span<const Round> rounds = std::span<const Round>(measurement.rounds).subspan(first);
   if (rounds.empty()) return;

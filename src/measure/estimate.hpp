@@ -54,6 +54,11 @@ std::optional<Recurrence> find_recurrence(std::span<const std::int64_t> numbers,
 /// Returns "every 5th call takes 12.1 ms, the others 2.05 ms".
 std::string recurrence_text(const Recurrence& recurrence);
 
+/// Returns what a call takes on average by the pattern, or by the modes' locations and weights: the means of
+/// what is said beside them. The mean of all calls has a first slow one or a disturbed one in it, too.
+Nanoseconds mean_of(const Recurrence& recurrence);
+Nanoseconds mean_of(std::span<const Mode> modes);
+
 /// Fills time, clock, at_reference_clock, cycles, launches, modes and recurrence from the rounds from `first`
 /// on. Launches and modes use readings above zero.
 void summarise(Measurement& measurement, std::size_t first);

@@ -29,8 +29,9 @@ NetworkTotal total_in(const RunRecord& record, const Conditions& conditions) {
     const auto count = static_cast<double>(entry.count);
     has_all_intervals = has_all_intervals && has_interval(time);
     total.time += count * time.median;
-    low += count * (time.low - instrument_error(*measurement));
-    high += count * (time.high + instrument_error(*measurement));
+    low += count * time.low;
+    high += count * time.high;
+    total.instrument_error += count * instrument_error(*measurement);
   }
   if (has_all_intervals && total.timed_calls > 0) {
     total.low = low;
@@ -83,6 +84,11 @@ TimeEstimate estimate_of(const NetworkTotal& total) {
           .low = total.low.value_or(Nanoseconds(kNone)),
           .high = total.high.value_or(Nanoseconds(kNone)),
           .rounds = std::numeric_limits<std::int64_t>::max()};
+}
+
+std::optional<Nanoseconds> instrument_error_beside(const TimeEstimate& time, Nanoseconds error) {
+  const bool is_larger = error > (time.high - time.low) / 2.0;
+  return is_larger ? std::optional(error) : std::nullopt;
 }
 
 double TimedPart::share() const {

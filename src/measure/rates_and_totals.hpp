@@ -23,10 +23,12 @@ const Measurement* find_measurement(const Result& result, const Conditions& cond
 struct NetworkTotal {
   Conditions conditions;
   Nanoseconds time;
-  /// Half-widths are added, not taken as independent: all layers share the clock and the error of the
-  /// instrument's constant, which is added once for each launch (39 us in the 391 of MobileNet V2). nullopt
-  /// if a layer has no interval.
+  /// Half-widths are added, not taken as independent: all layers share the clock. nullopt if a layer has no
+  /// interval.
   std::optional<Nanoseconds> low = {}, high = {};
+  /// How far the instrument's constant may shift it, once for each launch (39 us in the 391 of MobileNet V2);
+  /// as with one launch no part of the interval.
+  Nanoseconds instrument_error = {};
   std::int64_t calls = 0, timed_calls = 0;  ///< if fewer are timed, the true total is larger than `time`
 
   bool is_complete() const { return timed_calls == calls; }
@@ -37,6 +39,10 @@ std::vector<NetworkTotal> network_totals(const RunRecord& record);
 
 /// Returns the total with its interval, if any. `rounds` is the largest number, as no round holds a total.
 TimeEstimate estimate_of(const NetworkTotal& total);
+
+/// Returns the error of an instrument that is to be said beside an interval: where it is larger than its
+/// half.
+std::optional<Nanoseconds> instrument_error_beside(const TimeEstimate& time, Nanoseconds error);
 
 /// The part of a file that could be timed.
 struct TimedPart {

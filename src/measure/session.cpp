@@ -168,9 +168,8 @@ bool was_interrupted(const std::vector<MeasuredGroup>& groups) {
   return false;
 }
 
-void run(Device& device, Queue& queue, Decisions& decisions, Load load, std::vector<MeasuredGroup>& groups,
-         const MeasureOptions& options, Nanoseconds& wake) {
-  if (load == Load::burst) return measure_burst(device, decisions, groups, options, wake);
+void measure_loads(Device& device, Queue& queue, Decisions& decisions, std::vector<MeasuredGroup>& groups,
+                   const MeasureOptions& options) {
   Random random(options.seed);
   for (MeasuredGroup& group : groups) {
     std::vector<OpenMeasurement*> order;
@@ -213,6 +212,27 @@ bool take_for_waiting(std::vector<std::vector<StartedTrial>>& groups, const Work
     }
   }
   return any;
+}
+
+// How a clock falls and rises again is read from a kernel that draws no power.
+std::optional<Hertz> clock_of_spin(Device& device, Queue& queue) {
+  constexpr std::int64_t kSpin = 1'000'000;  // ns
+  const auto spin = device.prepare(Operation(Spin{.amount = kSpin}), InputData());
+  const ClockStamp from = queue.stamp_clock();
+  queue.launch(*spin);
+  const ClockStamp to = queue.stamp_clock();
+  queue.wait();
+  const std::optional<ClockReading> reading = queue.clock_between(from, to);
+  return reading ? std::optional(reading->frequency) : std::nullopt;
+}
+
+// A load leaves the clock of a GPU held for a while, for longer if its own idle is short.
+constexpr Nanoseconds kRestAfterLoad = milliseconds(300), kLongestRest = seconds(10);
+
+// A burst heats less than a load, whichever was asked for first.
+std::vector<Load> bursts_first(std::vector<Load> loads) {
+  std::ranges::stable_sort(loads, {}, [](Load load) { return load != Load::burst; });
+  return loads;
 }
 
 // Skips cache states that an interruption left without a round.
@@ -269,13 +289,13 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
     }
   }
   const MeasureOptions& shared = groups.front().front().options;
-  for (const Load load : shared.loads) {
+  for (const Load load : bursts_first(shared.loads)) {
     std::vector<MeasuredGroup> measured;
     const auto measure_all = [&] {
       measured.clear();
       for (const auto& group : started)
         measured.push_back(start_group(group, load, calibration_, decisions()));
-      run(device_, *queue_, decisions(), load, measured, shared, wake_);
+      measure_load(load, shared, measured);
     };
     while (true) {
       try {
@@ -294,11 +314,46 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
   for (const auto& group : started) {
     for (const StartedTrial& trial : group) {
       Result& result = results[number++];
-      if (may_probe(device_, trial.trial->options))
-        result.load_probe = probe_load(trial, calibration_, decisions());
+      if (!may_probe(device_, trial.trial->options)) continue;
+      begin_load();
+      result.load_probe = probe_load(trial, calibration_, decisions());
     }
   }
   return results;
+}
+
+void Session::measure_load(Load load, const MeasureOptions& options, std::vector<MeasuredGroup>& groups) {
+  if (load == Load::burst) {
+    rest_after_load();
+    return measure_burst(device_, decisions(), groups, options, wake_);
+  }
+  begin_load();
+  measure_loads(device_, *queue_, decisions(), groups, options);
+}
+
+void Session::begin_load() {
+  if (!is_after_load_ && !clock_before_loads_) {
+    device_.idle(kRestAfterLoad);
+    clock_before_loads_ = clock_of_spin(device_, *queue_);
+  }
+  is_after_load_ = true;
+}
+
+// What a burst takes must not depend on the load before it: behind one under a power cap the clock rose over
+// the first blocks, which looked like a clock that sleeps while idle, and was woken by launches that heated
+// all later bursts.
+void Session::rest_after_load() {
+  constexpr double kAsBefore = 0.95;  // the clock wanders by 2 to 5 % by itself
+  if (!std::exchange(is_after_load_, false)) return;
+  const Nanoseconds start = device_.host_time();
+  const auto is_as_before = [&] {
+    device_.idle(kRestAfterLoad);
+    if (!clock_before_loads_) return true;
+    const std::optional<Hertz> clock = clock_of_spin(device_, *queue_);
+    return !clock || *clock >= *clock_before_loads_ * kAsBefore;
+  };
+  while (!is_as_before() && device_.host_time() - start < kLongestRest) {
+  }
 }
 
 namespace {

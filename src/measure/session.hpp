@@ -22,6 +22,8 @@ std::vector<Operation> calibration_operations(const DeviceDescription& device);
 /// events' constant is their distance from the slope.
 Calibration calibrate(Device& device, Queue& queue);
 
+struct MeasuredGroup;
+
 /// A workload that is timed, and its conditions.
 struct SessionTrial {
   Workload& workload;
@@ -58,6 +60,9 @@ class Session {
 
  private:
   Session(Device& device, std::unique_ptr<Queue> queue);
+  void measure_load(Load load, const MeasureOptions& options, std::vector<MeasuredGroup>& groups);
+  void begin_load();
+  void rest_after_load();
 
   Device& device_;
   std::unique_ptr<Queue> queue_;
@@ -65,8 +70,10 @@ class Session {
   LocalDecisions own_decisions_;
   Decisions* decisions_ = nullptr;  // null: own_decisions_
   std::optional<CacheProof> cache_proof_;
-  Nanoseconds wake_ = {};               // time for which the clock is woken after an idle, as found so far
-  ProcessVariation process_variation_;  // assumed if the options give none
+  Nanoseconds wake_ = {};       // time for which the clock is woken after an idle, as found so far
+  bool is_after_load_ = false;  // no rest since the last sustained load
+  std::optional<Hertz> clock_before_loads_ = {};  // of a short kernel
+  ProcessVariation process_variation_;            // assumed if the options give none
 };
 
 }  // namespace jitterscope

@@ -409,6 +409,16 @@ std::string sentence(const std::string& subject, const ComparisonRecord& record,
   return text + ".";
 }
 
+// Both sides have the digits of the one that is known better, or a difference would be one of rounding.
+double precision_of(const TotalComparison& total) {
+  return std::min(total.first.precision(), total.second.precision());
+}
+
+std::string two_times_text(Nanoseconds one, std::string_view between, Nanoseconds other, double precision) {
+  const Nanoseconds error = std::min(one, other) * precision;
+  return fmt::format("{}{}{}", time_text(one, error / one), between, time_text(other, error / other));
+}
+
 // A record has each layer once in each condition; a total adds those of its own.
 bool is_part_of(const Comparison& layer, const TotalComparison& total) {
   const Conditions& conditions = layer.first.conditions;
@@ -471,12 +481,11 @@ std::string partial_headline(const ComparisonRecord& record, const TotalComparis
   for (const Comparison& each : record.comparisons) {
     if (is_part_of(each, total) && each.failure.empty()) add_calls(layers, each.count);
   }
-  return fmt::format(
-      "{}: no verdict on the whole. The {} layers in common, {}: {} {} and {} {}, {}; by layer {}.",
-      left_out_words(record, total, names), layers, conditions, names[0],
-      time_text(total.first.median, total.first.precision()), names[total.alternative],
-      time_text(total.second.median, total.second.precision()), change_with_interval(total.time),
-      counts_of_verdicts(record, total));
+  return fmt::format("{}: no verdict on the whole. The {} layers in common, {}: {} {}, {}; by layer {}.",
+                     left_out_words(record, total, names), layers, conditions, names[0],
+                     two_times_text(total.first.median, fmt::format(" and {} ", names[total.alternative]),
+                                    total.second.median, precision_of(total)),
+                     change_with_interval(total.time), counts_of_verdicts(record, total));
 }
 
 // Returns " All layers: 1.2 ms for 1.4 ms; by layer 3 faster, 1 same." or " All 12 calls: 0.6 ms for 0.7 ms."
@@ -485,12 +494,10 @@ std::string whole_words(const ComparisonRecord& record, const TotalComparison& t
   for (const Comparison& each : record.comparisons) {
     if (is_part_of(each, total)) own.push_back(&each);
   }
-  std::string times = fmt::format("{} for {}", time_text(total.second.median, total.second.precision()),
-                                  time_text(total.first.median, total.first.precision()));
+  std::string times = two_times_text(total.second.median, " for ", total.first.median, precision_of(total));
   if (total.first_per_sample && total.second_per_sample) {
-    times +=
-        fmt::format(", {} for {} per sample", time_text(*total.second_per_sample, total.second.precision()),
-                    time_text(*total.first_per_sample, total.first.precision()));
+    times += fmt::format(", {} per sample", two_times_text(*total.second_per_sample, " for ",
+                                                           *total.first_per_sample, precision_of(total)));
   }
   if (own.size() == 1) return fmt::format(" All {} calls: {}.", own.front()->count, times);
   return fmt::format(" All layers: {}; by layer {}.", times, counts_of_verdicts(record, total));

@@ -85,22 +85,24 @@ bool has_time(const Comparison& comparison) { return comparison.failure.empty() 
 
 std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record) {
   std::vector<ArmOutcome> outcomes;
-  const auto add = [&](std::size_t alternative, const RatioEstimate& time, EffectVerdict verdict) {
+  const auto add = [&](std::size_t alternative, const RatioEstimate& time, EffectVerdict verdict,
+                       const std::vector<double>& process_ratios) {
     outcomes.push_back({alternative, record.alternatives[alternative], time, verdict, {}});
+    outcomes.back().process_ratios = process_ratios;
     add_errors(record, outcomes.back());
   };
   if (!record.totals.empty()) {
     for (const TotalComparison& total : record.totals) {
       const TotalComparison& first = record.totals.front();
       if (total.load == first.load && total.cache == first.cache) {
-        add(total.alternative, total.time, total.verdict);
+        add(total.alternative, total.time, total.verdict, {});
       }
     }
     return outcomes;
   }
   for (const Comparison& comparison : record.comparisons) {
     if (!comparison.failure.empty() || !is_in_first_conditions(record, comparison)) continue;
-    add(comparison.alternative, comparison.time, comparison.verdict);
+    add(comparison.alternative, comparison.time, comparison.verdict, comparison.process_ratios);
   }
   return outcomes;
 }
@@ -117,6 +119,61 @@ std::string not_decided(const std::string& what) {
 bool any_undecided(const std::vector<ArmOutcome>& outcomes) {
   return std::ranges::any_of(
       outcomes, [](const ArmOutcome& outcome) { return !outcome.is_wrong && is_undecided(outcome); });
+}
+
+namespace {
+
+double log_half_width(const RatioEstimate& time) { return 0.5 * std::log(time.high / time.low); }
+
+// Of two arms in the same processes; the differences of totals are not known by process.
+statistics::Effect effect_between(const ArmOutcome& first, const ArmOutcome& second) {
+  const std::size_t processes = first.process_ratios.size();
+  if (processes > 1 && processes == second.process_ratios.size()) {
+    std::vector<std::vector<double>> differences;
+    for (std::size_t i = 0; i < processes; ++i)
+      differences.push_back({std::log(second.process_ratios[i] / first.process_ratios[i])});
+    if (const auto effect = statistics::effect_over_processes(differences)) return *effect;
+  }
+  return statistics::effect_with_half_width(
+      std::log(second.time.ratio / first.time.ratio),
+      std::hypot(log_half_width(first.time), log_half_width(second.time)));
+}
+
+bool are_told_apart(const ArmOutcome& first, const ArmOutcome& second, double margin) {
+  const statistics::Effect effect = effect_between(first, second);
+  const EffectVerdict verdict = statistics::verdict_on(effect, margin, effect.excludes_zero());
+  return verdict == EffectVerdict::faster || verdict == EffectVerdict::slower;
+}
+
+bool is_better_of_equals(const StudyResult& result, const ArmOutcome& one, const ArmOutcome& other) {
+  const double error = one.error.value_or(0.0), others = other.error.value_or(0.0);
+  if (one.is_compared && other.is_compared && error != others) return error < others;
+  return result.arms[one.alternative].remedy.lines.size() <
+         result.arms[other.alternative].remedy.lines.size();
+}
+
+}  // namespace
+
+std::vector<const ArmOutcome*> as_fast_as(const StudyResult& result, const std::vector<ArmOutcome>& outcomes,
+                                          const ArmOutcome& one) {
+  std::vector<const ArmOutcome*> equals;
+  for (const ArmOutcome& other : outcomes) {
+    if (&other == &one || !is_faster(other)) continue;
+    if (other.alternative == one.alternative) return {};  // of another operation
+    if (!are_told_apart(one, other, result.record.margin)) equals.push_back(&other);
+  }
+  return equals;
+}
+
+const ArmOutcome* recommended_of(const StudyResult& result, const std::vector<ArmOutcome>& outcomes) {
+  const ArmOutcome* fastest = fastest_of(outcomes, is_faster);
+  if (fastest == nullptr) return nullptr;
+  const ArmOutcome* best = fastest;
+  for (const ArmOutcome* other : as_fast_as(result, outcomes, *fastest)) {
+    const bool can_be_had = result.arms[other->alternative].is_remedy;
+    if (can_be_had && is_better_of_equals(result, *other, *best)) best = other;
+  }
+  return best;
 }
 
 std::vector<ArmOutcome> right_outcomes(const StudyResult& result) {
@@ -202,12 +259,27 @@ Sentences what_ran(const ComparisonRecord& record) {
   return ran.empty() ? ran : std::vector{joined(ran, "; ") + "."};
 }
 
+namespace {
+
+// "As fast, not told apart from it: bf16, with a relative error of 2.1e-03."
+std::string equals_sentence(const StudyResult& result, const std::vector<ArmOutcome>& outcomes,
+                            const ArmOutcome& best) {
+  std::vector<std::string> names;
+  for (const ArmOutcome* other : as_fast_as(result, outcomes, best))
+    names.push_back(other->name + error_clause(*other));
+  if (names.empty()) return {};
+  return fmt::format("As fast, not told apart from it: {}.", joined(names, "; "));
+}
+
+}  // namespace
+
 Sentences answer_by_fastest(const StudyResult& result) {
   Sentences sentences;
   const std::vector<ArmOutcome> outcomes = right_outcomes(result);
   const std::string& first = result.record.alternatives.front();
-  if (const ArmOutcome* best = fastest_of(outcomes, is_faster)) {
+  if (const ArmOutcome* best = recommended_of(result, outcomes)) {
     add(sentences, fastest_sentence(outcomes, *best, first));
+    add(sentences, equals_sentence(result, outcomes, *best));
     add(sentences, remedy_sentence(result, result.arms[best->alternative]));
   } else if (outcomes.empty()) {
     add(sentences, fmt::format("Nothing was compared with {}.", first));

@@ -25,6 +25,7 @@ struct ArmOutcome {
   std::optional<double> error;  ///< the largest relative error of its results; nullopt: not verified
   bool is_wrong = false;        ///< an error exceeds what rounding explains
   bool is_compared = true;      ///< false if it runs another operation whose result was not compared
+  std::vector<double> process_ratios = {};  ///< one for each process; empty for a network's total
 };
 
 /// True if both sides were timed, and the second one computed what it should.
@@ -80,6 +81,14 @@ const Outcome* slowest_of(const std::vector<Outcome>& all, const Counts& counts)
   }
   return slowest;
 }
+
+/// Returns the arms that are as fast as this one: the two are not told apart in the same processes, or by
+/// less than the margin. Empty for several operations.
+std::vector<const ArmOutcome*> as_fast_as(const StudyResult& result, const std::vector<ArmOutcome>& outcomes,
+                                          const ArmOutcome& one);
+/// Returns what to recommend: the fastest arm; of those that are as fast the one with the smallest error,
+/// then the one with the shortest remedy. Null if none is shown to be faster than the first.
+const ArmOutcome* recommended_of(const StudyResult& result, const std::vector<ArmOutcome>& outcomes);
 
 /// Returns the outcomes without bounds, and without arms that computed something else: their times say
 /// nothing.

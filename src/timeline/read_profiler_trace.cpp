@@ -80,7 +80,7 @@ class TraceReader {
     if (damaged_ > 0)
       process_.losses.push_back(
           {{}, capture::LossKind::not_recorded, damaged_, "parts of the trace are no JSON"});
-    process_.label = "torch.profiler";
+    process_.label = file_.filename().string();
     process_.rank = rank_;
     for (auto& [number, work] : devices_) {
       sort_by_begin(work);

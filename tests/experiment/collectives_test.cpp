@@ -145,6 +145,22 @@ TEST(Collectives, CallNoRankLateWhereAllAreAlike) {
   EXPECT_LE(statistics::clopper_pearson(late, kTrials).low, 0.05) << late;
 }
 
+// The share, what chance makes of it and the verdict agree.
+TEST(Collectives, CallARankLateExactlyWhereItsShareIsBeyondChance) {
+  int late = 0;
+  for (std::uint64_t trial = 0; trial < 60; ++trial) {
+    const Truth truth{.works = {0.0, 0.6 * static_cast<double>(trial % 4)}, .noise = 2.0};
+    const CollectiveWaiting waiting =
+        *analyse_collective(groups_of(truth, 9'000 + trial, 3), std::vector{kOperation}).waiting;
+    EXPECT_EQ(waiting.late_rank.has_value(),
+              is_last_beyond_chance(waiting) && waiting.late_by >= microseconds(0.5));
+    EXPECT_EQ(is_last_beyond_chance(waiting), std::ranges::max(waiting.last_shares) > 0.5 + waiting.chance);
+    late += waiting.late_rank.has_value();
+  }
+  EXPECT_GT(late, 10);
+  EXPECT_LT(late, 50);
+}
+
 // 400 ns in every round are certain, and no reason to act.
 TEST(Collectives, CallNoRankLateForLessThanHalfAMicrosecond) {
   const CollectiveWaiting little = *result_of({.works = {0.4, 0.0}, .noise = 0.02}).waiting;

@@ -118,6 +118,55 @@ TEST(Devices, OfTwoEachIsComparedWithTheOther) {
   EXPECT_NEAR(comparisons[0].at_once_ratios[1].ratio, 1.0, 0.01);
 }
 
+// The median of two others is their mean: a slow one would make the good ones "12 % faster".
+TEST(Devices, OfThreeASlowOneMakesNoOtherFast) {
+  const std::vector<DevicesComparison> comparisons =
+      compare_devices(records_of({{}, {.slower = 0.3}, {}}, 6), {}, 0.01);
+  const std::vector<DeviceBesideOthers>& devices = comparisons.at(0).beside.at(0).devices;
+  for (const std::size_t good : {0u, 2u}) {
+    EXPECT_NEAR(devices[good].against_others.ratio, 1.0, 0.01);
+    EXPECT_NE(devices[good].verdict, EffectVerdict::faster);
+  }
+  EXPECT_NEAR(devices[1].against_others.ratio, 1.3, 0.01);
+  EXPECT_EQ(devices[1].verdict, EffectVerdict::slower);
+}
+
+TEST(Devices, OfFiveTwoSlowOnesMakeNoOtherFast) {
+  const std::vector<DevicesComparison> comparisons =
+      compare_devices(records_of({{}, {.slower = 0.3}, {}, {.slower = 0.3}, {}}, 6), {}, 0.01);
+  const std::vector<DeviceBesideOthers>& devices = comparisons.at(0).beside.at(0).devices;
+  for (const std::size_t good : {0u, 2u, 4u}) EXPECT_NEAR(devices[good].against_others.ratio, 1.0, 0.01);
+}
+
+// No two GPUs of a cluster may have the same power limit.
+TEST(Devices, WhoseLimitIsBelowEachOfTheOthersAreSlowByIt) {
+  const auto third = [](double limit) {
+    const Records records = records_of(
+        {{.power_limit = 659}, {.power_limit = 759}, {.clock = 0.9 * test::kClock, .power_limit = limit}}, 7);
+    return compare_devices(records, {}, 0.01).at(0).beside.at(0).devices[2].why;
+  };
+  const WhySlow low = third(600);
+  EXPECT_EQ(low.cause, DeviceCause::setting);
+  EXPECT_EQ(low.setting, "power limit");
+  EXPECT_EQ(low.own, "600 W");
+  EXPECT_EQ(low.others, "659 to 759 W");
+  EXPECT_EQ(third(700).cause, DeviceCause::clock);
+  EXPECT_EQ(third(800).cause, DeviceCause::clock);
+}
+
+// Of a cluster: the third is the slowest by its limit, the second slower than the first by its own.
+TEST(Devices, EachHasItsOwnLimitAndIsComparedWithTheFasterOnes) {
+  const Records records = records_of({{.power_limit = 910},
+                                      {.clock = 0.9 * test::kClock, .power_limit = 725},
+                                      {.clock = 0.75 * test::kClock, .power_limit = 612}},
+                                     7);
+  const std::vector<DevicesComparison> comparisons = compare_devices(records, {}, 0.01);
+  const std::vector<DeviceBesideOthers>& devices = comparisons.at(0).beside.at(0).devices;
+  EXPECT_EQ(devices[1].why.own, "725 W");
+  EXPECT_EQ(devices[1].why.others, "910 W where they are faster");
+  EXPECT_EQ(devices[2].why.others, "725 to 910 W");
+}
+
 TEST(Devices, WhatFailedOnOneIsNotCompared) {
   Records records = records_of({{}, {}}, 5);
   records[1][2] = test::record_of({test::failed_entry("add:count=1024", "out of memory")});

@@ -125,5 +125,32 @@ TEST(Conclusions, SpreadsAndVariationHaveTheirShares) {
   EXPECT_THAT(conclusions_of(explanation).back(), HasSubstr("Most of how plain loops vary (90 %)"));
 }
 
+// That loops differ explains nothing, so it is unexplained, too.
+TEST(Conclusions, CountWhatDiffersBetweenLoopsAsUnexplained) {
+  Explanation explanation = with(idle(1.1));
+  explanation.observation.shares = {{.variation = Variation::position, .share = 0.5},
+                                    {.variation = Variation::loop, .share = 0.28},
+                                    {.variation = Variation::rest, .share = 0.22}};
+  EXPECT_THAT(
+      conclusions_of(explanation).back(),
+      HasSubstr("the launch's place in the loop: it accounts for 50 % of that, and 50 % is unexplained"));
+  explanation.observation.shares[0].share = 0.3;
+  explanation.observation.shares[1].share = 0.48;
+  EXPECT_THAT(
+      conclusions_of(explanation).back(),
+      HasSubstr("Most of how plain loops vary (70 %) goes with nothing that was seen beside them: 48 % "
+                "differs from loop to loop, 22 % within loops."));
+}
+
+// Every 10th of 1.036 ms among 150.8 us is 239 us, whatever a first call took.
+TEST(Conclusions, TellTheMeanThatTheRecurringCallsHave) {
+  Explanation explanation = with(idle(1.1));
+  explanation.observation.recurrence = Recurrence{10, 1, microseconds(150.8), microseconds(1036)};
+  explanation.observation.mean = microseconds(688);
+  EXPECT_THAT(
+      conclusions_of(explanation),
+      Contains(HasSubstr("every 10th call takes 1.036 ms, the others 150.8 µs, 239.3 µs on average.")));
+}
+
 }  // namespace
 }  // namespace jitterscope::explain

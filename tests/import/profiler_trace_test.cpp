@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -88,6 +89,11 @@ TEST(ProfilerTrace, ListsWhatItCannotTimeWithItsTime) {
   EXPECT_EQ(model.untimed[0].name, "aten::_foreach_add_");
   EXPECT_EQ(model.untimed[0].count, 2);
   EXPECT_NEAR(model.untimed[0].recorded_time->value(), 70'495.0, 1.0);
+  // The file's calls are those of both kinds, as `run` counts them.
+  EXPECT_EQ(
+      model.description,
+      fmt::format("{} calls of {} operations, of which {} of {} can be timed, from a PyTorch profiler trace",
+                  model.calls.size() + 2, model.layers.size() + 1, model.calls.size(), model.layers.size()));
 }
 
 Model import(const std::vector<std::string>& events) {

@@ -272,5 +272,42 @@ TEST(Session, DeviceWithoutClockHasNone) {
   EXPECT_FALSE(measurement.cycles);
 }
 
+// A power cap lowers the clock half a second after a load began, and lets it go two seconds after the load.
+class HeldClock {
+ public:
+  Nanoseconds launch(const LaunchContext& context) {
+    const bool rested = context.time - last_end_ > milliseconds(5);
+    if (rested) busy_since_ = context.time;
+    last_end_ = context.time + microseconds(100.0 * 1980e6 / clock(context.time).value());
+    if (last_end_ - busy_since_ > seconds(0.5)) held_until_ = last_end_ + seconds(2);
+    return last_end_ - context.time;
+  }
+  Hertz clock(Nanoseconds time) const { return time < held_until_ ? megahertz(1000) : megahertz(1980); }
+
+ private:
+  Nanoseconds busy_since_{-1e12}, last_end_{-1e12}, held_until_{-1e12};
+};
+
+// What a burst takes depends neither on loads that were asked for beside it, whatever their order, nor on the
+// load of the operation before.
+TEST(Session, BurstsAreThoseOfADeviceWithoutALoadBefore) {
+  Laboratory laboratory;
+  const auto held = std::make_shared<HeldClock>();
+  laboratory.device.script().launch_time = [held](const LaunchContext& context) {
+    return held->launch(context);
+  };
+  laboratory.device.script().clock = [held](Nanoseconds time) { return held->clock(time); };
+  MeasureOptions options = kWarmBurst;
+  options.loads = {Load::sustained, Load::burst};
+  for (int operation = 0; operation < 3; ++operation) {
+    const Result result = laboratory.measure(options);
+    ASSERT_EQ(result.measurements.size(), 2u);
+    EXPECT_EQ(result.measurements[0].conditions.load, Load::burst);
+    EXPECT_NEAR(result.measurements[0].time.median.value(), 100e3, 500) << operation;
+    EXPECT_FALSE(result.measurements[0].sleeping_clock) << "a clock that rises behind a load did not sleep";
+    EXPECT_NEAR(result.measurements[1].time.median.value(), 198e3, 1000) << operation;
+  }
+}
+
 }  // namespace
 }  // namespace jitterscope::scripted

@@ -5,6 +5,7 @@
 
 #include "commands/records.hpp"
 #include "commands/run/table.hpp"
+#include "measure/rates_and_totals.hpp"
 #include "measure/run_record.hpp"
 #include "output/sample_record.hpp"
 
@@ -28,26 +29,36 @@ TEST(ModelTotal, AddsHalfWidths) {
   EXPECT_THAT(run_table(record), HasSubstr("70.0 µs, no interval"));
 }
 
-// What the instrument's constant is off by is in every launch: in a sum it grows with their number.
-TEST(ModelTotal, HoldsTheErrorOfTheConstantForEachLaunch) {
+// What the instrument's constant is off by is in every launch: in a sum it grows with their number, and it is
+// no part of ±, as with one launch.
+TEST(ModelTotal, NamesTheErrorOfTheConstantBesideItsInterval) {
   RunRecord record = test::sample_model();
   record.entries.resize(2);
   record.entries[0].count = 391;
   for (Result& result : results_of(record)) {
+    result.measurements.resize(1);
     Measurement& measurement = result.measurements[0];
-    measurement.time.median = measurement.time.low = measurement.time.high = microseconds(2);
+    measurement.time.median = microseconds(2);
+    measurement.time.low = microseconds(1.998);
+    measurement.time.high = microseconds(2.002);
     measurement.constant.uncertainty = microseconds(0.1);
   }
-  // 392 launches of 2 µs, each ± 0.1 µs in the same direction.
-  EXPECT_THAT(run_table(record), HasSubstr("784 µs ± 5 %"));
-  EXPECT_THAT(run_table(record, {.width = 200, .details = true}),
-              HasSubstr("the instrument's uncertainty for each launch"));
+  // 392 launches of 2 µs, each ± 0.1 %, and ± 0.1 µs in the same direction.
+  const NetworkTotal total = network_totals(record).front();
+  EXPECT_NEAR((*total.high - *total.low).value(), 392 * 4.0, 1e-6);
+  EXPECT_NEAR(total.instrument_error.value(), 392 * 100.0, 1e-6);
+  const auto shown = [&] { return run_table(record, {.width = 200}).lines(); };
+  EXPECT_THAT(shown(), HasSubstr("784.0 µs ± 0.1 %"));
+  EXPECT_THAT(shown(), HasSubstr("Beside the ± of the sum: instrument ± 39 µs."));
   // Of ten launches between two marks it was taken off once.
   for (Result& result : results_of(record)) result.measurements[0].rounds[0].launches_per_value = 10;
-  EXPECT_THAT(run_table(record), HasSubstr("784 µs ± 0.5 %"));
+  EXPECT_THAT(shown(), HasSubstr("Beside the ± of the sum: instrument ± 3.9 µs."));
   // A slope's constant is that of one launch, however many it was read from.
   for (Result& result : results_of(record)) result.measurements[0].instrument = Instrument::graph;
-  EXPECT_THAT(run_table(record), HasSubstr("784 µs ± 5 %"));
+  EXPECT_THAT(shown(), HasSubstr("Beside the ± of the sum: instrument ± 39 µs."));
+  // What is smaller than the interval is not said.
+  for (Result& result : results_of(record)) result.measurements[0].constant.uncertainty = Nanoseconds(1);
+  EXPECT_THAT(shown(), testing::Not(HasSubstr("instrument ±")));
 }
 
 // For those who read the file: what the table shows, and what it takes shares of.
@@ -91,11 +102,12 @@ RunRecord called_twelve_times() {
 
 TEST(ModelTotal, OfOneOperationIsWhatIsQuoted) {
   const std::string table = run_table(called_twelve_times());
-  // 12 · 30 µs; ± 0.1 % and 1 % of the instrument in each.
-  EXPECT_THAT(
-      table, HasSubstr("\n360 µs ± 1.1 % for all 12 calls (95 % interval 356–364 µs), warm burst, 1716 MHz"));
+  // 12 · 30 µs; ± 0.1 %, and 1 % of the instrument beside it.
+  EXPECT_THAT(table,
+              HasSubstr("\n360.0 µs ± 0.1 % for all 12 calls (95 % interval 359.6–360.4 µs, instrument ± 3.6 "
+                        "µs), warm burst, 1716 MHz"));
   EXPECT_THAT(table, HasSubstr("\nOne of the 12 calls: 30.00 µs ± 0.1 % (95 % interval"));
-  EXPECT_THAT(table, HasSubstr("| conditions |   all 12 calls |         one call |"));
+  EXPECT_THAT(table, HasSubstr("| conditions |     all 12 calls |         one call |"));
   EXPECT_THAT(table, HasSubstr("\nWork of one call: run by cudnn"));
   EXPECT_THAT(run_table(called_twelve_times(), {.details = true}),
               HasSubstr("The time of all calls is the sum of theirs"));

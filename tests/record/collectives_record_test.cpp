@@ -8,6 +8,7 @@
 namespace jitterscope {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -103,7 +104,33 @@ TEST(CollectivesRecord, SaysNothingOfWhoIsLateUnlessThatIsProven) {
   const std::string text = shown(record);
   EXPECT_THAT(text, HasSubstr("**lateness_unproven**: rank 1 came 5.0 µs later on purpose"));
   EXPECT_THAT(text, Not(HasSubstr("late_rank")));
-  EXPECT_THAT(text, HasSubstr("not proven"));
+  EXPECT_THAT(text, AllOf(HasSubstr("| not proven |\n"), Not(HasSubstr("| behind by"))));
+}
+
+// 75 % of rounds where chance alone makes 11 to 89 %: the row says no more of who is late than the headline.
+TEST(CollectivesRecord, SaysOneThingOfWhoIsLateInTheRowAndAbove) {
+  CollectivesRecord record = two_ranks();
+  for (CollectiveRow& row : record.rows) {
+    row.result.waiting->late_rank.reset();
+    row.result.waiting->last_shares = {0.75, 0.25};
+    row.result.waiting->chance = 0.39;
+    row.result.waiting->late_by = microseconds(6.3);
+  }
+  const std::string text = shown(record);
+  EXPECT_THAT(
+      text, HasSubstr("No rank comes last more often than by chance, by 0.5 µs or more: rank 0 75 % is the"));
+  EXPECT_THAT(text, HasSubstr("by chance 50 ± 39 %"));
+  EXPECT_THAT(text, AllOf(HasSubstr("| by chance  |\n"), Not(HasSubstr("| behind by"))));
+  EXPECT_THAT(text, Not(HasSubstr("6.3 µs")));
+
+  // More often than by chance, by less than anybody would act on: both say so.
+  for (CollectiveRow& row : record.rows) {
+    row.result.waiting->chance = 0.1;
+    row.result.waiting->late_by = microseconds(0.4);
+  }
+  const std::string little = shown(record);
+  EXPECT_THAT(little, HasSubstr("No rank comes last more often than by chance, by 0.5 µs or more."));
+  EXPECT_THAT(little, HasSubstr("rank 0 75 % |    400 ns"));
 }
 
 LinkRates link_to(std::int64_t peer, double rate, const std::string& way) {

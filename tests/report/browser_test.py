@@ -473,6 +473,14 @@ class Reports(unittest.TestCase):
         for name, file, expected in [("gate", gate, "effects distribution"), ("history", history, "history")]:
             self.check_page(name, file, expected)
 
+    def test_a_table_uses_the_margins_before_it_scrolls(self):
+        file = self.folder / "wide.html"
+        tool(["run", "resnet18", *QUICK.split(), "--load", "burst", "--html", str(file)])
+        page = self.open(file, viewport={"width": 1280, "height": 900})
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 1280, "the page scrolls sideways")
+        table, room = page.evaluate("(rows => [rows.scrollWidth, rows.clientWidth])(document.querySelector('.rows'))")
+        self.assertLessEqual(table, room, "the last columns are scrolled away beside empty margins")
+
     def test_dark_and_small_screens(self):
         file = self.folder / "dark.html"
         tool([*COMMANDS["two"].split(), "--html", str(file)])

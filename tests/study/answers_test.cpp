@@ -57,6 +57,37 @@ TEST(Answers, TheFastestComesFirstWithItsErrorAndHowToGetIt) {
           "Write f16."));
 }
 
+// f16 and bf16 differ by 0.02 % that are chance: whichever seed makes the one or the other the fastest, the
+// one with the smaller error is recommended.
+TEST(Answers, OfArmsThatAreAsFastTheMoreExactOneIsRecommended) {
+  const auto answers_of = [](double bf16, double f16) {
+    Comparison first = comparison_of(1, bf16, EffectVerdict::faster, 3e-3),
+               second = comparison_of(2, f16, EffectVerdict::faster, 4e-4);
+    first.process_ratios = {bf16 * 1.001, bf16 * 0.999, bf16 * 1.002, bf16 * 0.998};
+    second.process_ratios = {f16 * 0.999, f16 * 1.001, f16 * 0.998, f16 * 1.002};
+    return answer(record_of({first, second}));
+  };
+  for (const double f16 : {0.3999, 0.4001}) {
+    EXPECT_THAT(answers_of(0.4, f16),
+                ElementsAre(HasSubstr("f16 is faster than f32"),
+                            "As fast, not told apart from it: bf16, with a relative error of 3.0e-03.",
+                            "Write f16."));
+  }
+  EXPECT_THAT(answers_of(0.36, 0.4), ElementsAre(HasSubstr("bf16 is faster than f32"), "Write bf16."));
+}
+
+// Intervals of 2 % where no process's ratios are known, as of a network's total.
+TEST(Answers, OfArmsThatAreAsExactTheShorterRemedyIsRecommended) {
+  const auto record = record_of({comparison_of(1, 0.4, EffectVerdict::faster, 0.0),
+                                 comparison_of(2, 0.401, EffectVerdict::faster, 0.0)});
+  const std::vector<Arm> arms = {{.name = "f32", .apply = {}},
+                                 {.name = "bf16", .apply = {}, .remedy = {{"one", "two"}}},
+                                 {.name = "f16", .apply = {}, .remedy = {{"one"}}}};
+  const StudyResult result{record, arms};
+  const std::vector<ArmOutcome> outcomes = right_outcomes(result);
+  EXPECT_EQ(recommended_of(result, outcomes)->name, "f16");
+}
+
 TEST(Answers, WhatComputesSomethingElseDoesNotWin) {
   const auto answers = answer(record_of({comparison_of(1, 0.5, EffectVerdict::faster),
                                          comparison_of(2, 0.4, EffectVerdict::faster, 0.7, false)}));

@@ -172,8 +172,19 @@ std::string wait_text(Nanoseconds time) { return time_text(time, 0.05); }
 
 // "rank 1 71 %"
 std::string last_text(const CollectiveWaiting& waiting) {
-  const auto most = std::ranges::max_element(waiting.last_shares);
-  return fmt::format("rank {} {:.0f} %", most - waiting.last_shares.begin(), 100.0 * *most);
+  const std::size_t most = most_often_last(waiting);
+  return fmt::format("rank {} {:.0f} %", most, 100.0 * waiting.last_shares[most]);
+}
+
+// "by chance 50 ± 39 %"
+std::string chance_text(const CollectiveWaiting& waiting) {
+  return fmt::format("by chance {:.0f} ± {:.0f} %", 100.0 / static_cast<double>(waiting.last_shares.size()),
+                     100.0 * waiting.chance);
+}
+
+// Only of such a rank may be said that it is last, and by how much.
+bool tells_who_is_last(const CollectiveWaiting& waiting) {
+  return lateness_is_proven(waiting) && is_last_beyond_chance(waiting);
 }
 
 std::string hosts_text(const CollectivesRecord& record) {
@@ -334,11 +345,17 @@ Text waiting_table(const RowsOfCollective& rows, std::size_t width) {
     add(wait, [](const CollectiveWaiting& each) { return wait_text(std::max(each.median, Nanoseconds(0))); });
     add(p95, [](const CollectiveWaiting& each) { return wait_text(each.p95); });
     add(last, [](const CollectiveWaiting& each) {
-      return lateness_is_proven(each) ? last_text(each) : std::string("not proven");
+      if (tells_who_is_last(each)) return last_text(each);
+      return std::string(lateness_is_proven(each) ? "by chance" : "not proven");
     });
-    add(late, [](const CollectiveWaiting& each) { return wait_text(each.late_by); });
-    add(launches, [](const CollectiveWaiting& each) { return wait_text(each.late_by_launches); });
-    add(work, [](const CollectiveWaiting& each) { return wait_text(each.late_by_work); });
+    const auto add_lateness = [&](TableColumn& column, Nanoseconds CollectiveWaiting::*by) {
+      add(column, [by](const CollectiveWaiting& each) {
+        return tells_who_is_last(each) ? wait_text(each.*by) : std::string(kAbsent);
+      });
+    };
+    add_lateness(late, &CollectiveWaiting::late_by);
+    add_lateness(launches, &CollectiveWaiting::late_by_launches);
+    add_lateness(work, &CollectiveWaiting::late_by_work);
   }
   return fitted_table({size, eager, wait, p95, last, late, launches, work}, width);
 }
@@ -403,12 +420,11 @@ class Findings {
     const CollectiveWaiting& waiting = *worst->result.waiting;
     const Nanoseconds rest = waiting.late_by - waiting.late_by_launches - waiting.late_by_work;
     sentences_.push_back(fmt::format(
-        "**late_rank**: rank {} comes last in {:.0f} % of the rounds of {} of {} (by chance {:.0f} ± {:.0f} %), {} behind "
+        "**late_rank**: rank {} comes last in {:.0f} % of the rounds of {} of {} ({}), {} behind "
         "the others: {} by its host's launches, {} by the work before, {} for other reasons",
         *waiting.late_rank, 100.0 * waiting.last_shares[static_cast<std::size_t>(*waiting.late_rank)], name_,
-        bytes_text(worst->bytes), 100.0 / static_cast<double>(waiting.last_shares.size()),
-        100.0 * waiting.chance, wait_text(waiting.late_by), wait_text(waiting.late_by_launches),
-        wait_text(waiting.late_by_work), wait_text(rest)));
+        bytes_text(worst->bytes), chance_text(waiting), wait_text(waiting.late_by),
+        wait_text(waiting.late_by_launches), wait_text(waiting.late_by_work), wait_text(rest)));
   }
 
   void launch_bound() {
@@ -481,6 +497,25 @@ bool none_is_late(const CollectivesRecord& record) {
   return any && record.groups > 1;
 }
 
+// Names the share that comes nearest to being more than chance, as nobody else does.
+std::string none_is_late_text(const CollectivesRecord& record) {
+  std::string text = "No rank comes last more often than by chance, by 0.5 µs or more";
+  const CollectiveRow* nearest = nullptr;
+  const auto share = [](const CollectiveRow& row) {
+    return row.result.waiting->last_shares[most_often_last(*row.result.waiting)];
+  };
+  for (const CollectiveRow& row : record.rows) {
+    if (!row.result.waiting || tells_who_is_last(*row.result.waiting)) continue;
+    if (nearest == nullptr || share(row) > share(*nearest)) nearest = &row;
+  }
+  if (nearest != nullptr) {
+    text += fmt::format(": {} is the largest share, of {} of {} ({})", last_text(*nearest->result.waiting),
+                        one_line(nearest->collective), bytes_text(nearest->bytes),
+                        chance_text(*nearest->result.waiting));
+  }
+  return text + ".";
+}
+
 bool has_waits(const RowsOfCollective& rows) {
   return std::ranges::any_of(
       rows.rows, [](const CollectiveRow* row) { return row->result.waiting || row->result.eager_adds; });
@@ -505,8 +540,7 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
   }
   if (!findings.empty()) text += "\n";
   for (std::size_t i = 0; i < findings.size(); ++i) text += numbered_item(i + 1, findings[i], shown.width, 3);
-  if (none_is_late(record))
-    text += "\n" + wrapped("No rank comes last more often than by chance, by 0.5 µs or more.", shown.width);
+  if (none_is_late(record)) text += "\n" + wrapped(none_is_late_text(record), shown.width);
   constexpr std::size_t kFewRanks = 8;  // more make a table that nobody reads; --json has all pairs
   const bool has_matrix = record.ranks.size() > 2 && record.ranks.size() <= kFewRanks;
   if (links.are_measured() && (shown.details || has_matrix)) {
@@ -525,11 +559,11 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
     text += waiting_table(rows, shown.width);
   }
   if (any_waits) {
-    text +=
-        "\n" + wrapped(
-                   "Others wait: from their own arrival until the last rank comes, by each rank's own clock. "
-                   "Behind by: of the rank that comes last most often; negative: it comes first.",
-                   shown.width);
+    text += "\n" +
+            wrapped(
+                "Others wait: from their own arrival until the last rank comes, by each rank's own clock. "
+                "Behind by: of the rank that comes last more often than by chance; negative: it comes first.",
+                shown.width);
   }
   for (const CollectiveRow& row : record.rows) {
     if (!row.failure.empty())

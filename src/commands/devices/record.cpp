@@ -231,9 +231,19 @@ bool has_verdict(const DevicesRecord& record, EffectVerdict verdict) {
   return false;
 }
 
+// What each GPU is compared with.
+std::string_view compared_with(const DevicesRecord& record) {
+  const std::size_t count = record.devices.size();
+  return count == 2       ? "that of the other"
+         : count == 3     ? "that of the other that is nearer"
+         : count % 2 == 1 ? "the median of the others' without the farthest"
+                          : "the median of the others'";
+}
+
 // Explains the words of the tables, those alone that stand there.
 std::string explained_words(const DevicesRecord& record) {
-  std::string text = "against others: the time over the median of the others', with its 95 % interval.";
+  std::string text =
+      fmt::format("against others: the time over {}, with its 95 % interval.", compared_with(record));
   if (has_verdict(record, EffectVerdict::undecided)) {
     text += fmt::format(
         " undecided: the difference may be chance, and may be more than {}; with more --processes it is known "
@@ -343,7 +353,8 @@ std::vector<Plot> plots_of(const DevicesRecord& record) {
     Plot plot{.id = "devices",
               .title = fmt::format("Each GPU against the others: {}, {} {}", comparison.operation,
                                    to_string(comparison.cache), to_string(comparison.load)),
-              .caption = "Change of the time against the median of the other GPUs; bars are 95 % intervals.",
+              .caption = fmt::format("Change of the time against {}; bars are 95 % intervals.",
+                                     compared_with(record)),
               .spec = {},
               .table = columns_of({"GPU", "how", ">change, %", ">low", ">high"})};
     for (const DevicesBeside& beside : comparison.beside) {

@@ -310,7 +310,8 @@ Text observation_section(const Observation& observation, std::size_t width) {
     for (const Mode& mode : observation.modes) {
       modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
     }
-    text += fmt::format(" They have levels: {}; {} on average.", joined(modes), time_text(observation.mean));
+    text += fmt::format(" They have levels: {}; {} on average.", joined(modes),
+                        time_text(mean_of(observation.modes)));
   }
   if (observation.recurrence) {
     text += fmt::format(" Slow calls recur: {}.", recurrence_text(*observation.recurrence));
@@ -378,10 +379,10 @@ std::string_view variation_words(Variation variation) {
     case Variation::position: return "the launch's place in its loop";
     case Variation::idle: return "the idle before the loop";
     case Variation::clock: return "the clock";
-    case Variation::loop: return "what else differs between loops";
+    case Variation::loop: return "nothing that was seen, between loops";
     case Variation::rest: break;
   }
-  return "nothing that was seen: the rest";
+  return "nothing that was seen, within loops";
 }
 
 Text variation_table(const Observation& observation, std::size_t width) {

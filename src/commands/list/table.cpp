@@ -230,8 +230,8 @@ std::string model_text(const Model& model, std::size_t width) {
       fmt::format(
           "{}, {}; together {:.4g} GFLOP and at least {:.4g} MB moved. The columns GFLOP and MB are for "
           "one launch.",
-          counted(total.layers, "layer"), counted(std::ssize(model.layers), "different operation"),
-          total.flops / kGiga, total.bytes / kMega),
+          counted(total.layers, "layer") + (model.untimed.empty() ? "" : " that can be timed"),
+          counted(std::ssize(model.layers), "different operation"), total.flops / kGiga, total.bytes / kMega),
       width);
   text += '\n' + fitted_table({numbers, counts, operations, flops, bytes, names}, width);
   const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time, width);

@@ -165,10 +165,7 @@ std::string columns_explained(const ConditionLabels& labels, const std::vector<s
   if (model) {
     explanation +=
         "share: of the total, which is the sum of the layers' times without the work between them. The ± "
-        "of the "
-        "total adds theirs, since they share the clock, and the instrument's uncertainty for each "
-        "launch, which the "
-        "± of a layer does not include.";
+        "of the total adds theirs, since they share the clock.";
   }
   return explanation;
 }
@@ -276,9 +273,20 @@ Text left_out_text(const RunPage& run, bool model) {
   return wrapped(text + ": --top all shows them, --details all that is known of each.", run.page.width);
 }
 
+// Ends with how far the instrument may be off in the sum, in every process alike.
 std::string total_explained(const RunRecord& record) {
-  return std::string(kTotalExplained) + (record.sequence ? "one pass as a whole is below (In sequence)."
-                                                         : "--in-sequence times a whole pass.");
+  std::string text =
+      std::string(kTotalExplained) +
+      (record.sequence ? "one pass as a whole is below (In sequence)." : "--in-sequence times a whole pass.");
+  std::optional<Nanoseconds> largest;
+  for (const NetworkTotal& total : network_totals(record)) {
+    const TimeEstimate time = estimate_of(total);
+    if (!has_interval(time)) continue;
+    const std::optional<Nanoseconds> error = instrument_error_beside(time, total.instrument_error);
+    if (error && (!largest || *error > *largest)) largest = error;
+  }
+  if (largest) text += fmt::format(" Beside the ± of the sum: instrument ± {}.", time_text(*largest, 0.05));
+  return text;
 }
 
 Text detailed_tables(const RunPage& run, bool model) {

@@ -196,23 +196,27 @@ std::string median_text(const TimeEstimate& time) {
                                                           : estimate_text(time);
 }
 
+std::string instrument_beside_text(const TimeEstimate& time, Nanoseconds error) {
+  const std::optional<Nanoseconds> beside = instrument_error_beside(time, error);
+  return beside ? ", instrument ± " + time_text(*beside, 0.05) : std::string();
+}
+
 // Returns "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs)", for one launch.
 std::string launch_text(const Measurement& measurement) {
   const TimeEstimate& time = measurement.time;
   std::string text = median_text(time);
   if (!has_interval(time)) return text;
   text += fmt::format(" (95 % interval {}", time_range_text(time.low, time.high, time.precision()));
-  const Nanoseconds error = instrument_error(measurement);
-  if (error > (time.high - time.low) / 2.0) text += ", instrument ± " + time_text(error, 0.05);
-  return text + ')';
+  return text + instrument_beside_text(time, instrument_error(measurement)) + ')';
 }
 
-// Returns "698.9 µs ± 0.4 % for all 12 calls (95 % interval 696–701 µs)", with the instrument's error.
+// Returns "698.9 µs ± 0.4 % for all 12 calls (95 % interval 696–701 µs)".
 std::string all_calls_text(const RunPage& run, const NetworkTotal& total) {
   const TimeEstimate time = estimate_of(total);
   if (!has_interval(time)) return fmt::format("{} for {}", total_estimate_text(total), all_calls_words(run));
-  return fmt::format("{} for {} (95 % interval {})", median_text(time), all_calls_words(run),
-                     time_range_text(time.low, time.high, time.precision()));
+  return fmt::format("{} for {} (95 % interval {}{})", median_text(time), all_calls_words(run),
+                     time_range_text(time.low, time.high, time.precision()),
+                     instrument_beside_text(time, total.instrument_error));
 }
 
 // Returns all that is needed to quote a number, in one line however wide the page is: "124.9 µs ± 0.15 % (95
@@ -350,9 +354,7 @@ Text times_table(const RunPage& run) {
   if (!run.page.details || calls_of(run) < 2) return text;
   return text + '\n' +
          wrapped(
-             "The time of all calls is the sum of theirs, without the work between them. Its ± includes "
-             "the instrument's "
-             "uncertainty for each call, which the ± of one call does not.",
+             "The time of all calls is the sum of theirs, without the work between them. Its ± adds theirs.",
              run.page.width);
 }
 

@@ -158,7 +158,7 @@ std::vector<Arm> precision_arms(const StudyContext& context) {
 // each product converts.
 Sentences what_autocast_leaves(const StudyResult& result) {
   const std::vector<ArmOutcome> outcomes = right_outcomes(result);
-  const ArmOutcome* best = fastest_of(outcomes, is_faster);
+  const ArmOutcome* best = recommended_of(result, outcomes);
   if (best == nullptr || !result.arms[best->alternative].is_remedy) return {};
   const auto* type = value_of<DataType>(result, best->alternative);
   const auto is_autocast = [&](const ArmOutcome& outcome) {
