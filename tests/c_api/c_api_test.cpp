@@ -144,7 +144,8 @@ TEST_F(OnTheCpu, ProgressStopsAndKeepsWhatThereIs) {
   EXPECT_EQ(seen.last["operation"], "mine");
   const Json record = Json::parse(record_);
   EXPECT_TRUE(record["interrupted"]);
-  EXPECT_EQ(record["results"][0]["measurements"][0]["rounds"].size(), 7u);
+  // As many as were told last: on a busy machine a measurement may have begun anew before.
+  EXPECT_EQ(record["results"][0]["measurements"][0]["rounds"].size(), seen.last["rounds"]);
 }
 
 TEST_F(OnTheCpu, CausesOfACallablesTimeAreFoundOut) {

@@ -1,0 +1,270 @@
+#include "explain/account.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "experiment/judgement.hpp"
+#include "experiment/processes.hpp"
+#include "experiment/times_apart.hpp"
+#include "explain/account_arithmetic.hpp"
+#include "explain/unlike_work.hpp"
+#include "finding/evidence.hpp"
+
+namespace jitterscope::explain {
+namespace {
+
+ProcessValues values_of(const std::vector<Nanoseconds>& processes) {
+  if (processes.empty()) return std::nullopt;
+  std::vector<double> values;
+  for (const Nanoseconds time : processes) values.push_back(time.value());
+  return values;
+}
+
+// Returns all names of parts, each after those that stand before it in some account.
+std::vector<std::string> names_of_parts(const std::vector<Account>& accounts) {
+  std::vector<std::string> names;
+  for (const Account& account : accounts) {
+    auto place = names.begin();
+    for (const AccountedPart& part : account.parts) {
+      const auto known = std::ranges::find(names, part.name);
+      place = (known == names.end() ? names.insert(place, part.name) : known) + 1;
+    }
+  }
+  return names;
+}
+
+double time_of_all(const Account& account) {
+  return account.first.median.value() * static_cast<double>(account.count);
+}
+
+TotalPart part_of_all(const std::vector<Account>& accounts, const std::string& name, double time) {
+  TotalPart total{.name = name};
+  double ratio = 1.0, half = 0.0;
+  bool is_known = true, is_same = true;
+  const Account* most = nullptr;
+  for (const Account& account : accounts) {
+    const auto part = std::ranges::find(account.parts, name, &AccountedPart::name);
+    if (part == account.parts.end()) continue;
+    ++total.operations;
+    is_same = is_same && (most == nullptr || (total.first == part->first && total.second == part->second));
+    if (most == nullptr ||
+        std::abs(change_of_all(account).value()) > std::abs(change_of_all(*most).value())) {
+      most = &account;
+      total.first = part->first;
+      total.second = part->second;
+    }
+    total.change += change_of_all(account);
+    is_known = is_known && part->ratio.has_value();
+    if (!part->ratio) continue;
+    const double weight = time_of_all(account) / time;
+    ratio += weight * (part->ratio->ratio - 1.0);
+    half += weight * half_of(*part->ratio);  // added: one error may be in all
+  }
+  if (!is_same) total.of = name_of(*most);
+  if (is_known) total.ratio = ratio_with(std::log(ratio), half);
+  return total;
+}
+
+}  // namespace
+
+std::optional<RatioEstimate> effect_of_place(const Account& account) {
+  return account.in_sequence ? std::optional(time_ratio(account.first, *account.in_sequence)) : std::nullopt;
+}
+
+Nanoseconds change_of_all(const Account& account) {
+  return (account.second.median - account.first.median) * static_cast<double>(account.count);
+}
+
+std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& second,
+                                  const std::vector<Account>& accounts) {
+  std::int64_t together = 0;
+  for (const Account& account : accounts) add_calls(together, account.count);
+  std::vector<std::string> notes;
+  for (const auto& [name, record] : {std::pair("first", &first), {"second", &second}}) {
+    std::int64_t own = 0;
+    for (const RunEntry& entry : record->entries) add_calls(own, entry.count);
+    if (own <= together) continue;
+    notes.push_back(
+        fmt::format("{} of {} calls of the {} record have no partner in the other, or no time: nothing "
+                    "here is about them.",
+                    own - together, own, name));
+  }
+  const bool over_processes = std::ranges::any_of(accounts, [](const Account& account) {
+    return !account.first_processes.empty() && !account.second_processes.empty();
+  });
+  if (over_processes && are_on_hosts(first, second)) notes.emplace_back(kLeastDisturbedNote);
+  return notes;
+}
+
+std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
+  AccountTotal total;
+  SumsApart sums;
+  for (const Account& account : accounts) {
+    add_calls(total.calls, account.count);
+    sums.add(account.first, values_of(account.first_processes), account.second,
+             values_of(account.second_processes), account.count);
+  }
+  total.first = sums.first();
+  total.second = sums.second();
+  if (accounts.size() < 2 || !(total.first.median > Nanoseconds(0))) return std::nullopt;
+  total.time = time_ratio(total.first, total.second);
+  if (const auto apart = sums.times()) {
+    total.first = apart->first;
+    total.second = apart->second;
+    total.time = ratio_of(apart->effect);
+  }
+  const bool is_of_program = accounts.front().is_of_program;
+  double rest = std::log(total.time.ratio), half = half_of(total.time);
+  for (const std::string& name : names_of_parts(accounts)) {
+    total.parts.push_back(part_of_all(accounts, name, total.first.median.value()));
+    const std::optional<RatioEstimate>& ratio = total.parts.back().ratio;
+    if (!ratio || (is_only_uncertain(ratio) && !is_of_program)) continue;
+    rest -= std::log(ratio->ratio);
+    half = std::hypot(half, half_of(*ratio));
+  }
+  total.rest = ratio_with(rest, half);
+  return total;
+}
+
+namespace {
+
+std::string change_words(const RatioEstimate& ratio) { return change_words_of(ratio).change; }
+
+std::string range_words(const RatioEstimate& ratio) { return change_words_of(ratio).interval; }
+
+// Returns "+5.2 % in time (+5.0 to +5.4 %)" or "1/4.68 of the time (1/4.70 to 1/4.66)".
+std::string time_words(const RatioEstimate& ratio) {
+  const std::string change = change_words(ratio), range = range_words(ratio);
+  return change + (change.ends_with('%') ? " in time" : "") + (range.empty() ? "" : " (" + range + ')');
+}
+
+// Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
+std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
+                          const RatioEstimate& rest) {
+  if (rest.low <= 1.0 && 1.0 <= rest.high) {
+    known.push_back(
+        fmt::format("the rest, {}, is within what is not known ({})", change_words(rest), range_words(rest)));
+  } else {
+    known.push_back(
+        fmt::format("{} ({}) stays{}", change_words(rest), range_words(rest),
+                    unknown.empty() ? " unexplained" : ", and may come from " + joined(unknown, " or ")));
+  }
+  return joined(known, "; ") + '.';
+}
+
+template <class Part>
+std::string known_words(const Part& part) {
+  return fmt::format("{} accounts for {}", part.name, change_with_interval(*part.ratio));
+}
+
+std::string account_sentence(const Account& account) {
+  std::string text = fmt::format("{}, {}: {}", name_of(account), conditions_text(account.first_conditions),
+                                 time_words(account.time));
+  std::vector<std::string> known, unknown;
+  for (const AccountedPart& part : account.parts) {
+    if (part.source == kByTheClock) continue;
+    if (!part.ratio) {
+      const bool has_values = part.name == "operation" || part.name == "queue";
+      unknown.push_back(has_values ? fmt::format("{} ({}, then {})", part.name, part.first, part.second)
+                                   : part.name);
+    } else if (account.is_of_program ? is_named(part) : part.ratio->ratio != 1.0) {
+      known.push_back(known_words(part));
+    }
+  }
+  return text + "; " + reasons_words(std::move(known), unknown, account.rest);
+}
+
+std::string share_of_change(Nanoseconds change, const AccountTotal& total) {
+  return percent_text(change / total.change());
+}
+
+// Says how all calls together changed, and which operations make that up.
+std::string total_sentence(const AccountTotal& total, const std::vector<const Account*>& sorted) {
+  constexpr std::size_t kNamed = 4;
+  const char* what = sorted.front()->layers.empty() ? "operations together" : "calls";
+  std::string text = fmt::format("All {} {}: {}, {}, then {}", total.calls, what, time_words(total.time),
+                                 time_text(total.first.median, total.first.precision()),
+                                 time_text(total.second.median, total.second.precision()));
+  if (!total.is_changed()) return text + ": no change is shown.";
+  std::vector<std::string> named;
+  Nanoseconds rest = total.change();
+  for (std::size_t i = 0; i < std::min(kNamed, sorted.size()); ++i) {
+    const Nanoseconds change = change_of_all(*sorted[i]);
+    const std::string name = sorted[i]->count > 1
+                                 ? fmt::format("{} ×{}", name_of(*sorted[i]), sorted[i]->count)
+                                 : name_of(*sorted[i]);
+    named.push_back(fmt::format("{} {}", name, share_of_change(change, total)));
+    rest -= change;
+  }
+  text += fmt::format(". Of the change: {}", joined(named));
+  if (sorted.size() > kNamed)
+    text += fmt::format(", {} others {}", sorted.size() - kNamed, share_of_change(rest, total));
+  return text + '.';
+}
+
+std::string values_words(const TotalPart& part) {
+  if (part.first.empty() && part.second.empty()) return {};
+  const auto shown = [](const std::string& value) { return value.empty() ? std::string("none") : value; };
+  return fmt::format("{}, then {}{}", shown(part.first), shown(part.second),
+                     part.of.empty() ? "" : " in " + part.of);
+}
+
+// Returns "engine (in 3 of 117 operations, 38 % of the change)" or "driver (570.1, then 580.2)".
+std::string named_part(const TotalPart& part, const AccountTotal& total, std::size_t operations) {
+  std::vector<std::string> words;
+  if (const std::string values = values_words(part); !values.empty()) words.push_back(values);
+  if (part.operations < operations) {
+    words.push_back(fmt::format("in {} of {} operations", part.operations, operations));
+    if (total.is_changed()) words.back() += ", " + share_of_change(part.change, total) + " of the change";
+  }
+  return words.empty() ? part.name : fmt::format("{} ({})", part.name, joined(words, "; "));
+}
+
+std::string causes_sentence(const AccountTotal& total, std::size_t operations) {
+  std::vector<std::string> known, unknown, by_clock;
+  for (const TotalPart& part : total.parts) {
+    const std::string words = named_part(part, total, operations);
+    if (part.name == "power" || part.name == "temperature") {
+      by_clock.push_back(words);
+    } else if (!part.ratio) {
+      unknown.push_back(words);
+    } else if (part.ratio->ratio != 1.0) {
+      known.push_back(known_words(part) + words.substr(part.name.size()));
+    }
+  }
+  std::string text = "Over all calls: " + reasons_words(std::move(known), unknown, total.rest);
+  if (total.is_explained() && !unknown.empty()) text += " Also different: " + joined(unknown) + '.';
+  if (!by_clock.empty()) text += " What acts by the clock: " + joined(by_clock) + '.';
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> conclusions_of(const std::vector<Account>& accounts) {
+  const std::vector<const Account*> sorted = largest_change_first(accounts);
+  constexpr std::size_t kSaid = 3;
+  std::vector<std::string> sentences, experiments, tried;
+  if (std::string unlike = unlike_work_sentence(accounts); !unlike.empty())
+    sentences.push_back(std::move(unlike));
+  if (const std::optional<AccountTotal> total = total_of(accounts)) {
+    sentences.push_back(total_sentence(*total, sorted));
+    sentences.push_back(causes_sentence(*total, accounts.size()));
+  }
+  for (std::size_t i = 0; i < std::min(kSaid, sorted.size()); ++i) {
+    sentences.push_back(account_sentence(*sorted[i]));
+    // The operation that changed most shows it best.
+    for (const AccountedPart& part : sorted[i]->parts) {
+      if (part.experiment.empty() || std::ranges::find(tried, part.name) != tried.end()) continue;
+      tried.push_back(part.name);
+      experiments.push_back(fmt::format("What {} does: {}", part.name, part.experiment));
+    }
+  }
+  sentences.insert(sentences.end(), experiments.begin(), experiments.end());
+  return sentences;
+}
+
+}  // namespace jitterscope::explain
