@@ -22,6 +22,7 @@
 #include "cli/targets.hpp"
 #include "commands/records.hpp"
 #include "device/open_device.hpp"
+#include "judge/sandbox.hpp"
 #include "measure/machine.hpp"
 #include "measure/session.hpp"
 #include "operation/words.hpp"

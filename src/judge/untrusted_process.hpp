@@ -10,20 +10,6 @@
 
 namespace jitterscope::judging {
 
-/// How far a worker is kept from the judge and the machine.
-enum class Isolation {
-  strong,  ///< namespaces of its own, reads files and writes only its own folder
-  weak,    ///< one of these is missing
-  none     ///< neither
-};
-std::string_view to_string(Isolation);
-
-/// What holds a worker back, and what does not and why.
-struct Sandbox {
-  Isolation isolation = Isolation::none;
-  std::vector<std::string> has, lacks;
-};
-
 /// How a worker is begun.
 struct WorkerProgram {
   std::vector<std::string> arguments;    ///< of a program by its full path; it speaks on descriptor 0
@@ -37,9 +23,6 @@ struct WorkerProgram {
   std::int64_t descriptors = 1024, core_seconds = 3600;
   std::function<bool()> interrupted = {};
 };
-
-/// Returns what the kernel lets a process without rights have: it starts one that tries.
-Sandbox probe_sandbox();
 
 class UntrustedWorker : public Worker {
  public:

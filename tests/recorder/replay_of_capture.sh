@@ -22,6 +22,6 @@ holds() {
   [[ $output == *"$1"* ]] || { printf 'not found: %s\n%s\n' "$1" "$output" >&2; exit 1; }
 }
 holds "24 library calls explain" "$jitterscope" capture show "$folder/a.capture"
-holds "2 layers, 1 different operation" "$jitterscope" list "$folder/a.capture"
+holds "2 layers that can be timed, 1 different operation" "$jitterscope" list "$folder/a.capture"
 holds "of recorded GPU time can be replayed" "$jitterscope" replay "$folder/a.capture" --device virtual:h200 --processes 2
 holds "conv2d" "$jitterscope" replay "$folder/a.capture" --device virtual:h200 --processes 2 --in-sequence
