@@ -22,16 +22,11 @@ class Total(NamedTuple):
 
 
 def own_total(result: dict[str, Any], measurement: dict[str, Any]) -> Total:
-    """All calls of one operation: of what a network calls, what is not known of the instrument is in each call."""
+    """All calls of one operation."""
     count, time, conditions = int(result.get("count", 1)), measurement["time"], measurement["conditions"]
-    error = 0.0
-    if count > 1 or result.get("layers"):
-        rounds = measurement.get("rounds") or [{}]
-        launches = rounds[0].get("launches_per_value", 1) if measurement["instrument"] == "events" else 1
-        error = float(measurement.get("constant", {}).get("uncertainty_seconds", 0.0)) / launches
     return Total(conditions["cache"], conditions["load"], count * float(time["median_seconds"]),
-                 (count * (float(time.get("low_seconds", math.nan)) - error),
-                  count * (float(time.get("high_seconds", math.nan)) + error)), count, count)
+                 (count * float(time.get("low_seconds", math.nan)),
+                  count * float(time.get("high_seconds", math.nan))), count, count)
 
 
 def timed_part(record: dict[str, Any]) -> Optional[tuple[float, str]]:
