@@ -194,12 +194,13 @@ DetectorScene drift() {
 }
 
 // Random switching within a second would cause other findings: the load may hold one level for the whole
-// first second in which it is watched.
+// first second in which it is watched. With a period below 4 s, two quarters of that time may be as long as
+// each other by chance.
 DetectorScene no_steady_state() {
   Parameters gpu = quiet();
   gpu.noise.period_amplitude = 0.01;
-  gpu.noise.period = seconds(3);
-  return plain("no_steady_state", "a disturbance of ±1 % with a period of 3 s", gpu, large_product(),
+  gpu.noise.period = seconds(5);
+  return plain("no_steady_state", "a disturbance of ±1 % with a period of 5 s", gpu, large_product(),
                one_load(Load::sustained));
 }
 

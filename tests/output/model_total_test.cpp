@@ -49,13 +49,13 @@ TEST(ModelTotal, NamesTheErrorOfTheConstantBesideItsInterval) {
   EXPECT_NEAR(total.instrument_error.value(), 392 * 100.0, 1e-6);
   const auto shown = [&] { return run_table(record, {.width = 200}).lines(); };
   EXPECT_THAT(shown(), HasSubstr("784.0 µs ± 0.1 %"));
-  EXPECT_THAT(shown(), HasSubstr("Beside the ± of the sum: instrument ± 39 µs."));
+  EXPECT_THAT(shown(), HasSubstr("Beside its ±: instrument ± 39 µs."));
   // Of ten launches between two marks it was taken off once.
   for (Result& result : results_of(record)) result.measurements[0].rounds[0].launches_per_value = 10;
-  EXPECT_THAT(shown(), HasSubstr("Beside the ± of the sum: instrument ± 3.9 µs."));
+  EXPECT_THAT(shown(), HasSubstr("Beside its ±: instrument ± 3.9 µs."));
   // A slope's constant is that of one launch, however many it was read from.
   for (Result& result : results_of(record)) result.measurements[0].instrument = Instrument::graph;
-  EXPECT_THAT(shown(), HasSubstr("Beside the ± of the sum: instrument ± 39 µs."));
+  EXPECT_THAT(shown(), HasSubstr("Beside its ±: instrument ± 39 µs."));
   // What is smaller than the interval is not said.
   for (Result& result : results_of(record)) result.measurements[0].constant.uncertainty = Nanoseconds(1);
   EXPECT_THAT(shown(), testing::Not(HasSubstr("instrument ±")));

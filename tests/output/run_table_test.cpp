@@ -38,9 +38,8 @@ ceiling: at most 25 % to gain)**
 Left out at 80 columns: operation, rate, of ceiling, could save, clock
 (COLUMNS=173 shows all).
 
-The first row adds the calls, each measured alone with its operands in the cache
-(warm) or not (cold); --in-sequence times a whole pass. Beside the ± of the sum:
-instrument ± 150 ns.
+The first row adds the calls, each measured alone, cached (warm) or not (cold);
+--in-sequence times a whole pass. Beside its ±: instrument ± 150 ns.
 
 | by kind      | calls | share | of ceiling | could save |
 | ------------ | ----: | ----: | ---------: | ---------: |

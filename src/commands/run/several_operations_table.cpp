@@ -30,7 +30,7 @@ constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareOperation = 2, kSpareSa
 // Says what the first row is, since a network has several times: each layer alone, warm or cold, and its
 // pass.
 constexpr std::string_view kTotalExplained =
-    "The first row adds the calls, each measured alone with its operands in the cache (warm) or not (cold); ";
+    "The first row adds the calls, each measured alone, cached (warm) or not (cold); ";
 
 // Shortens "no interval", which at each time would make a column wider than the page.
 std::string short_estimate(const TimeEstimate& time) {
@@ -285,7 +285,7 @@ std::string total_explained(const RunRecord& record) {
     const std::optional<Nanoseconds> error = instrument_error_beside(time, total.instrument_error);
     if (error && (!largest || *error > *largest)) largest = error;
   }
-  if (largest) text += fmt::format(" Beside the ± of the sum: instrument ± {}.", time_text(*largest, 0.05));
+  if (largest) text += fmt::format(" Beside its ±: instrument ± {}.", time_text(*largest, 0.05));
   return text;
 }
 
