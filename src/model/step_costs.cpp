@@ -245,15 +245,16 @@ class LayerReader {
 
   // In a block with attention products come in pairs: one cut by columns, what lies between, one cut by rows.
   void mark_splits() {
-    std::set<std::size_t> with_attention;
+    std::set<std::string> with_attention;
     for (std::size_t l = 0; l < network_.layers.size(); ++l)
       if (std::holds_alternative<Attention>(operation_of_call(first_call_[l]).parameters()))
-        with_attention.insert(network_.layers[l].block);
+        with_attention.insert(block_of(network_.layers[l].name));
+    with_attention.erase("");
     bool was_in_block = false, is_within = false, has_between = false;
     for (std::size_t l = 0; l < network_.layers.size(); ++l) {
       plan::LayerCosts& layer = network_.layers[l];
       const Operation& operation = operation_of_call(first_call_[l]);
-      const bool is_in_block = with_attention.contains(layer.block) && !block_of(layer.name).empty();
+      const bool is_in_block = with_attention.contains(block_of(layer.name));
       const std::vector<Operand> operands = operation.operands();
       if (!is_in_block) {
         // What leaves the blocks is gathered, and so is the gradient of what enters them.

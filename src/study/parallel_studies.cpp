@@ -286,19 +286,24 @@ std::string from_whole_sentence(const TimedArm& arm) {
 }
 
 // Each number of GPUs is foreseen from the times on one and on these.
-std::string more_sentence(const TimedArm& arm) {
+std::string more_sentence(const TimedArm& whole, const TimedArm& arm) {
   const std::vector<ForeseenStep>& more = arm.cut->on_more;
   if (more.empty()) return {};
   std::vector<std::string> texts;
-  ForeseenStep best{arm.arm.arrangement.grid.tensor, arm.times.time.median};
+  ForeseenStep best{1, whole.times.time.median};
+  const auto try_out = [&](const ForeseenStep& each) {
+    if (each.time < best.time * (1.0 - kWorthSaying)) best = each;
+  };
+  try_out({arm.arm.arrangement.grid.tensor, arm.times.time.median});
   for (const ForeseenStep& each : more) {
     texts.push_back(fmt::format("{} on {} GPUs", time_text(each.time), each.ranks));
-    if (each.time < best.time * (1.0 - kWorthSaying)) best = each;
+    try_out(each);
   }
-  return fmt::format("Planned from these times, with links as fast between all: {}; {}.", joined(texts, ", "),
-                     best.ranks == more.back().ranks
-                         ? "up to there more GPUs pay"
-                         : fmt::format("more than {} GPUs do not pay", best.ranks));
+  std::string text =
+      fmt::format("Planned from these times, with links as fast between all: {}; ", joined(texts, ", "));
+  if (best.ranks == 1) return text + "one GPU stays the fastest.";
+  if (best.ranks == more.back().ranks) return text + "up to there more GPUs pay.";
+  return text + fmt::format("more than {} GPUs do not pay.", best.ranks);
 }
 
 Sentences cut_answers(std::span<const TimedArm> arms, const ParallelSteps& steps) {
@@ -315,7 +320,7 @@ Sentences cut_answers(std::span<const TimedArm> arms, const ParallelSteps& steps
   add(plan_sentence(arm));
   if (arm.cut != nullptr) {
     add(from_whole_sentence(arm));
-    add(more_sentence(arm));
+    add(more_sentence(whole, arm));
   }
   add(waiting_sentence(whole, steps));
   add_remedy(arm.arm, sentences);

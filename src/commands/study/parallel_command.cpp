@@ -298,7 +298,8 @@ class ParallelStudyCommand {
     const auto at = [&](const plan::Cost& one, const plan::Cost& these, std::int64_t gpus) {
       const double these_share = 1.0 / static_cast<double>(ranks());
       const Nanoseconds shrinks = (one.time - these.time) / (1.0 - these_share);
-      return plan::Cost{one.time - shrinks * (1.0 - 1.0 / static_cast<double>(gpus)), {}};
+      const Nanoseconds time = one.time - shrinks * (1.0 - 1.0 / static_cast<double>(gpus));
+      return plan::Cost{std::max(time, Nanoseconds(0)), {}};
     };
     std::vector<study::ForeseenStep> found;
     for (std::int64_t gpus = ranks() + 1; gpus <= std::min(kMost, whole.heads); ++gpus) {
