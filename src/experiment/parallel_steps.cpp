@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <variant>
 
 #include "experiment/processes.hpp"
 #include "statistics/statistics.hpp"
@@ -31,6 +32,12 @@ std::optional<double> slowing_of(const std::vector<RunRecord>& ranks, const Step
     slowed.push_back(after / (before * static_cast<double>(arm.steps)) - 1.0);
   }
   return slowed.empty() ? std::nullopt : std::optional(statistics::median(slowed));
+}
+
+bool multiplies(const Operation& operation) {
+  return std::holds_alternative<Linear>(operation.parameters()) ||
+         std::holds_alternative<Matmul>(operation.parameters()) ||
+         std::holds_alternative<Attention>(operation.parameters());
 }
 
 class StepAnalysis {
@@ -90,10 +97,18 @@ class StepAnalysis {
     return time ? std::optional(time->value() / static_cast<double>(arm.steps)) : std::nullopt;
   }
 
+  // What the slowest rank computes in this arm.
+  std::optional<double> computing_in(std::size_t group, const StepArm& arm) const {
+    if (arm.computing_alone.empty()) return computing_[group][found_.slowest];
+    const Measurement* alone =
+        measurement_of(groups_[group][found_.slowest], arm.computing_alone, Load::burst);
+    return alone != nullptr ? std::optional(alone->time.median.value()) : std::nullopt;
+  }
+
   void add(std::size_t number) {
     const StepArm& arm = arms_[number];
     const bool is_first = number == 0;
-    std::vector<double> times, logarithms, exposed, exchanges;
+    std::vector<double> times, logarithms, computing, exposed, exchanges;
     std::int64_t rounds = 0;
     StepTimes all{.time = {}, .groups = {}};
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -102,9 +117,11 @@ class StepAnalysis {
       rounds += measurement_of(groups_[g].front(), arm.step, Load::burst)->time.rounds;
       times.push_back(*time);
       all.groups.emplace_back(*time);
-      const double computing = computing_[g][found_.slowest];
-      logarithms.push_back(std::log(*time / computing));
-      exposed.push_back(*time - computing);
+      logarithms.push_back(std::log(*time / computing_[g][found_.slowest]));
+      if (const std::optional<double> own = computing_in(g, arm)) {
+        computing.push_back(*own);
+        exposed.push_back(*time - *own);
+      }
       const auto exchange = time_of_group(groups_[g], arm.exchange_alone, Load::burst);
       if (exchange) exchanges.push_back(exchange->value() / static_cast<double>(arm.steps));
     }
@@ -112,12 +129,17 @@ class StepAnalysis {
     all.time = estimate_over_groups(times, rounds);
     if (!is_first) {
       all.over_first = ratio_over_groups(logarithms);
-      const statistics::MeanInterval mean = statistics::mean_interval(exposed);
-      all.exposed =
-          AddedTime{Nanoseconds(mean.mean), Nanoseconds(mean.interval.low), Nanoseconds(mean.interval.high)};
+      if (!exposed.empty()) {
+        const statistics::MeanInterval mean = statistics::mean_interval(exposed);
+        all.exposed = AddedTime{Nanoseconds(mean.mean), Nanoseconds(mean.interval.low),
+                                Nanoseconds(mean.interval.high)};
+      }
+      const bool computes_otherwise = !arm.computing_alone.empty();
+      if (computes_otherwise && !computing.empty()) all.computing = estimate_over_groups(computing, rounds);
       if (!exchanges.empty()) all.exchange = estimate_over_groups(exchanges, std::ssize(exchanges));
       for (const std::vector<RunRecord>& ranks : groups_) {
-        if (!all.computing_slowed) all.computing_slowed = slowing_of(ranks, arms_.front(), arm);
+        if (!all.computing_slowed && !computes_otherwise)
+          all.computing_slowed = slowing_of(ranks, arms_.front(), arm);
       }
     }
     found_.arms.push_back(std::move(all));
@@ -139,6 +161,21 @@ std::optional<double> hidden_share(const StepTimes& arm) {
 
 ParallelSteps analyse_steps(GroupsOfRanks groups, std::span<const StepArm> arms) {
   return StepAnalysis(groups, arms).made();
+}
+
+CutComputing take_apart(const TimedCalls& whole, const TimedCalls& cut, std::int64_t ranks) {
+  CutComputing computing;
+  for (std::size_t c = 0; c < cut.times.size(); ++c) {
+    const Nanoseconds even = whole.times[c] / static_cast<double>(ranks), more = cut.times[c] - even;
+    computing.even += even;
+    const Operation& own = cut.network.layers[cut.network.calls[c].layer].operation;
+    if (own == whole.network.layers[whole.network.calls[c].layer].operation) {
+      computing.not_cut += more;
+    } else {
+      (multiplies(own) ? computing.products : computing.rest) += more;
+    }
+  }
+  return computing;
 }
 
 }  // namespace jitterscope

@@ -169,17 +169,14 @@ class PlanRunner {
 
   void measure_in_sequence() {
     Model model = *plan_.in_sequence;
+    // Beside steps between ranks no entry is a layer that a call could name.
+    const bool names_layers = std::ranges::all_of(
+        record_.entries, [](const RunEntry& entry) { return operation_of(entry.result.subject) != nullptr; });
     // The calls use the engines that the single times were measured with.
-    for (std::size_t i = 0; i < record_.entries.size(); ++i) {
-      if (operation_of(record_.entries[i].result.subject) == nullptr) continue;  // no layer's own time
+    for (std::size_t i = 0; names_layers && i < record_.entries.size(); ++i)
       model.layers[i].operation = as_measured(model.layers[i].operation, record_.entries[i].result);
-    }
     try {
       record_.sequence = measure_sequence(session_, model, shared_options(plan_), listeners_.stage);
-      // Beside steps between ranks no entry is a layer that a call could name.
-      const bool names_layers = std::ranges::all_of(record_.entries, [](const RunEntry& entry) {
-        return operation_of(entry.result.subject) != nullptr;
-      });
       if (!names_layers) {
         for (SequenceCall& call : record_.sequence->calls) call.layer = 0;
       }

@@ -61,11 +61,19 @@ class Translation {
       }
     }
     ended_[id] = computed_;
-    // A layer may have no call in one direction: what it waits for, the next one waits for.
+    std::vector<std::size_t> awaited;
     for (const plan::NodeId before : node.after) {
-      const auto exchange = exchange_of_.find(before);
-      if (exchange == exchange_of_.end()) continue;
-      StepExchange& waited_for = step_.exchanges[exchange->second];
+      const auto exchanges = awaited_.find(before);
+      if (exchanges != awaited_.end())
+        awaited.insert(awaited.end(), exchanges->second.begin(), exchanges->second.end());
+    }
+    // A layer may have no call in one direction: what it waits for, the next one waits for.
+    if (first == step_.network.calls.size()) {
+      awaited_[id] = std::move(awaited);
+      return;
+    }
+    for (const std::size_t exchange : awaited) {
+      StepExchange& waited_for = step_.exchanges[exchange];
       waited_for.before = std::min(waited_for.before, std::max(waited_for.after, pass + first));
     }
   }
@@ -74,7 +82,7 @@ class Translation {
     std::size_t after = 0;
     for (const plan::NodeId before : node.after) after = std::max(after, ended_[before]);
     for (const plan::Transfer& transfer : plan_.meetings[node.meeting].transfers) {
-      exchange_of_[id] = step_.exchanges.size();
+      awaited_[id].push_back(step_.exchanges.size());
       step_.exchanges.push_back({native_exchange(transfer, ranks_, layers_.gradients), after, step_.calls()});
     }
     ended_[id] = after;
@@ -85,9 +93,9 @@ class Translation {
   std::size_t rank_class_;
   std::int64_t ranks_;
   ParallelStep step_;
-  std::size_t computed_ = 0;                         // calls that have been launched
-  std::map<plan::NodeId, std::size_t> ended_;        // calls that must have ended for the node to have
-  std::map<plan::NodeId, std::size_t> exchange_of_;  // the last one of a meeting
+  std::size_t computed_ = 0;                   // calls that have been launched
+  std::map<plan::NodeId, std::size_t> ended_;  // calls that must have ended for the node to have
+  std::map<plan::NodeId, std::vector<std::size_t>> awaited_;  // exchanges that end before it has ended
 };
 
 }  // namespace

@@ -14,10 +14,10 @@ namespace jitterscope {
 /// rank are padded. Throws UsageError for a send to one other rank.
 Operation native_exchange(const plan::Transfer& transfer, std::int64_t ranks, DataType dtype);
 
-/// Returns what a rank of the plan's class `rank_class` runs, of `ranks` that exchange gradients with each
-/// other. Calls keep the network's order, so an exchange begins once all calls of its layers have
-/// ended. Sums are in place. Throws UsageError for a plan in which a rank computes parts of layers, sends to
-/// one other rank, or converts what it exchanges.
+/// Returns what a rank of the plan's class `rank_class` runs, of `ranks` that exchange with each other. If
+/// the plan cuts layers, `model` is cut so, too (cut_in_parts). Calls keep the network's order, so an
+/// exchange begins once all calls of its layers have ended. Sums are in place. Throws UsageError for a plan
+/// in which a rank sends to one other rank, or converts what it exchanges.
 ParallelStep native_step(const Model& model, const StepLayers& layers, const plan::StepPlan& plan,
                          std::size_t rank_class, std::int64_t ranks, const std::string& name);
 

@@ -70,6 +70,13 @@ bool is_product(const Operation& operation) {
          std::holds_alternative<Matmul>(operation.parameters());
 }
 
+// A forward operation's first output.
+Operand result_of(const Operation& operation) {
+  for (const Operand& operand : operation.operands())
+    if (operand.role == OperandRole::output) return operand;
+  return {};
+}
+
 plan::Cost cost_of(const TimeEstimate& time) {
   return {time.median, has_interval(time) ? (time.high - time.low) * 0.5 : Nanoseconds(0)};
 }
@@ -238,22 +245,30 @@ class LayerReader {
 
   // In a block with attention products come in pairs: one cut by columns, what lies between, one cut by rows.
   void mark_splits() {
-    std::set<std::size_t> with_attention;
+    std::set<std::string> with_attention;
     for (std::size_t l = 0; l < network_.layers.size(); ++l)
       if (std::holds_alternative<Attention>(operation_of_call(first_call_[l]).parameters()))
-        with_attention.insert(network_.layers[l].block);
-    bool is_within = false, has_between = false;
+        with_attention.insert(block_of(network_.layers[l].name));
+    with_attention.erase("");
+    bool was_in_block = false, is_within = false, has_between = false;
     for (std::size_t l = 0; l < network_.layers.size(); ++l) {
       plan::LayerCosts& layer = network_.layers[l];
       const Operation& operation = operation_of_call(first_call_[l]);
-      const bool is_in_block = with_attention.contains(layer.block) && !block_of(layer.name).empty();
+      const bool is_in_block = with_attention.contains(block_of(layer.name));
+      const std::vector<Operand> operands = operation.operands();
       if (!is_in_block) {
+        // What leaves the blocks is gathered, and so is the gradient of what enters them.
+        if (was_in_block) layer.gathered_forward = operands.front().bytes();
+        was_in_block = false;
         is_within = false;
         continue;
       }
-      const std::vector<Operand> operands = operation.operands();
+      if (!was_in_block && l > 0)
+        network_.layers[l - 1].gathered_backward = result_of(operation_of_call(first_call_[l - 1])).bytes();
+      was_in_block = true;
       if (!is_product(operation)) {
         layer.is_split = is_within;
+        layer.follows_sequence = !is_within;
         has_between = has_between || (is_within && !std::holds_alternative<BiasAdd>(operation.parameters()));
         continue;
       }

@@ -81,12 +81,21 @@ class WholeStep {
     }
   }
 
-  // Between the parts of a layer, on the stream of the computing, which needs the result.
-  void reduce(Bytes bytes, const std::string& name) {
+  // Between the parts of layers, on the stream of the computing, which needs the result.
+  void exchange_parts(Exchange exchange, Bytes bytes, const std::string& name) {
     if (bytes.value() == 0) return;
-    const std::vector<Transfer> reduction = reduction_of(bytes, by_sequence_);
     last_ = add_collectives(plan_, grid_.tensor_groups, all_, kComputeStream,
-                            transfers_.time(reduction, parts_), reduction, last_, name);
+                            transfers_.time(exchange, bytes, parts_), {{exchange, bytes}}, last_, name);
+  }
+  // By the sequence a pair of products is gathered for, as is what lies behind all blocks.
+  void gather_parts(const LayerCosts& layer, bool is_forward, const std::string& name) {
+    if (!by_sequence_) return;
+    exchange_parts(Exchange::all_gather, is_forward ? layer.reduced_backward : layer.reduced_forward, name);
+    exchange_parts(Exchange::all_gather, is_forward ? layer.gathered_forward : layer.gathered_backward, name);
+  }
+  void reduce_parts(const LayerCosts& layer, bool is_forward, const std::string& name) {
+    exchange_parts(by_sequence_ ? Exchange::reduce_scatter : Exchange::all_reduce,
+                   is_forward ? layer.reduced_forward : layer.reduced_backward, name);
   }
 
   std::vector<NodeId> exchange(Exchange exchange, Bytes bytes, const std::vector<NodeId>& after,
@@ -161,11 +170,12 @@ class WholeStep {
       gathered = gather(layer.block);
       before_last_block_ = entered_;
     }
+    gather_parts(layer, is_forward, "gather for " + name);
     compute(phase, is_forward ? layer.forward.time : layer.backward.time,
             is_forward ? layer.forward_launch : layer.backward_launch, name, gathered, {number, number + 1});
     if (enters) entered_ = last_;
     block = layer.block;
-    reduce(is_forward ? layer.reduced_forward : layer.reduced_backward, "reduce " + name);
+    reduce_parts(layer, is_forward, "reduce " + name);
   }
 
   void forward() {
@@ -198,7 +208,10 @@ class WholeStep {
       if (shards_weights() && (l == 0 || network_.layers[l - 1].block != layer.block))
         exchange(Exchange::reduce_scatter, weights_of_block(layer.block), last_, "exchange gradients");
     }
-    if (is_last) finish(exchanged);
+    if (!is_last) return;
+    if (by_sequence_)
+      exchange_parts(Exchange::all_reduce, weights_by_sequence(network_), "sum over the sequence");
+    finish(exchanged);
   }
 
   void finish(const std::vector<NodeId>& exchanged) {

@@ -28,6 +28,13 @@ Bytes weights_of(const NetworkCosts& network) {
   return sum;
 }
 
+Bytes weights_by_sequence(const NetworkCosts& network) {
+  Bytes sum;
+  for (const LayerCosts& layer : network.layers)
+    if (layer.follows_sequence) sum += layer.weights;
+  return sum;
+}
+
 NetworkCosts drawn(const NetworkCosts& network, double deviations) {
   NetworkCosts result = network;
   for (LayerCosts& layer : result.layers) {
@@ -47,20 +54,17 @@ NetworkCosts split_in_parts(const NetworkCosts& network, std::int64_t ranks, boo
     throw UsageError(
         fmt::format("{} heads of {} cannot be dealt out to {} tensor-parallel ranks; take a divisor",
                     network.heads, network.name, ranks));
-  // In a block whose products are cut, the rest follows the sequence.
-  std::vector<bool> is_cut(network.blocks(), false);
-  for (const LayerCosts& layer : network.layers)
-    if (layer.is_split) is_cut[layer.block] = true;
   NetworkCosts result = network;
   const double part = 1.0 / static_cast<double>(ranks);
   const auto shorten = [&](Cost& cost) { cost = {cost.time * part, cost.error * part}; };
   for (LayerCosts& layer : result.layers) {
-    const bool follows_sequence = by_sequence && is_cut[layer.block];
     if (layer.is_split) layer.weights = Bytes((layer.weights.value() + ranks - 1) / ranks);
-    if (!layer.is_split && !follows_sequence) continue;
+    if (!layer.is_split && !(by_sequence && layer.follows_sequence)) continue;
     shorten(layer.forward);
     shorten(layer.backward);
     layer.activations = Bytes((layer.activations.value() + ranks - 1) / ranks);
+    // What was gathered is kept for the gradient of the weights, beside the own part of it.
+    if (by_sequence) layer.activations += Bytes(layer.reduced_backward.value() * (ranks - 1) / ranks);
   }
   return result;
 }
@@ -134,6 +138,9 @@ std::vector<StageCosts> stages_of(const NetworkCosts& network, std::span<const s
     if (layer.output.value() > 0) stage.output = layer.output;
     if (layer.reduced_forward.value() > 0) stage.reduced_forward.push_back(layer.reduced_forward);
     if (layer.reduced_backward.value() > 0) stage.reduced_backward.push_back(layer.reduced_backward);
+    stage.gathered_forward += layer.gathered_forward;
+    stage.gathered_backward += layer.gathered_backward;
+    if (layer.follows_sequence) stage.weights_by_sequence += layer.weights;
   }
   return stages;
 }

@@ -34,13 +34,15 @@ struct LayerCosts {
   Cost forward = {}, backward = {};
   Nanoseconds forward_launch = {}, backward_launch = {};  ///< the host's time
   Bytes weights = {};                                     ///< as stored; the gradients have the same size
-  Bytes activations = {};  ///< written by its forward pass and read by a backward pass
-  Bytes output = {};       ///< what later blocks read, if it ends a block
-  /// How tensor-parallel cuts it: into equal parts (a product, attention, what lies between them), or by the
-  /// sequence where that is asked for.
-  bool is_split = false;
-  Bytes reduced_forward = {};   ///< all-reduced after its forward pass where it is cut
-  Bytes reduced_backward = {};  ///< all-reduced after its backward pass
+  Bytes activations = {};         ///< written by its forward pass and read by a backward pass
+  Bytes output = {};              ///< what later blocks read, if it ends a block
+  bool is_split = false;          ///< tensor-parallel cuts it: a product, attention, what lies between them
+  bool follows_sequence = false;  ///< it is the rest of a block, cut by the sequence where that is asked for
+  Bytes reduced_forward = {};     ///< all-reduced after its forward pass where it is cut
+  Bytes reduced_backward = {};    ///< all-reduced after its backward pass
+  /// All-gathered before its pass where the rest is cut by the sequence: it lies outside of the blocks, and
+  /// each rank computes all of it.
+  Bytes gathered_forward = {}, gathered_backward = {};
 };
 
 struct NetworkCosts {
@@ -58,12 +60,15 @@ struct NetworkCosts {
 Cost forward_of(const NetworkCosts& network);
 Cost backward_of(const NetworkCosts& network);
 Bytes weights_of(const NetworkCosts& network);
+/// Weights of layers that follow the sequence: where it is cut, each rank has a part of their gradients' sum.
+Bytes weights_by_sequence(const NetworkCosts& network);
 /// The same network, with all times at so many standard deviations from their estimates, and no errors.
 NetworkCosts drawn(const NetworkCosts& network, double deviations);
 
 /// The network as one of `ranks` tensor-parallel ranks has it: products and attention at 1/ranks, and what
 /// lies between them. `by_sequence`: all else of a block at 1/ranks, too; each all-reduce is then a
-/// reduce-scatter and an all-gather. Throws UsageError if the heads cannot be dealt out.
+/// reduce-scatter, and an all-gather before the next products. Throws UsageError if the heads cannot be dealt
+/// out.
 NetworkCosts split_in_parts(const NetworkCosts& network, std::int64_t ranks, bool by_sequence);
 
 enum class StageCut { layers, time, memory };
@@ -80,6 +85,8 @@ struct StageCosts {
   Bytes weights, activations;
   Bytes output;  ///< to the next stage; its gradient comes back
   std::vector<Bytes> reduced_forward = {}, reduced_backward = {};
+  Bytes gathered_forward = {}, gathered_backward = {};
+  Bytes weights_by_sequence = {};  ///< those of layers that follow the sequence
 };
 std::vector<StageCosts> stages_of(const NetworkCosts& network, std::span<const std::size_t> first_blocks);
 

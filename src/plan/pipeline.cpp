@@ -180,6 +180,13 @@ class PipelineStep {
          pass.is_forward ? stages_[stage].reduced_forward : stages_[stage].reduced_backward) {
       for (const Transfer& each : reduction_of(bytes, by_sequence_)) transfers.push_back(each);
     }
+    if (by_sequence_) {
+      const StageCosts& costs = stages_[stage];
+      transfers.push_back(
+          {Exchange::all_gather, pass.is_forward ? costs.gathered_forward : costs.gathered_backward});
+      if (!pass.is_forward && pass.micro_batch + 1 == pipeline_.micro_batches)
+        transfers.push_back({Exchange::all_reduce, costs.weights_by_sequence});
+    }
     const Nanoseconds time = around_.transfers.time(transfers, parts_);
     if (time <= Nanoseconds(0)) return computed;
     const Way way = pass.is_forward ? Way::parts_forward : Way::parts_backward;

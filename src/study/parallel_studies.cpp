@@ -83,6 +83,25 @@ std::vector<ParallelArm> sharding_arms(const NetworkCosts&, std::int64_t ranks) 
                   "for block in model.blocks: fully_shard(block)")};
 }
 
+std::vector<ParallelArm> tensor_parallel_arms(const NetworkCosts&, std::int64_t ranks) {
+  const auto cut = [&](std::string name, bool by_sequence, std::vector<std::string> lines) {
+    return ParallelArm{.name = std::move(name),
+                       .arrangement = {.grid = {.tensor = ranks},
+                                       .way = {.exchange = GradientExchange::none},
+                                       .by_sequence = by_sequence},
+                       .remedy = {.lines = std::move(lines)}};
+  };
+  ParallelArm whole = without_exchange(ranks);
+  whole.name = "one GPU";
+  return {std::move(whole),
+          cut(fmt::format("in {} parts", ranks), false,
+              {"parallelize_module(block, mesh, {\"up\": ColwiseParallel(), \"down\": RowwiseParallel()})"}),
+          cut(fmt::format("in {} parts, by sequence", ranks), true,
+              {"parallelize_module(block, mesh, {\"norm\": SequenceParallel(),",
+               "  \"up\": ColwiseParallel(input_layouts=Shard(1)), \"down\": "
+               "RowwiseParallel(output_layouts=Shard(1))})"})};
+}
+
 // Differences below this are nobody's reason to change a program.
 constexpr double kWorthSaying = 0.005;
 
@@ -154,16 +173,176 @@ std::string plan_sentence(const TimedArm& arm) {
       time_text(arm.simulated), percent_text(std::abs(off)), off > 0 ? "more" : "less");
 }
 
+// The fastest of some arms, and those that are not told from it.
+struct Fastest {
+  const TimedArm* arm = nullptr;
+  std::vector<const TimedArm*> alike = {};
+};
+Fastest fastest_of(std::span<const TimedArm> arms, bool (*counts)(const TimedArm&)) {
+  Fastest fastest;
+  for (const TimedArm& arm : arms) {
+    if (counts(arm) && (fastest.arm == nullptr || arm.times.time.median < fastest.arm->times.time.median))
+      fastest.arm = &arm;
+  }
+  for (const TimedArm& arm : arms) {
+    if (fastest.arm != nullptr && &arm != fastest.arm && counts(arm) &&
+        !is_surely_faster(fastest.arm->times, arm.times))
+      fastest.alike.push_back(&arm);
+  }
+  return fastest;
+}
+
+std::string waiting_sentence(const TimedArm& first, const ParallelSteps& steps) {
+  const TimeEstimate& waiting = steps.waiting;
+  const Nanoseconds step = first.times.time.median;
+  if (steps.computing.size() < 2 || !has_interval(waiting) || waiting.low <= Nanoseconds(0) ||
+      waiting.median <= step * kWorthSaying)
+    return {};
+  return fmt::format(
+      "Rank {} computes longest: the others wait {} for it in each step ({}), however they exchange.",
+      steps.slowest, time_text(waiting.median), percent_text(waiting.median / step));
+}
+
+void add_remedy(const ParallelArm& arm, Sentences& sentences) {
+  for (const std::string& line : arm.remedy.lines) sentences.push_back("In PyTorch: " + line);
+  if (!arm.remedy.price.empty()) sentences.push_back(arm.remedy.price);
+}
+
+Sentences exchange_answers(std::span<const TimedArm> arms, const ParallelSteps& steps) {
+  Sentences sentences;
+  const Fastest fastest = fastest_of(arms, is_candidate);
+  if (fastest.arm == nullptr) return sentences;
+  sentences.push_back(fastest_sentence(arms.front(), *fastest.arm, fastest.alike));
+  for (std::string each :
+       {exposed_sentence(*fastest.arm), plan_sentence(*fastest.arm), waiting_sentence(arms.front(), steps)})
+    if (!each.empty()) sentences.push_back(std::move(each));
+  add_remedy(fastest.arm->arm, sentences);
+  return sentences;
+}
+
+bool is_cut(const TimedArm& arm) { return arm.arm.arrangement.grid.tensor > 1; }
+
+std::string cut_sentence(const TimedArm& whole, const Fastest& fastest) {
+  const TimedArm& arm = *fastest.arm;
+  const std::int64_t ranks = arm.arm.arrangement.grid.tensor;
+  const double speedup = whole.times.time.median / arm.times.time.median;
+  const bool pays = is_surely_faster(arm.times, whole.times);
+  std::string text =
+      fmt::format("{}: the step **{}** takes {}, where one GPU takes {} for the same batch",
+                  pays                                       ? "Cutting layers pays"
+                  : is_surely_faster(whole.times, arm.times) ? "Cutting layers does not pay"
+                                                             : "Cutting layers is not told from one GPU",
+                  arm.arm.name, step_text(arm), step_text(whole));
+  if (pays) text += fmt::format(": {:.2f} times as fast on {} GPUs", speedup, ranks);
+  text += ".";
+  for (const TimedArm* each : fastest.alike) text += fmt::format(" Not told from it: {}.", each->arm.name);
+  return text;
+}
+
+// "12 µs are …, 15 µs …": of parts that are worth a word.
+std::string computing_sentence(const TimedArm& arm) {
+  const CutComputing& parts = arm.cut->computing;
+  const std::int64_t ranks = arm.arm.arrangement.grid.tensor;
+  const Nanoseconds more = parts.sum() - parts.even;
+  std::string text = fmt::format("Its computing takes {}, {} {} than 1/{} of the whole's ({})",
+                                 time_text(parts.sum()), time_text(Nanoseconds(std::abs(more.value()))),
+                                 more < Nanoseconds(0) ? "less" : "more", ranks, time_text(parts.even));
+  std::vector<std::string> causes;
+  const auto add = [&](Nanoseconds part, const char* cause) {
+    if (std::abs(part.value()) > parts.sum().value() * kWorthSaying)
+      causes.push_back(fmt::format("{}{} {}", part < Nanoseconds(0) ? "−" : "",
+                                   time_text(Nanoseconds(std::abs(part.value()))), cause));
+  };
+  add(parts.not_cut, "by what each rank computes whole");
+  add(parts.products, "by products and attention, which use a GPU less well the smaller they are");
+  add(parts.rest, "by smaller calls of other kinds");
+  if (!causes.empty()) text += ": " + joined(causes, ", ");
+  return text + ".";
+}
+
+std::string exchange_cost_sentence(const TimedArm& whole, const TimedArm& arm) {
+  const StepTimes& times = arm.times;
+  if (!times.exposed || !times.exchange || !times.computing) return {};
+  const Nanoseconds saved = whole.times.time.median - times.computing->median;
+  const Nanoseconds added = std::max(times.exposed->value, Nanoseconds(0));
+  std::string text =
+      fmt::format("Its exchanges add {} ({} alone)", time_text(added), time_text(times.exchange->median));
+  if (saved <= Nanoseconds(0)) return text + ", and the cut computing saves nothing.";
+  return text +
+         fmt::format(" and its computing saves {}: cutting stops paying where exchanges add more than that.",
+                     time_text(saved));
+}
+
+std::string from_whole_sentence(const TimedArm& arm) {
+  const Nanoseconds planned = arm.cut->from_whole;
+  if (!(planned > Nanoseconds(0))) return {};
+  const double off = arm.times.time.median / planned - 1.0;
+  return fmt::format(
+      "With 1/{} of each cut layer's time, as `jitterscope plan` has it, the plan says {}: {}.",
+      arm.arm.arrangement.grid.tensor, time_text(planned),
+      std::abs(off) < kWorthSaying
+          ? "the same"
+          : fmt::format("the step takes {} {}", percent_text(std::abs(off)), off > 0 ? "more" : "less"));
+}
+
+// Each number of GPUs is foreseen from the times on one and on these.
+std::string more_sentence(const TimedArm& whole, const TimedArm& arm) {
+  const std::vector<ForeseenStep>& more = arm.cut->on_more;
+  if (more.empty()) return {};
+  std::vector<std::string> texts;
+  ForeseenStep best{1, whole.times.time.median};
+  const auto try_out = [&](const ForeseenStep& each) {
+    if (each.time < best.time * (1.0 - kWorthSaying)) best = each;
+  };
+  try_out({arm.arm.arrangement.grid.tensor, arm.times.time.median});
+  for (const ForeseenStep& each : more) {
+    texts.push_back(fmt::format("{} on {} GPUs", time_text(each.time), each.ranks));
+    try_out(each);
+  }
+  std::string text =
+      fmt::format("Planned from these times, with links as fast between all: {}; ", joined(texts, ", "));
+  if (best.ranks == 1) return text + "one GPU stays the fastest.";
+  if (best.ranks == more.back().ranks) return text + "up to there more GPUs pay.";
+  return text + fmt::format("more than {} GPUs do not pay.", best.ranks);
+}
+
+Sentences cut_answers(std::span<const TimedArm> arms, const ParallelSteps& steps) {
+  Sentences sentences;
+  const Fastest fastest = fastest_of(arms, is_cut);
+  if (fastest.arm == nullptr) return sentences;
+  const TimedArm &whole = arms.front(), &arm = *fastest.arm;
+  sentences.push_back(cut_sentence(whole, fastest));
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  };
+  if (arm.cut != nullptr) add(computing_sentence(arm));
+  add(exchange_cost_sentence(whole, arm));
+  add(plan_sentence(arm));
+  if (arm.cut != nullptr) {
+    add(from_whole_sentence(arm));
+    add(more_sentence(whole, arm));
+  }
+  add(waiting_sentence(whole, steps));
+  add_remedy(arm.arm, sentences);
+  return sentences;
+}
+
 }  // namespace
 
 const std::vector<ParallelStudy>& parallel_studies() {
   static const std::vector<ParallelStudy> studies = {
       {{"data-parallel", "When should ranks exchange their gradients, and in what pieces?",
         "a network that trains, between ranks (mpirun -n N, --local N)"},
-       data_parallel_arms},
+       data_parallel_arms,
+       exchange_answers},
       {{"sharding", "What does it cost to deal out a network's state to the ranks?",
         "a network that trains, between ranks (mpirun -n N, --local N)"},
-       sharding_arms}};
+       sharding_arms,
+       exchange_answers},
+      {{"tensor-parallel", "Does it pay to cut each layer in parts, one for each GPU?",
+        "a transformer that trains, between ranks (mpirun -n N, --local N)"},
+       tensor_parallel_arms,
+       cut_answers}};
   return studies;
 }
 
@@ -171,37 +350,6 @@ const ParallelStudy* find_parallel_study(const std::string& id) {
   const auto found =
       std::ranges::find(parallel_studies(), id, [](const ParallelStudy& study) { return study.summary.id; });
   return found == parallel_studies().end() ? nullptr : &*found;
-}
-
-Sentences parallel_answers(std::span<const TimedArm> arms, const ParallelSteps& steps) {
-  Sentences sentences;
-  if (arms.empty()) return sentences;
-  const TimedArm* fastest = nullptr;
-  for (const TimedArm& arm : arms) {
-    if (is_candidate(arm) && (fastest == nullptr || arm.times.time.median < fastest->times.time.median))
-      fastest = &arm;
-  }
-  if (fastest == nullptr) return sentences;
-  std::vector<const TimedArm*> alike;
-  for (const TimedArm& arm : arms) {
-    if (&arm != fastest && is_candidate(arm) && !is_surely_faster(fastest->times, arm.times))
-      alike.push_back(&arm);
-  }
-  sentences.push_back(fastest_sentence(arms.front(), *fastest, alike));
-  for (std::string each : {exposed_sentence(*fastest), plan_sentence(*fastest)})
-    if (!each.empty()) sentences.push_back(std::move(each));
-  const TimeEstimate& waiting = steps.waiting;
-  if (steps.computing.size() > 1 && has_interval(waiting) && waiting.low > Nanoseconds(0) &&
-      waiting.median > arms.front().times.time.median * kWorthSaying) {
-    sentences.push_back(
-        fmt::format("Rank {} computes longest: the others wait {} for it in each step ({}), however they "
-                    "exchange.",
-                    steps.slowest, time_text(waiting.median),
-                    percent_text(waiting.median / arms.front().times.time.median)));
-  }
-  for (const std::string& line : fastest->arm.remedy.lines) sentences.push_back("In PyTorch: " + line);
-  if (!fastest->arm.remedy.price.empty()) sentences.push_back(fastest->arm.remedy.price);
-  return sentences;
 }
 
 }  // namespace jitterscope::study

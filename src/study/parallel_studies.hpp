@@ -19,23 +19,37 @@ struct ParallelArm {
   Remedy remedy = {};
 };
 
-struct ParallelStudy {
-  StudySummary summary;
-  /// Returns the arms for so many ranks. The first exchanges nothing: each rank computes for itself.
-  std::vector<ParallelArm> (*arms)(const plan::NetworkCosts& network, std::int64_t ranks);
+/// The step on a number of GPUs that was not measured.
+struct ForeseenStep {
+  std::int64_t ranks = 1;
+  Nanoseconds time;
 };
 
-const std::vector<ParallelStudy>& parallel_studies();
-/// Returns null if no such study is about ranks.
-const ParallelStudy* find_parallel_study(const std::string& id);
+/// An arm whose layers are cut, beside the whole.
+struct CutArm {
+  CutComputing computing;
+  Nanoseconds from_whole;                  ///< the step as planned if each cut layer took 1/N of its time
+  std::vector<ForeseenStep> on_more = {};  ///< by number of GPUs
+};
 
 /// An arm's name with its times.
 struct TimedArm {
   const ParallelArm& arm;
   const StepTimes& times;
-  Nanoseconds simulated;  ///< by the plan, from the layers' and the exchanges' times; 0: not known
+  Nanoseconds simulated;        ///< by the plan, from the layers' and the exchanges' times; 0: not known
+  const CutArm* cut = nullptr;  ///< null if its layers are whole, or not timed
 };
-/// Returns what the times say, the most important first. `computing` has a time for each rank.
-Sentences parallel_answers(std::span<const TimedArm> arms, const ParallelSteps& steps);
+
+struct ParallelStudy {
+  StudySummary summary;
+  /// Returns the arms for so many ranks. The first exchanges nothing: each rank computes for itself.
+  std::vector<ParallelArm> (*arms)(const plan::NetworkCosts& network, std::int64_t ranks);
+  /// Returns what the times say, the most important first; `steps.computing` has a time for each rank.
+  Sentences (*answers)(std::span<const TimedArm> arms, const ParallelSteps& steps);
+};
+
+const std::vector<ParallelStudy>& parallel_studies();
+/// Returns null if no such study is about ranks.
+const ParallelStudy* find_parallel_study(const std::string& id);
 
 }  // namespace jitterscope::study

@@ -110,6 +110,54 @@ TEST_F(ParallelStudies, ShardedStateNeedsLessMemory) {
   EXPECT_THAT(output_, HasSubstr("memory"));
 }
 
+TEST_F(ParallelStudies, LayersInPartsTakeWhatThePlanSays) {
+  constexpr double kActivations = 1024 * 768 * 2, kBlocks = 2;
+  const json record = study("tensor-parallel gpt2:batch=1,dtype=bf16,layers=2");
+  const json &whole = arm(record, "one GPU"), &cut = arm(record, "in 2 parts"),
+             &by_sequence = arm(record, "in 2 parts, by sequence");
+  EXPECT_EQ(whole.at("parts"), 1);
+  EXPECT_EQ(cut.at("parts"), 2);
+  EXPECT_EQ(cut.at("exchanges"), 4 * kBlocks);
+  EXPECT_NEAR(exposed(cut) / (4 * kBlocks * transfer(kActivations)), 1.0, 0.02) << "nothing hides it";
+  // A half of an all-reduce each; also for the head and the embedding; and the sum of two norms' gradients.
+  const double halves = (8 * kBlocks + 2) * transfer(kActivations / 2);
+  EXPECT_NEAR(exposed(by_sequence) / (halves + transfer(kBlocks * 4 * 768 * 2)), 1.0, 0.02);
+  for (const json& each : record.at("arms"))
+    EXPECT_NEAR(each.at("simulated_seconds").get<double>() / seconds_of(each, "time"), 1.0, 0.01)
+        << each.at("name");
+  for (const json* each : {&cut, &by_sequence}) {
+    const json& parts = each->at("cut");
+    const auto part = [&](const char* name) { return parts.at(name).get<double>(); };
+    EXPECT_NEAR(part("even_seconds") / (seconds_of(whole, "time") / 2), 1.0, 1e-6);
+    EXPECT_NEAR(
+        (part("even_seconds") + part("not_cut_seconds") + part("products_seconds") + part("rest_seconds")) /
+            seconds_of(*each, "computing"),
+        1.0, 1e-6);
+    EXPECT_GT(part("not_cut_seconds"), 0.1 * part("even_seconds")) << "the head and the embedding";
+    EXPECT_GT(part("products_seconds"), 0.0) << "smaller products use the GPU less well";
+    // With halves of cut layers the plan knows all but that.
+    EXPECT_NEAR(seconds_of(*each, "time") - part("from_whole_seconds"),
+                part("products_seconds") + part("rest_seconds"), 0.01 * seconds_of(whole, "time"));
+  }
+  EXPECT_THAT(without_breaks(output_),
+              AllOf(HasSubstr("Cutting layers does not pay: the step **in 2 parts** takes"),
+                    HasSubstr("by what each rank computes whole"), HasSubstr("one GPU stays the fastest"),
+                    HasSubstr("1 sample in all on 2 ranks")));
+  EXPECT_EQ(run_tool("show " + path()).output, output_);
+}
+
+TEST_F(ParallelStudies, FastLinksMakeLayersInPartsPay) {
+  const std::string file = path("cluster.toml");
+  std::ofstream(file) << "base = \"quiet\"\n[cluster]\nranks = 2\n[[link]]\nranks = 2\nlatency_us = 1\n"
+                         "bandwidth_gb_per_s = 400\n";
+  const Outcome outcome = run_tool(
+      "study tensor-parallel bert-base:dtype=bf16,layers=2 --processes 3 --time-limit 0.2 "
+      "--local 2 --device virtual:" +
+      file);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(without_breaks(outcome.output), HasSubstr("Cutting layers pays: the step **in 2 parts"));
+}
+
 struct RefusedStudy {
   const char *arguments, *message;
 };
@@ -136,6 +184,10 @@ INSTANTIATE_TEST_SUITE_P(
                      "has 2 ranks"},
         RefusedStudy{"data-parallel resnet18 --local 2 --cache cold --device virtual:cluster-2xh200",
                      "--cache is for"},
+        RefusedStudy{"tensor-parallel resnet18 --local 2 --device virtual:cluster-2xh200",
+                     "has no attention"},
+        RefusedStudy{"tensor-parallel gpt2:batch=1,seq=1023 --local 2 --device virtual:cluster-2xh200",
+                     "have no equal part for each of 2 ranks"},
         RefusedStudy{"layout --local 2 --device virtual:h200", "operations of one process"}));
 
 }  // namespace

@@ -47,9 +47,12 @@ TEST(StudyCommand, EachExampleOfItsHelpCanBeRun) {
         HasSubstr("?\n\nThe model of train.py:make is trained for 100");
     const testing::Matcher<std::string> between_ranks =
         AllOf(HasSubstr("?\n\n2 ranks on "), HasSubstr("\n  no exchange: each rank for itself\n"));
-    EXPECT_THAT(outcome.output, example.starts_with("loss-scaling")    ? training
-                                : example.starts_with("data-parallel") ? between_ranks
-                                                                       : plan)
+    const testing::Matcher<std::string> in_parts =
+        AllOf(HasSubstr("?\n\n2 ranks on "), HasSubstr("\n  one GPU: each rank for itself\n  in 2 parts: "));
+    EXPECT_THAT(outcome.output, example.starts_with("loss-scaling")      ? training
+                                : example.starts_with("data-parallel")   ? between_ranks
+                                : example.starts_with("tensor-parallel") ? in_parts
+                                                                         : plan)
         << example;
   }
   EXPECT_GE(examples.size(), 5u);
@@ -351,10 +354,10 @@ TEST(StudyCommand, TheListNamesAll) {
        {"layout",       "precision",     "engine",       "batch",           "graph",      "pinned",
         "compiler",     "occupancy",     "tiling",       "waves",           "access",     "hierarchy",
         "streams",      "overlap",       "dependencies", "synchronization", "priorities", "fusion",
-        "loss-scaling", "data-parallel", "sharding"}) {
+        "loss-scaling", "data-parallel", "sharding",     "tensor-parallel"}) {
     EXPECT_THAT(outcome.output, HasSubstr("- **" + std::string(id) + "**: "));
   }
-  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 23u);
+  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 24u);
 }
 
 TEST(CompareCommandVerify, ErrorsStandBesideTimes) {

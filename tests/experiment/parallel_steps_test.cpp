@@ -78,6 +78,42 @@ TEST(StepsBetweenRanks, LeaveOutAnArmThatNoGroupTimed) {
   EXPECT_THAT(analyse_steps(groups, kArms).arms, IsEmpty());
 }
 
+TEST(StepsBetweenRanks, OfCutLayersStandBesideTheirOwnComputing) {
+  auto groups = groups_of({1.0, 1.01});
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t r = 0; r < 2; ++r)
+      groups[g][r].entries.push_back(entry_of("cut", (r == 0 ? 60 : 63) * (g == 0 ? 1.0 : 1.01)));
+  }
+  std::vector<StepArm> arms = {kArms[0], kArms[1]};
+  arms[1].computing_alone = "cut";
+  const StepTimes cut = analyse_steps(groups, arms).arms[1];
+  EXPECT_NEAR(cut.over_first->ratio, 110.0 / 104.0, 1e-9) << "over the whole";
+  EXPECT_NEAR(cut.computing->median.value(), 63e3 * 1.005, 1.0) << "of the slowest rank";
+  EXPECT_NEAR(cut.exposed->value.value(), 47e3 * 1.005, 1.0);
+}
+
+TEST(CutComputing, IsTakenApartByWhatACallIs) {
+  const auto network = [](const char* product, const char* activation) {
+    Model model;
+    for (const std::string text : {product, "softmax:rows=8,columns=8", activation}) {
+      model.layers.push_back({.names = {text}, .operation = Operation::parse(text)});
+      model.calls.push_back({.layer = model.layers.size() - 1, .name = text, .inputs = {}});
+    }
+    return model;
+  };
+  const Model whole = network("matmul:m=8,n=8,k=8", "gelu:count=64"),
+              part = network("matmul:m=8,n=4,k=8", "gelu:count=32");
+  const auto times = [](double a, double b, double c) {
+    return std::vector<Nanoseconds>{Nanoseconds(a), Nanoseconds(b), Nanoseconds(c)};
+  };
+  const CutComputing found = take_apart({whole, times(100, 20, 10)}, {part, times(58, 21, 6)}, 2);
+  EXPECT_DOUBLE_EQ(found.even.value(), 65);
+  EXPECT_DOUBLE_EQ(found.products.value(), 8);
+  EXPECT_DOUBLE_EQ(found.not_cut.value(), 11);
+  EXPECT_DOUBLE_EQ(found.rest.value(), 1);
+  EXPECT_DOUBLE_EQ(found.sum().value(), 85);
+}
+
 TEST(StepsBetweenRanks, TellHowMuchKernelsAreSlowerBesideAnExchange) {
   auto groups = groups_of({1.0, 1.0});
   const auto kernel = [](const std::string& name, double time) {

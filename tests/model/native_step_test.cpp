@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "jitterscope/error.hpp"
+#include "model/cut_in_parts.hpp"
 #include "model/named_models.hpp"
 #include "plan/arrangement.hpp"
 
@@ -122,6 +124,51 @@ TEST(NativeStep, ShardedWeightsAreGatheredBeforeTheirBlockComputes) {
   EXPECT_TRUE(std::ranges::any_of(step.exchanges, [&](const StepExchange& each) {
     return each.before == waits && collective_of(each).kind == CollectiveKind::all_gather;
   }));
+}
+
+TEST(NativeStep, ALayerWithoutABackwardCallHandsOnWhatItWaitsFor) {
+  // The first layer of a block backward is its residual sum, which has no call; the next one needs the
+  // weights.
+  const StepOf network("gpt2", "batch=1,dtype=f16,layers=3");
+  const ParallelStep step = network.step({.sharding = plan::Sharding::parameters});
+  for (const StepExchange& each : step.exchanges) {
+    if (collective_of(each).kind == CollectiveKind::all_gather) {
+      EXPECT_LT(each.before, step.calls()) << each.after;
+    }
+  }
+}
+
+TEST(NativeStep, PartsOfLayersAreExchangedBetweenTheirCalls) {
+  const StepOf network("gpt2", "batch=1,dtype=f16,layers=3");
+  constexpr std::int64_t kBlocks = 3, kActivations = 1024 * 768;
+  for (const bool by_sequence : {false, true}) {
+    const plan::TransferCosts transfers({}, plan::StatedNetwork{microseconds(10), 1e11});
+    const plan::Job job{.network = network.layers.network, .around = {.transfers = transfers}};
+    const plan::Arrangement arrangement{
+        .grid = {.tensor = 2}, .way = {.exchange = GradientExchange::none}, .by_sequence = by_sequence};
+    const ParallelStep step = native_step(cut_in_parts(network.model, network.layers, 2, by_sequence),
+                                          network.layers, plan::step_of(job, arrangement), 0, 2, "step");
+    EXPECT_EQ(step.calls(), network.model.calls.size());
+    EXPECT_FALSE(runs_beside(step)) << "the next call needs it";
+    std::map<CollectiveKind, std::int64_t> counts;
+    for (const StepExchange& each : step.exchanges) {
+      ++counts[collective_of(each).kind];
+      if (collective_of(each).kind != CollectiveKind::all_reduce || !by_sequence) {
+        EXPECT_EQ(collective_of(each).count, kActivations);
+      }
+    }
+    if (by_sequence) {
+      // Also for the head and for the embedding's gradient; and the gradients of the norms' weights are
+      // summed.
+      EXPECT_EQ(counts[CollectiveKind::reduce_scatter], 4 * kBlocks);
+      EXPECT_EQ(counts[CollectiveKind::all_gather], 4 * kBlocks + 2);
+      EXPECT_EQ(counts[CollectiveKind::all_reduce], 1);
+      EXPECT_EQ(collective_of(step.exchanges.back()).count, kBlocks * 2 * 2 * 768);
+    } else {
+      EXPECT_EQ(counts[CollectiveKind::all_reduce], 4 * kBlocks);
+      EXPECT_EQ(step.exchanges.size(), 4u * kBlocks);
+    }
+  }
 }
 
 TEST(NativeStep, CountsThatHaveNoEqualPartArePadded) {

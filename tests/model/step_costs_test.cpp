@@ -90,6 +90,8 @@ TEST(StepCosts, CutTransformersBetweenTheirBlocks) {
     backward += layer.reduced_backward.value();
     if (layer.name.ends_with(".ln_1") || layer.name == "lm_head") {
       EXPECT_FALSE(layer.is_split) << layer.name;
+      // What lies outside of the blocks is whole on each rank, by sequence, too.
+      EXPECT_EQ(layer.follows_sequence, layer.name != "lm_head") << layer.name;
     }
     if (layer.name.ends_with(".c_fc") || layer.name.ends_with(".attention")) {
       EXPECT_TRUE(layer.is_split) << layer.name;
@@ -98,6 +100,19 @@ TEST(StepCosts, CutTransformersBetweenTheirBlocks) {
   // Two all-reduces in each direction of each block, of its activations.
   EXPECT_EQ(forward, 5 * 2 * 2 * 1024 * 768 * 2);
   EXPECT_EQ(backward, forward);
+}
+
+TEST(StepCosts, CutTheOnlyBlockOfANetworkToo) {
+  const Model model = network("gpt2", "batch=2,dtype=bf16,layers=1");
+  const plan::NetworkCosts costs = step_costs(model, record_of(model), "r.json").network;
+  std::int64_t forward = 0, split = 0;
+  for (const plan::LayerCosts& layer : costs.layers) {
+    forward += layer.reduced_forward.value() > 0 ? 1 : 0;
+    split += layer.is_split ? 1 : 0;
+    EXPECT_FALSE(layer.is_split && layer.follows_sequence) << layer.name;
+  }
+  EXPECT_EQ(forward, 2);
+  EXPECT_EQ(split, 6) << "four products, attention and the activation";
 }
 
 TEST(StepCosts, KeepTwoAllReducesInBertToo) {

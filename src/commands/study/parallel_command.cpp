@@ -20,6 +20,7 @@
 #include "group/group.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
+#include "model/cut_in_parts.hpp"
 #include "model/native_step.hpp"
 #include "model/step_costs.hpp"
 #include "operation/kinds_collective.hpp"
@@ -41,8 +42,9 @@ struct TransferTrial {
 // An arm, and what its trials run.
 struct PreparedArm {
   study::ParallelArm arm;
-  ParallelStep step, exchange_alone;
+  ParallelStep step, exchange_alone, computing_alone;  ///< the last has no calls unless layers are cut
   StepArm trials;
+  bool is_cut() const { return arm.arrangement.grid.tensor > 1; }
 };
 
 class ParallelStudyCommand {
@@ -87,22 +89,32 @@ class ParallelStudyCommand {
  private:
   std::int64_t ranks() const { return std::ssize(devices_); }
 
-  plan::Job job(const plan::NetworkCosts& network, const plan::TransferCosts& transfers,
-                plan::OverlapTax tax) const {
+  // One micro-batch for each replica.
+  plan::Job job(const plan::NetworkCosts& network, const plan::Arrangement& arrangement,
+                const plan::TransferCosts& transfers, plan::OverlapTax tax) const {
     return {.network = network,
             .around = {.transfers = transfers, .gpus_per_host = ranks(), .tax = tax},
-            .micro_batches = ranks()};
+            .micro_batches = arrangement.grid.data};
   }
 
   void prepare_arms() {
     const plan::TransferCosts transfers({}, kSomeNetwork);
     for (study::ParallelArm& arm : asked_.study.arms(layers_.network, ranks())) {
-      const plan::StepPlan plan = plan::step_of(job(layers_.network, transfers, {}), arm.arrangement);
+      const plan::StepPlan plan =
+          plan::step_of(job(layers_.network, arm.arrangement, transfers, {}), arm.arrangement);
       const std::string name = fmt::format("{}, {}", model_.name, arm.name);
+      const bool is_cut = arm.arrangement.grid.tensor > 1;
+      const Model network =
+          is_cut ? cut_in_parts(model_, layers_, ranks(), arm.arrangement.by_sequence) : model_;
       PreparedArm prepared{.arm = std::move(arm),
-                           .step = native_step(model_, layers_, plan, 0, ranks(), name),
+                           .step = native_step(network, layers_, plan, 0, ranks(), name),
                            .exchange_alone = {.name = name + ", exchange alone", .network = {}},
+                           .computing_alone = {.name = name + ", computing alone", .network = {}},
                            .trials = {.step = name, .exchange_alone = {}, .steps = plan.steps}};
+      if (is_cut) {
+        prepared.computing_alone.network = network;
+        prepared.trials.computing_alone = prepared.computing_alone.name;
+      }
       for (const StepExchange& exchange : prepared.step.exchanges)
         prepared.exchange_alone.exchanges.push_back({exchange.collective, 0, 0});
       if (!prepared.step.exchanges.empty()) prepared.trials.exchange_alone = prepared.exchange_alone.name;
@@ -152,6 +164,7 @@ class ParallelStudyCommand {
         alone.time_limit = asked_.time_limit * kShareOfExchange;
         plan.groups.push_back({Trial{TrialSubject(each.exchange_alone), alone}});
       }
+      if (each.is_cut()) plan.groups.push_back({Trial{TrialSubject(each.computing_alone), options}});
     }
     // A process drifts: another arm comes last in each group.
     Random order(options.seed);
@@ -162,7 +175,11 @@ class ParallelStudyCommand {
       alone.time_limit = asked_.time_limit * kShareOfExchange;
       plan.groups.push_back({Trial{each.operation, alone}});
     }
-    plan.in_sequence = model_;
+    // One process times all networks, so that their times can be compared.
+    std::vector<Model> networks = {model_};
+    for (const PreparedArm& each : arms_)
+      if (each.is_cut()) networks.push_back(each.step.network);
+    plan.in_sequence = one_after_another(networks);
     return plan;
   }
 
@@ -171,8 +188,11 @@ class ParallelStudyCommand {
     record_.settings = nccl_settings();
     for (const PreparedArm& each : arms_) {
       const std::int64_t exchanges = std::ssize(each.step.exchanges);
-      record_.arms.push_back(
-          {.name = each.arm.name, .exchanges = exchanges, .steps = each.trials.steps, .times = {}});
+      record_.arms.push_back({.name = each.arm.name,
+                              .parts = each.arm.arrangement.grid.tensor,
+                              .exchanges = exchanges,
+                              .steps = each.trials.steps,
+                              .times = {}});
     }
     if (groups.empty()) return;
     std::vector<StepArm> trials;
@@ -184,13 +204,15 @@ class ParallelStudyCommand {
       if (record_.arms[i].times.groups.empty())
         record_.arms[i].failure = failure_of(groups, arms_[i].trials.step);
     }
-    simulate_arms(groups.front(), steps);
+    if (!steps.arms.empty() && groups.front()[steps.slowest].sequence) simulate_arms(groups.front(), steps);
     std::vector<study::TimedArm> timed;
     for (std::size_t i = 0; i < steps.arms.size(); ++i) {
       const std::size_t number = steps.numbers[i];
-      timed.push_back({arms_[number].arm, steps.arms[i], record_.arms[number].simulated});
+      const auto cut = cuts_.find(number);
+      timed.push_back({arms_[number].arm, steps.arms[i], record_.arms[number].simulated,
+                       cut != cuts_.end() ? &cut->second : nullptr});
     }
-    record_.answers = study::parallel_answers(timed, steps);
+    record_.answers = asked_.study.answers(timed, steps);
     if (timed.size() < arms_.size()) invocation_.exit_code = ExitCode::failed;
   }
 
@@ -208,26 +230,90 @@ class ParallelStudyCommand {
   // The plan of each arm, with the slowest rank's layers: their shares as timed in sequence, their sum as the
   // step without an exchange takes.
   void simulate_arms(const std::vector<RunRecord>& ranks, const ParallelSteps& steps) {
-    if (steps.arms.empty() || !ranks[steps.slowest].sequence) return;
     try {
-      plan::NetworkCosts network = timed_in_sequence(layers_, *ranks[steps.slowest].sequence);
-      const Nanoseconds all = plan::forward_of(network).time + plan::backward_of(network).time;
-      const double scale = steps.arms.front().time.median / all;
-      for (plan::LayerCosts& layer : network.layers) {
-        layer.forward.time = layer.forward.time * scale;
-        layer.backward.time = layer.backward.time * scale;
-      }
+      const SequenceMeasurement& sequence = *ranks[steps.slowest].sequence;
+      const TimedNetwork whole = timed_network(sequence, 0, model_, steps.arms.front().time.median);
       const plan::TransferCosts transfers(measured_transfers(ranks), std::nullopt);
+      std::size_t networks = 1;  // in the sequence before this arm's
       for (std::size_t i = 0; i < arms_.size(); ++i) {
+        const plan::Arrangement& arrangement = arms_[i].arm.arrangement;
         const plan::OverlapTax tax{.compute = tax_of(record_.arms[i].times), .communication = 1.0};
-        const plan::Job own = job(network, transfers, tax);
-        const plan::StepPlan plan = plan::step_of(own, arms_[i].arm.arrangement);
+        const plan::Job own = job(whole.costs, arrangement, transfers, tax);
+        const plan::StepPlan plan = plan::step_of(own, arrangement);
         record_.arms[i].simulated = plan::length_of(plan) / static_cast<double>(plan.steps);
-        record_.arms[i].memory = plan::memory_of(own, arms_[i].arm.arrangement).sum();
+        record_.arms[i].memory = plan::memory_of(own, arrangement).sum();
+        if (!arms_[i].is_cut()) continue;
+        const std::size_t number = networks++;
+        const std::optional<TimeEstimate>& computing = record_.arms[i].times.computing;
+        if (!computing) continue;
+        const TimedNetwork cut = timed_network(sequence, number, arms_[i].step.network, computing->median);
+        study::CutArm found{.computing = take_apart(whole.calls, cut.calls, this->ranks()),
+                            .from_whole = record_.arms[i].simulated};
+        record_.arms[i].simulated = step_in_parts(cut.costs, arrangement, transfers);
+        found.on_more = on_more_gpus(whole.costs, cut.costs, arrangement, transfers);
+        record_.arms[i].cut = ParallelStudyCut{found.computing, found.from_whole};
+        cuts_[i] = std::move(found);
       }
     } catch (const Error& error) {
       record_.notes.push_back(fmt::format("the arms are not simulated: {}", error.what()));
     }
+  }
+
+  struct TimedNetwork {
+    plan::NetworkCosts costs;
+    TimedCalls calls;
+  };
+  // The times of one of the networks that were timed one after another, so that their sum is `sum`.
+  TimedNetwork timed_network(const SequenceMeasurement& sequence, std::size_t number, const Model& network,
+                             Nanoseconds sum) const {
+    const std::size_t calls = model_.calls.size();
+    SequenceMeasurement own;
+    for (std::size_t c = number * calls; c < std::min((number + 1) * calls, sequence.calls.size()); ++c)
+      own.calls.push_back(sequence.calls[c]);
+    TimedNetwork timed{timed_in_sequence(layers_, own), {network, {}}};
+    const double scale = sum / (plan::forward_of(timed.costs).time + plan::backward_of(timed.costs).time);
+    for (plan::LayerCosts& layer : timed.costs.layers) {
+      layer.forward.time = layer.forward.time * scale;
+      layer.backward.time = layer.backward.time * scale;
+    }
+    for (const SequenceCall& call : own.calls) timed.calls.times.push_back(call.time.median * scale);
+    return timed;
+  }
+
+  // The step of GPUs with these parts of layers each.
+  static Nanoseconds step_in_parts(const plan::NetworkCosts& parts, const plan::Arrangement& arrangement,
+                                   const plan::TransferCosts& transfers) {
+    return plan::length_of(
+        plan::data_parallel_step(parts, arrangement.grid, 1, arrangement.way, arrangement.by_sequence,
+                                 {.transfers = transfers, .gpus_per_host = arrangement.grid.tensor}));
+  }
+
+  // On more GPUs a layer takes what the line through its times on one and on these says: a part that shrinks,
+  // and one that does not.
+  std::vector<study::ForeseenStep> on_more_gpus(const plan::NetworkCosts& whole,
+                                                const plan::NetworkCosts& cut,
+                                                const plan::Arrangement& arrangement,
+                                                const plan::TransferCosts& transfers) const {
+    constexpr std::int64_t kMost = 16;
+    const auto at = [&](const plan::Cost& one, const plan::Cost& these, std::int64_t gpus) {
+      const double these_share = 1.0 / static_cast<double>(ranks());
+      const Nanoseconds shrinks = (one.time - these.time) / (1.0 - these_share);
+      const Nanoseconds time = one.time - shrinks * (1.0 - 1.0 / static_cast<double>(gpus));
+      return plan::Cost{std::max(time, Nanoseconds(0)), {}};
+    };
+    std::vector<study::ForeseenStep> found;
+    for (std::int64_t gpus = ranks() + 1; gpus <= std::min(kMost, whole.heads); ++gpus) {
+      if (whole.heads % gpus != 0) continue;
+      plan::NetworkCosts parts = whole;
+      for (std::size_t l = 0; l < parts.layers.size(); ++l) {
+        parts.layers[l].forward = at(whole.layers[l].forward, cut.layers[l].forward, gpus);
+        parts.layers[l].backward = at(whole.layers[l].backward, cut.layers[l].backward, gpus);
+      }
+      plan::Arrangement more = arrangement;
+      more.grid.tensor = gpus;
+      found.push_back({gpus, step_in_parts(parts, more, transfers)});
+    }
+    return found;
   }
 
   // How much slower kernels are while an exchange runs beside them. The trace tells what all kernels lose,
@@ -277,6 +363,7 @@ class ParallelStudyCommand {
   std::vector<PreparedArm> arms_;
   std::map<plan::Exchange, std::set<Bytes>> sizes_;  // that some arm exchanges
   std::vector<TransferTrial> transfers_;
+  std::map<std::size_t, study::CutArm> cuts_;  // by the arm's number
   ParallelStudyRecord record_;
 };
 

@@ -32,19 +32,31 @@ void describe(Fields& fields, Described<Fields, StepTimes>& times) {
   fields("time", times.time);
   fields("group_seconds", times.groups);
   fields("over_first", times.over_first);
+  fields("computing", times.computing);
   fields("exposed", times.exposed);
   fields("exchange", times.exchange);
   fields("computing_slowed", times.computing_slowed);
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, ParallelStudyCut>& cut) {
+  fields("even_seconds", cut.computing.even);
+  fields("not_cut_seconds", cut.computing.not_cut);
+  fields("products_seconds", cut.computing.products);
+  fields("rest_seconds", cut.computing.rest);
+  fields("from_whole_seconds", cut.from_whole);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, ParallelStudyArm>& arm) {
   fields("name", arm.name);
+  fields("parts", arm.parts);
   fields("exchanges", arm.exchanges);
   fields("steps", arm.steps);
   fields("memory_bytes", arm.memory);
   fields("simulated_seconds", arm.simulated);
   fields("times", arm.times);
+  fields("cut", arm.cut);
   fields("failure", arm.failure);
 }
 
@@ -79,6 +91,10 @@ void read_fields(const Json& document, const std::string& name, ParallelStudyRec
 
 namespace {
 
+bool cuts_layers(const ParallelStudyRecord& record) {
+  return std::ranges::any_of(record.arms, [](const ParallelStudyArm& arm) { return arm.parts > 1; });
+}
+
 bool has_times(const ParallelStudyArm& arm) { return arm.failure.empty() && !arm.times.groups.empty(); }
 
 // The fastest arm that exchanges in each step; null if none was measured.
@@ -102,11 +118,12 @@ std::string gigabytes_of(Bytes bytes) {
 
 Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
   TableColumn arm{"arm", Align::left, {}}, step{"step", Align::right, {}},
-      error{"± 95 %", Align::right, {}, 3}, over{"over none", Align::right, {}},
+      error{"± 95 %", Align::right, {}, 3},
+      over{cuts_layers(record) ? "over one" : "over none", Align::right, {}},
       interval{"95 %", Align::right, {}, 4}, exposed{"exposed", Align::right, {}},
       exchange{"exchange", Align::right, {}, 2}, hidden{"hidden", Align::right, {}, 1},
       slowed{"slows kernels", Align::right, {}, 5}, simulated{"planned", Align::right, {}},
-      memory{"memory", Align::right, {}};
+      memory{"memory", Align::right, {}}, computing{"computes", Align::right, {}};
   for (const ParallelStudyArm& each : record.arms) {
     const StepTimes& times = each.times;
     const bool measured = has_times(each);
@@ -119,6 +136,8 @@ Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
     over.cells.push_back(measured && times.over_first ? change_text(times.over_first->ratio - 1.0)
                                                       : std::string(kAbsent));
     interval.cells.push_back(measured && times.over_first ? interval_text(*times.over_first)
+                                                          : std::string(kAbsent));
+    computing.cells.push_back(measured && times.computing ? time_text(times.computing->median)
                                                           : std::string(kAbsent));
     exposed.cells.push_back(measured && times.exposed
                                 ? time_text(std::max(times.exposed->value, Nanoseconds(0)))
@@ -135,6 +154,8 @@ Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
   }
   std::vector<TableColumn> columns = {arm,       step,    error,  over,     interval,
                                       simulated, exposed, hidden, exchange, slowed};
+  if (cuts_layers(record))  // nothing runs beside an exchange between two parts of a layer
+    columns = {arm, step, error, over, interval, simulated, computing, exposed, exchange};
   // Only where the arms are about it.
   const bool differs = std::ranges::any_of(
       record.arms, [&](const ParallelStudyArm& each) { return each.memory != record.arms.front().memory; });
@@ -160,10 +181,12 @@ Text ranks_table(const ParallelStudyRecord& record, std::size_t width) {
 }
 
 std::string facts_of(const ParallelStudyRecord& record) {
-  std::string text = fmt::format("**{}**, {} for each of {} ({}): {} of weights, gradients exchanged in {}",
-                                 one_line(record.network), counted(record.samples, "sample"),
-                                 counted(std::ssize(record.ranks), "rank"), one_line(record.device.name),
-                                 bytes_text(record.weights), one_line(record.dtype));
+  const bool shares = cuts_layers(record);
+  std::string text =
+      fmt::format("**{}**, {} {} {} ({}): {} of weights, {} exchanged in {}", one_line(record.network),
+                  counted(record.samples, "sample"), shares ? "in all on" : "for each of",
+                  counted(std::ssize(record.ranks), "rank"), one_line(record.device.name),
+                  bytes_text(record.weights), shares ? "parts of sums" : "gradients", one_line(record.dtype));
   if (!record.library.empty()) text += fmt::format(" by {}", one_line(record.library));
   for (const Property& setting : record.settings)
     text += fmt::format(", {}={}", one_line(setting.key), one_line(setting.value));
@@ -178,11 +201,16 @@ Text record_text(const ParallelStudyRecord& record, const ShownPage& shown) {
   if (!record.answers.empty()) text += "\n";
   text += wrapped(facts_of(record), shown.width) + "\n" + arms_table(record, shown.width);
   if (shown.details && !record.ranks.empty()) text += "\n" + ranks_table(record, shown.width);
-  text += "\n" + wrapped(
-                     "over none: the step over the slowest rank's computing alone. exposed: what the "
-                     "exchange adds to that. hidden: the share of its time alone that the computing "
-                     "hides. planned: as simulated from the times of layers and exchanges.",
-                     shown.width);
+  text += "\n" +
+          wrapped(cuts_layers(record)
+                      ? "over one: the step over that of one GPU for the same batch. computes: the slowest "
+                        "rank's part without an exchange. exposed: what the exchanges add to that; "
+                        "exchange: what they take alone. planned: as simulated from the times of the cut "
+                        "layers and of exchanges."
+                      : "over none: the step over the slowest rank's computing alone. exposed: what the "
+                        "exchange adds to that. hidden: the share of its time alone that the computing "
+                        "hides. planned: as simulated from the times of layers and exchanges.",
+                  shown.width);
   std::vector<std::string> sentences = record.notes;
   for (const ParallelStudyArm& arm : record.arms)
     if (!arm.failure.empty()) sentences.push_back(fmt::format("{}: {}", arm.name, arm.failure));

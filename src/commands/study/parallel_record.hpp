@@ -19,14 +19,21 @@ struct ParallelStudyRank {
   TimeEstimate computing = {};  ///< its own step, without an exchange
 };
 
+struct ParallelStudyCut {
+  CutComputing computing;       ///< of the slowest rank
+  Nanoseconds from_whole = {};  ///< the step as planned if each cut layer took 1/N of its time
+};
+
 struct ParallelStudyArm {
   std::string name;
+  std::int64_t parts = 1;      ///< in which layers are cut, one for each rank
   std::int64_t exchanges = 0;  ///< collectives of a step, or of `steps`
   std::int64_t steps = 1;      ///< between two exchanges
   Bytes memory = {};           ///< weights, gradients, optimizer and activations of a rank, as planned
   Nanoseconds simulated = {};  ///< the step as planned; 0: not known
   StepTimes times;
-  std::string failure = {};  ///< why it has no times; empty if it has
+  std::optional<ParallelStudyCut> cut = {};  ///< of an arm in parts whose calls were timed
+  std::string failure = {};                  ///< why it has no times; empty if it has
 };
 
 struct ParallelStudyRecord {
@@ -34,7 +41,7 @@ struct ParallelStudyRecord {
   DeviceDescription device;        ///< of rank 0
   std::string study, question;     ///< data-parallel
   std::string network;             ///< as typed
-  std::int64_t samples = 0;        ///< of one rank's step
+  std::int64_t samples = 0;        ///< of a step: of each rank's own, or of all that share its layers
   Bytes weights;                   ///< the gradients have the same size
   std::string dtype;               ///< in which gradients are exchanged
   std::string library;             ///< "NCCL 2.28.9"; empty if it is not known
