@@ -197,7 +197,7 @@ class Cut {
     for (const OperandSource& input : whole_call.inputs) {
       const CallOperand source = written_in({input.call, input.source_operand});
       const Bytes size = bytes_of(source), size_of_whole = bytes_of_whole(source);
-      const Bytes offset(input.offset.value() * size.value() / size_of_whole.value());
+      const Bytes offset(input.offset.value() / (size_of_whole.value() / size.value()));  // whole parts
       if (offset + operands[input.operand].bytes() <= size) {
         call.inputs.push_back({input.operand, source.first, source.second, offset});
       } else if (operands[input.operand].role == OperandRole::input) {
