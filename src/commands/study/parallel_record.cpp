@@ -248,9 +248,9 @@ constexpr const char* kCaption =
     "What the slowest rank computes, and what the exchange adds. A stroke marks the step as planned from the "
     "times of layers and exchanges.";
 constexpr const char* kCaptionOfCuts =
-    "What the slowest rank computes: in parts, its share of the whole, what more it takes that each rank has "
-    "all of some layers, and that smaller calls use a GPU less well; and what the exchanges add. A stroke marks "
-    "the step as planned from the times of cut layers and exchanges.";
+    "What the slowest rank computes, and what the exchanges add. Of an arm in parts it is its share of the "
+    "whole, and more by what each rank has whole and by smaller calls, which use a GPU less well. A stroke "
+    "marks the step as planned from the times of cut layers and exchanges.";
 
 // What a bar is stacked of, from the left.
 struct BarPart {
