@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/host.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
@@ -45,7 +46,11 @@ class Cut {
         ranks_(ranks),
         by_sequence_(by_sequence),
         layer_of_(model.calls.size()) {
-    plan::split_in_parts(layers.network, ranks, by_sequence);  // which says what cannot be cut
+    if (layers.network.heads == 0)
+      throw UsageError(fmt::format(
+          "{} has no attention, and layers are cut in parts in transformers alone; name gpt2, bert-base or vit-b16",
+          model.name));
+    plan::split_in_parts(layers.network, ranks, by_sequence);  // which says what else cannot be cut
     for (std::size_t l = 0; l < layers.calls.size(); ++l) {
       for (const std::size_t c : layers.calls[l].forward) layer_of_[c] = l;
       for (const std::size_t c : layers.calls[l].backward) layer_of_[c] = l;
@@ -72,9 +77,10 @@ class Cut {
   std::int64_t part(std::int64_t size, const char* what) const {
     if (size % ranks_ == 0) return size / ranks_;
     throw UsageError(fmt::format(
-        "{}: {}'s {} {} have no equal part for each of {} ranks; take another batch or sequence (batch=, "
-        "seq=), or another number of ranks",
-        model_.name, model_.calls[call_].name, size, what, ranks_));
+        "{}: the {} {} of {} have no equal part for each of {} ranks; take a batch that has, as in "
+        "{}:batch={}, or another number of ranks",
+        model_.name, size, what, model_.calls[call_].name, ranks_, model_.name,
+        round_up(layers_.network.samples, ranks_)));
   }
   [[noreturn]] void refuse(const char* way) const {
     throw UsageError(fmt::format("{}: {} ({}) cannot be cut {}; name gpt2, bert-base or vit-b16", model_.name,

@@ -138,6 +138,12 @@ Bytes shared(Bytes bytes, std::int64_t ranks) { return Bytes((bytes.value() + ra
 
 }  // namespace
 
+std::string memory_text(Bytes bytes) {
+  constexpr double kGiga = 1e9;
+  const double giga = static_cast<double>(bytes.value()) / kGiga;
+  return giga < 10 ? fmt::format("{:.2g} GB", giga) : fmt::format("{:.0f} GB", giga);
+}
+
 PeakMemory state_of(Bytes weights, const NetworkCosts& network, Sharding sharding, std::int64_t replicas) {
   const Bytes optimizer(weights.value() / network.element_bytes * network.optimizer_bytes);
   PeakMemory memory{weights, weights, optimizer, {}};

@@ -45,6 +45,8 @@ struct PeakMemory {
   Bytes weights, gradients, optimizer, activations;
   Bytes sum() const { return weights + gradients + optimizer + activations; }
 };
+/// "0.88 GB", "104 GB"
+std::string memory_text(Bytes bytes);
 /// Returns the memory of weights of so many bytes, with gradients and optimizer, if `replicas` share them.
 PeakMemory state_of(Bytes weights, const NetworkCosts& network, Sharding sharding, std::int64_t replicas);
 PeakMemory memory_of(const Job& job, const Arrangement& arrangement);

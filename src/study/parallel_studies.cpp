@@ -97,8 +97,8 @@ std::vector<ParallelArm> tensor_parallel_arms(const NetworkCosts&, std::int64_t 
           cut(fmt::format("in {} parts", ranks), false,
               {"parallelize_module(block, mesh, {\"up\": ColwiseParallel(), \"down\": RowwiseParallel()})"}),
           cut(fmt::format("in {} parts, by sequence", ranks), true,
-              {"parallelize_module(block, mesh, {\"norm\": SequenceParallel(),",
-               "  \"up\": ColwiseParallel(input_layouts=Shard(1)), \"down\": "
+              {"parallelize_module(block, mesh, {\"norm\": SequenceParallel(), \"up\": "
+               "ColwiseParallel(input_layouts=Shard(1)), \"down\": "
                "RowwiseParallel(output_layouts=Shard(1))})"})};
 }
 
@@ -128,14 +128,20 @@ bool is_candidate(const TimedArm& arm) {
   return exchanges && way.every == 1;
 }
 
+// "+4.0 % over", "2.7 times"
+std::string over_text(double ratio) {
+  const std::string text = change_text(ratio - 1.0);
+  return text.ends_with('%') ? text + " over" : text;
+}
+
 std::string fastest_sentence(const TimedArm& first, const TimedArm& fastest,
                              const std::vector<const TimedArm*>& alike) {
   std::string text =
       fmt::format("{} **{}**: {} a step", alike.empty() ? "Fastest is" : "Among the fastest is",
                   fastest.arm.name, step_text(fastest));
   if (fastest.times.over_first)
-    text += fmt::format(", {} over the computing alone ({})",
-                        change_text(fastest.times.over_first->ratio - 1.0), step_text(first));
+    text += fmt::format(", {} the computing alone ({})", over_text(fastest.times.over_first->ratio),
+                        step_text(first));
   text += ".";
   if (!alike.empty()) {
     std::vector<std::string> names;
@@ -203,20 +209,46 @@ std::string waiting_sentence(const TimedArm& first, const ParallelSteps& steps) 
       steps.slowest, time_text(waiting.median), percent_text(waiting.median / step));
 }
 
-void add_remedy(const ParallelArm& arm, Sentences& sentences) {
-  for (const std::string& line : arm.remedy.lines) sentences.push_back("In PyTorch: " + line);
+void add_remedy(const ParallelArm& arm, Sentences& sentences, bool is_named = false) {
+  for (const std::string& line : arm.remedy.lines)
+    sentences.push_back(fmt::format("In PyTorch{}: {}", is_named ? ", " + arm.name : "", line));
   if (!arm.remedy.price.empty()) sentences.push_back(arm.remedy.price);
 }
 
-Sentences exchange_answers(std::span<const TimedArm> arms, const ParallelSteps& steps) {
-  Sentences sentences;
-  const Fastest fastest = fastest_of(arms, is_candidate);
-  if (fastest.arm == nullptr) return sentences;
-  sentences.push_back(fastest_sentence(arms.front(), *fastest.arm, fastest.alike));
+std::string memory_sentence(const TimedArm& fastest, const TimedArm& least) {
+  return fmt::format("Least memory needs **{}**: {} in place of {}, for a step that takes {} in place of {}.",
+                     least.arm.name, plan::memory_text(least.memory), plan::memory_text(fastest.memory),
+                     step_text(least), step_text(fastest));
+}
+
+Sentences exchange_sentences(std::span<const TimedArm> arms, const Fastest& fastest,
+                             const ParallelSteps& steps) {
+  Sentences sentences = {fastest_sentence(arms.front(), *fastest.arm, fastest.alike)};
   for (std::string each :
        {exposed_sentence(*fastest.arm), plan_sentence(*fastest.arm), waiting_sentence(arms.front(), steps)})
     if (!each.empty()) sentences.push_back(std::move(each));
+  return sentences;
+}
+
+Sentences exchange_answers(std::span<const TimedArm> arms, const ParallelSteps& steps) {
+  const Fastest fastest = fastest_of(arms, is_candidate);
+  if (fastest.arm == nullptr) return {};
+  Sentences sentences = exchange_sentences(arms, fastest, steps);
   add_remedy(fastest.arm->arm, sentences);
+  return sentences;
+}
+
+Sentences sharding_answers(std::span<const TimedArm> arms, const ParallelSteps& steps) {
+  const Fastest fastest = fastest_of(arms, is_candidate);
+  if (fastest.arm == nullptr) return {};
+  const TimedArm* least = fastest.arm;
+  for (const TimedArm& arm : arms)
+    if (is_candidate(arm) && arm.memory.value() > 0 && arm.memory < least->memory) least = &arm;
+  Sentences sentences = exchange_sentences(arms, fastest, steps);
+  const bool differs = least != fastest.arm;
+  if (differs) sentences.push_back(memory_sentence(*fastest.arm, *least));
+  add_remedy(fastest.arm->arm, sentences, differs);
+  if (differs) add_remedy(least->arm, sentences, true);
   return sentences;
 }
 
@@ -224,18 +256,18 @@ bool is_cut(const TimedArm& arm) { return arm.arm.arrangement.grid.tensor > 1; }
 
 std::string cut_sentence(const TimedArm& whole, const Fastest& fastest) {
   const TimedArm& arm = *fastest.arm;
-  const std::int64_t ranks = arm.arm.arrangement.grid.tensor;
-  const double speedup = whole.times.time.median / arm.times.time.median;
-  const bool pays = is_surely_faster(arm.times, whole.times);
-  std::string text =
-      fmt::format("{}: the step **{}** takes {}, where one GPU takes {} for the same batch",
-                  pays                                       ? "Cutting layers pays"
-                  : is_surely_faster(whole.times, arm.times) ? "Cutting layers does not pay"
-                                                             : "Cutting layers is not told from one GPU",
-                  arm.arm.name, step_text(arm), step_text(whole));
-  if (pays) text += fmt::format(": {:.2f} times as fast on {} GPUs", speedup, ranks);
+  const bool pays = is_surely_faster(arm.times, whole.times),
+             costs = is_surely_faster(whole.times, arm.times);
+  std::string text = fmt::format("{}: the step **{}** takes {}, where one GPU takes {} for the same batch",
+                                 pays    ? "Cutting layers pays"
+                                 : costs ? "Cutting layers does not pay"
+                                         : "Whether cutting layers pays is not sure",
+                                 arm.arm.name, step_text(arm), step_text(whole));
+  if (pays)
+    text += fmt::format(": {:.2f} times as fast on {} GPUs", whole.times.time.median / arm.times.time.median,
+                        arm.arm.arrangement.grid.tensor);
   text += ".";
-  for (const TimedArm* each : fastest.alike) text += fmt::format(" Not told from it: {}.", each->arm.name);
+  for (const TimedArm* each : fastest.alike) text += fmt::format(" Not told from that: {}.", each->arm.name);
   return text;
 }
 
@@ -333,14 +365,17 @@ const std::vector<ParallelStudy>& parallel_studies() {
   static const std::vector<ParallelStudy> studies = {
       {{"data-parallel", "When should ranks exchange their gradients, and in what pieces?",
         "a network that trains, between ranks (mpirun -n N, --local N)"},
+       "resnet50:batch=64,dtype=bf16,layout=nhwc",
        data_parallel_arms,
        exchange_answers},
       {{"sharding", "What does it cost to deal out a network's state to the ranks?",
         "a network that trains, between ranks (mpirun -n N, --local N)"},
+       "gpt2:batch=8,dtype=bf16",
        sharding_arms,
-       exchange_answers},
+       sharding_answers},
       {{"tensor-parallel", "Does it pay to cut each layer in parts, one for each GPU?",
         "a transformer that trains, between ranks (mpirun -n N, --local N)"},
+       "gpt2:batch=8,dtype=bf16",
        tensor_parallel_arms,
        cut_answers}};
   return studies;

@@ -37,11 +37,13 @@ struct TimedArm {
   const ParallelArm& arm;
   const StepTimes& times;
   Nanoseconds simulated;        ///< by the plan, from the layers' and the exchanges' times; 0: not known
+  Bytes memory = {};            ///< of a rank, as planned; 0: not known
   const CutArm* cut = nullptr;  ///< null if its layers are whole, or not timed
 };
 
 struct ParallelStudy {
   StudySummary summary;
+  std::string example;  ///< a network to study
   /// Returns the arms for so many ranks. The first exchanges nothing: each rank computes for itself.
   std::vector<ParallelArm> (*arms)(const plan::NetworkCosts& network, std::int64_t ranks);
   /// Returns what the times say, the most important first; `steps.computing` has a time for each rank.

@@ -167,11 +167,10 @@ TEST(CutInParts, SaysWhyANetworkCannotBeCut) {
     return [&whole, ranks, by_sequence] { whole.cut(ranks, by_sequence); };
   };
   const Whole resnet("resnet18"), gpt2("gpt2", "batch=1,seq=1023,dtype=f16,layers=1");
-  EXPECT_THAT(refusal(resnet, 2, false), ThrowsMessage<UsageError>(HasSubstr("resnet18 has no attention")));
+  EXPECT_THAT(refusal(resnet, 2, false),
+              ThrowsMessage<UsageError>(HasSubstr("resnet18 has no attention, and layers are cut")));
   EXPECT_THAT(refusal(gpt2, 5, false), ThrowsMessage<UsageError>(HasSubstr("12 heads of gpt2")));
-  EXPECT_THAT(
-      refusal(gpt2, 2, true),
-      ThrowsMessage<UsageError>(HasSubstr("have no equal part for each of 2 ranks; take another batch")));
+  EXPECT_THAT(refusal(gpt2, 2, true), ThrowsMessage<UsageError>(HasSubstr("as in gpt2:batch=2")));
   EXPECT_NO_THROW(gpt2.cut(2));
 }
 

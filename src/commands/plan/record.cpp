@@ -8,6 +8,7 @@
 
 #include "base/quantity_text.hpp"
 #include "output/cells.hpp"
+#include "plan/arrangement.hpp"
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"
 
@@ -131,12 +132,6 @@ std::string share_text_of(Nanoseconds part, const ForecastStep& step) {
   return part > Nanoseconds(0) ? percent_text(part / step.step.value) : std::string(kAbsent);
 }
 
-std::string gigabytes_text(Bytes bytes) {
-  constexpr double kGigabyte = 1e9;
-  const double giga = static_cast<double>(bytes.value()) / kGigabyte;
-  return giga < 10 ? fmt::format("{:.2g} GB", giga) : fmt::format("{:.0f} GB", giga);
-}
-
 std::string count_text(double number) {
   constexpr double kThousand = 1000.0;
   if (number < kThousand) return fmt::format("{:.3g}", number);
@@ -175,8 +170,8 @@ std::string answer(const ForecastRecord& record, const ForecastRanks& ranks) {
     return fmt::format(
         "**{}**: nothing fits. {} needs least, {} of the {} that a GPU has: take more GPUs, smaller "
         "micro-batches, or `--optimizer sgd`.",
-        counted(ranks.ranks, "GPU"), one_line(best.arrangement), gigabytes_text(best.memory()),
-        gigabytes_text(record.memory));
+        counted(ranks.ranks, "GPU"), one_line(best.arrangement), plan::memory_text(best.memory()),
+        plan::memory_text(record.memory));
   std::string text =
       fmt::format("**{}**: {}{}, {} a step, {} samples/s, {} times one GPU; {}", counted(ranks.ranks, "GPU"),
                   one_line(best.arrangement), ranks.considered > 1 ? " is the fastest" : "",
@@ -191,7 +186,7 @@ std::string answer(const ForecastRecord& record, const ForecastRanks& ranks) {
       ranks.steps, [&](const ForecastStep& step) { return step.data == ranks.ranks && !step.fits; });
   if (replicas != ranks.steps.end())
     text += fmt::format(" {} does not fit: it needs {} of {}.", one_line(replicas->arrangement),
-                        gigabytes_text(replicas->memory()), gigabytes_text(record.memory));
+                        plan::memory_text(replicas->memory()), plan::memory_text(record.memory));
   return text;
 }
 
@@ -216,7 +211,7 @@ Text best_table(const ForecastRecord& record, std::size_t width) {
     add(speedup, factor_text(best.speedup));
     add(bubble, share_text_of(best.bubble, best));
     add(exposed, share_text_of(best.exposed, best));
-    add(memory, gigabytes_text(best.memory()));
+    add(memory, plan::memory_text(best.memory()));
     add(straggler,
         best.straggler_adds ? change_text(*best.straggler_adds / best.step.value) : std::string(kAbsent));
     add(network, network_word(record, ranks.ranks, best));
@@ -243,7 +238,7 @@ Text arrangements_table(const ForecastRanks& ranks, std::size_t most, std::size_
     hidden.cells.push_back(share_text_of(each.hidden, each));
     waiting.cells.push_back(share_text_of(each.straggler, each));
     launch.cells.push_back(share_text_of(each.launch, each));
-    memory.cells.push_back(gigabytes_text(each.memory()));
+    memory.cells.push_back(plan::memory_text(each.memory()));
     fits.cells.emplace_back(each.fits ? "yes" : "no");
     straggler.cells.push_back(each.straggler_adds ? change_text(*each.straggler_adds / each.step.value)
                                                   : std::string(kAbsent));
@@ -276,7 +271,7 @@ Text record_text(const ForecastRecord& record, const ShownPage& shown) {
           "GPU.",
           one_line(record.network), one_line(record.device.name), time_text(record.forward.value),
           time_text(record.backward.value), counted(record.samples, "sample"), one_line(record.times),
-          gigabytes_text(record.weights), counted(record.blocks, "block"),
+          plan::memory_text(record.weights), counted(record.blocks, "block"),
           record.micro_batches == 1 ? std::string("one micro-batch")
                                     : fmt::format("{} micro-batches", record.micro_batches)),
       shown.width);

@@ -359,10 +359,8 @@ void run_between_ranks(const study::ParallelStudy& which, const StudyFlags& flag
                     "--html", "--plot", "--details", "--width", "--dry-run", "--help"},
                    command, fmt::format("{} times a network's whole step between ranks", which.summary.id));
   if (flags.targets.size() != 1)
-    throw UsageError(
-        fmt::format("the study {0} is of one network: jitterscope study {0} "
-                    "resnet50:batch=64,dtype=bf16,layout=nhwc --local 2",
-                    which.summary.id));
+    throw UsageError(fmt::format("the study {0} is of one network: jitterscope study {0} {1} --local 2",
+                                 which.summary.id, which.example));
   check_count("--processes", flags.processes, 1, 1000);
   run_parallel_study({.study = which,
                       .network = flags.targets.front(),
@@ -385,7 +383,8 @@ void add_study_command(CLI::App& app, Invocation& invocation) {
     if (const study::ParallelStudy* between = study::find_parallel_study(typed.name))
       return run_between_ranks(*between, typed, self, invocation);
     if (typed.local)
-      throw UsageError(fmt::format("--local: the study {} times operations of one process", typed.name));
+      throw UsageError(fmt::format("--local: the study {} times operations of one process",
+                                   study::find_study(typed.name).id));
     StudyCommand(typed, invocation).run();
   };
   const auto [command, flags] = declare_command<StudyFlags>(

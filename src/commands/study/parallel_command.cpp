@@ -62,9 +62,9 @@ class ParallelStudyCommand {
     devices_ = devices_of_ranks(asked_.device, *invocation_.ranks);
     if (names_operation(asked_.network))
       throw UsageError(fmt::format(
-          "{} is one operation, and the study {} is of a network's step: name resnet50, gpt2 or another "
-          "network (jitterscope list models)",
-          printable(asked_.network, 100), asked_.study.summary.id));
+          "{} is one operation, and the study {} is of a network's step: name {} or another network "
+          "(jitterscope list models)",
+          printable(asked_.network, 100), asked_.study.summary.id, asked_.study.example));
     model_ = read_model_target(asked_.network);
     layers_ = step_layers(model_);
     prepare_arms();
@@ -100,12 +100,12 @@ class ParallelStudyCommand {
   void prepare_arms() {
     const plan::TransferCosts transfers({}, kSomeNetwork);
     for (study::ParallelArm& arm : asked_.study.arms(layers_.network, ranks())) {
-      const plan::StepPlan plan =
-          plan::step_of(job(layers_.network, arm.arrangement, transfers, {}), arm.arrangement);
-      const std::string name = fmt::format("{}, {}", model_.name, arm.name);
       const bool is_cut = arm.arrangement.grid.tensor > 1;
       const Model network =
           is_cut ? cut_in_parts(model_, layers_, ranks(), arm.arrangement.by_sequence) : model_;
+      const plan::StepPlan plan =
+          plan::step_of(job(layers_.network, arm.arrangement, transfers, {}), arm.arrangement);
+      const std::string name = fmt::format("{}, {}", model_.name, arm.name);
       PreparedArm prepared{.arm = std::move(arm),
                            .step = native_step(network, layers_, plan, 0, ranks(), name),
                            .exchange_alone = {.name = name + ", exchange alone", .network = {}},
@@ -210,7 +210,7 @@ class ParallelStudyCommand {
       const std::size_t number = steps.numbers[i];
       const auto cut = cuts_.find(number);
       timed.push_back({arms_[number].arm, steps.arms[i], record_.arms[number].simulated,
-                       cut != cuts_.end() ? &cut->second : nullptr});
+                       record_.arms[number].memory, cut != cuts_.end() ? &cut->second : nullptr});
     }
     record_.answers = asked_.study.answers(timed, steps);
     if (timed.size() < arms_.size()) invocation_.exit_code = ExitCode::failed;

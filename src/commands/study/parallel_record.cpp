@@ -8,6 +8,7 @@
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
 #include "output/cells.hpp"
+#include "plan/arrangement.hpp"
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"
 
@@ -111,11 +112,6 @@ std::string interval_text(const RatioEstimate& ratio) {
   return fmt::format("{} to {}", change_text(ratio.low - 1.0), change_text(ratio.high - 1.0));
 }
 
-std::string gigabytes_of(Bytes bytes) {
-  constexpr double kGiga = 1e9;
-  return fmt::format("{:.2g} GB", static_cast<double>(bytes.value()) / kGiga);
-}
-
 Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
   TableColumn arm{"arm", Align::left, {}}, step{"step", Align::right, {}},
       error{"± 95 %", Align::right, {}, 3},
@@ -150,7 +146,7 @@ Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
                                                               : std::string(kAbsent));
     simulated.cells.push_back(each.simulated > Nanoseconds(0) ? time_text(each.simulated)
                                                               : std::string(kAbsent));
-    memory.cells.push_back(each.memory.value() > 0 ? gigabytes_of(each.memory) : std::string(kAbsent));
+    memory.cells.push_back(each.memory.value() > 0 ? plan::memory_text(each.memory) : std::string(kAbsent));
   }
   std::vector<TableColumn> columns = {arm,       step,    error,  over,     interval,
                                       simulated, exposed, hidden, exchange, slowed};
@@ -243,10 +239,37 @@ constexpr const char* kParts = R"({
     "layer": [
       {"mark": {"type": "bar"}, "encoding": {
         "x": {"field": "time:Q", "title": "$title", "stack": "zero"}, "order": {"field": "order:O"},
-        "color": {"field": "part:N", "title": null, "scale": {"domain": ["computing", "exposed"], "range": ["$blue", "$orange"]}},
+        "color": {"field": "part:N", "title": null, "scale": {"domain": "$parts", "range": "$colors"}},
         "tooltip": [["name:N", "arm"], ["part:N", "part"], ["time", "$title"]]}},
       {"mark": {"type": "tick", "color": "black", "thickness": 2, "size": 20}, "encoding": {
         "x": {"field": "planned:Q"}, "tooltip": [["name:N", "arm"], ["planned", "planned"]]}}]})";
+
+constexpr const char* kCaption =
+    "What the slowest rank computes, and what the exchange adds. A stroke marks the step as planned from the "
+    "times of layers and exchanges.";
+constexpr const char* kCaptionOfCuts =
+    "What the slowest rank computes, and what the exchanges add. Of an arm in parts it is its share of the "
+    "whole, and more by what each rank has whole and by smaller calls, which use a GPU less well. A stroke "
+    "marks the step as planned from the times of cut layers and exchanges.";
+
+// What a bar is stacked of, from the left.
+struct BarPart {
+  const char* name;
+  Nanoseconds time;
+};
+std::vector<BarPart> parts_of(const ParallelStudyArm& arm) {
+  const auto above_zero = [](Nanoseconds time) { return std::max(time, Nanoseconds(0)); };
+  const Nanoseconds exposed = arm.times.exposed ? above_zero(arm.times.exposed->value) : Nanoseconds(0);
+  Nanoseconds not_cut, smaller;
+  if (arm.cut) {
+    not_cut = above_zero(arm.cut->computing.not_cut);
+    smaller = above_zero(arm.cut->computing.products + arm.cut->computing.rest);
+  }
+  return {{"computing", arm.times.time.median - exposed - not_cut - smaller},
+          {"whole on each rank", not_cut},
+          {"smaller calls", smaller},
+          {"exposed", exposed}};
+}
 
 Plot steps_by_arm(const ParallelStudyRecord& record) {
   Nanoseconds largest;
@@ -254,9 +277,7 @@ Plot steps_by_arm(const ParallelStudyRecord& record) {
   const TimeUnit unit = unit_for(largest);
   Plot plot{.id = "steps",
             .title = "The step by arrangement",
-            .caption =
-                "What the slowest rank computes, and what the exchange adds. A stroke marks the step as "
-                "planned from the times of layers and exchanges.",
+            .caption = cuts_layers(record) ? kCaptionOfCuts : kCaption,
             .spec = {},
             .table = columns_of({"arm", ">step", ">exposed", ">planned"})};
   Json rows = Json::array();
@@ -264,24 +285,26 @@ Plot steps_by_arm(const ParallelStudyRecord& record) {
   for (const ParallelStudyArm& arm : record.arms) {
     if (!has_times(arm)) continue;
     names.push_back(arm.name);
-    const Nanoseconds exposed =
-        arm.times.exposed ? std::max(arm.times.exposed->value, Nanoseconds(0)) : Nanoseconds(0);
-    Json computing = {{"name", arm.name},
-                      {"part", "computing"},
-                      {"order", 0},
-                      {"time", rounded(unit.of(arm.times.time.median - exposed))}};
-    if (arm.simulated > Nanoseconds(0)) computing["planned"] = rounded(unit.of(arm.simulated));
-    rows.push_back(std::move(computing));
-    if (exposed > Nanoseconds(0))
-      rows.push_back(
-          {{"name", arm.name}, {"part", "exposed"}, {"order", 1}, {"time", rounded(unit.of(exposed))}});
+    int order = 0;
+    for (const BarPart& part : parts_of(arm)) {
+      Json row = {
+          {"name", arm.name}, {"part", part.name}, {"order", order}, {"time", rounded(unit.of(part.time))}};
+      if (order++ == 0 && arm.simulated > Nanoseconds(0)) row["planned"] = rounded(unit.of(arm.simulated));
+      if (part.time > Nanoseconds(0)) rows.push_back(std::move(row));
+    }
+    const Nanoseconds exposed = parts_of(arm).back().time;
     add_row(plot.table, {arm.name, time_text(arm.times.time.median), time_text(exposed),
                          arm.simulated > Nanoseconds(0) ? time_text(arm.simulated) : std::string(kAbsent)});
+  }
+  Json parts = {"computing", "exposed"}, colors = {kBlue, kOrange};
+  if (cuts_layers(record)) {
+    parts = {"computing", "whole on each rank", "smaller calls", "exposed"};
+    colors = {kBlue, kTeal, kPurple, kOrange};
   }
   constexpr int kRow = 24, kLongest = 260;
   plot.spec = single_plot(filled(kParts, "rows", rows, "width", width_beside(names, kLongest), "height",
                                  height_of(names, kRow), "y", names_axis("name", names, kLongest), "title",
-                                 unit.axis("step")));
+                                 unit.axis("step"), "parts", parts, "colors", colors));
   return plot;
 }
 
