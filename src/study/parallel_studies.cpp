@@ -264,8 +264,8 @@ std::string cut_sentence(const TimedArm& whole, const Fastest& fastest) {
                                          : "Whether cutting layers pays is not sure",
                                  arm.arm.name, step_text(arm), step_text(whole));
   if (pays)
-    text += fmt::format(": {:.2f} times as fast on {} GPUs", whole.times.time.median / arm.times.time.median,
-                        arm.arm.arrangement.grid.tensor);
+    text += fmt::format(": {:.2f} times as fast, of {} at best",
+                        whole.times.time.median / arm.times.time.median, arm.arm.arrangement.grid.tensor);
   text += ".";
   for (const TimedArm* each : fastest.alike) text += fmt::format(" Not told from that: {}.", each->arm.name);
   return text;

@@ -56,6 +56,31 @@ TEST(RunPlan, AProcessThatHasGoneIsNamedWithTheOthers) {
               ElementsAre(HasSubstr("1 first, 2 second")));
 }
 
+// Exchanges alone are operations, too; a network may have fewer layers than a study between ranks has trials.
+TEST(RunPlan, BesideStepsOperationsAreNotTakenForLayersOfTheNetwork) {
+  ScriptedDevice device;
+  Session session(device);
+  Model network{.name = "small", .description = {}, .layers = {}};
+  network.layers.push_back({.names = {"only"}, .operation = Operation::parse("gelu:count=1024")});
+  network.calls.push_back({.layer = 0, .name = "only", .inputs = {}});
+  MeasureOptions options;
+  options.caches = {CacheState::warm};
+  options.loads = {Load::burst};
+  Plan plan;
+  plan.ceilings = false;
+  plan.groups = trials_of({Operation::parse("relu:count=1024"), Operation::parse("add:count=1024")}, options);
+  plan.groups.push_back({Trial{TrialSubject(ParallelStep{.name = "step", .network = network}), options}});
+  plan.in_sequence = network;
+  RunRecord record;
+  record.device = device.describe();
+  record.calibration = session.calibration();
+  run_plan(session, plan, record, {});
+  ASSERT_TRUE(record.sequence);
+  ASSERT_THAT(record.sequence->calls, SizeIs(1));
+  EXPECT_EQ(record.sequence->calls.front().failure, "");
+  EXPECT_GT(record.sequence->calls.front().time.rounds, 0);
+}
+
 TEST(RunPlan, APlanOfNothingIsRefused) {
   EXPECT_THAT([] { shared_options(Plan{}); },
               testing::ThrowsMessage<UsageError>(HasSubstr("nothing to time")));
