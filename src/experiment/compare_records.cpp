@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -291,7 +295,54 @@ class RecordComparer {
 
 }  // namespace
 
+namespace {
+
+using EntryOfName = std::map<std::string, const RunEntry*>;
+
+// Returns the entry of each name; nullopt if an entry has none, or two have the same.
+std::optional<EntryOfName> entries_by_name(const RunRecord& record) {
+  EntryOfName entries;
+  for (const RunEntry& entry : record.entries) {
+    if (entry.layers.empty()) return std::nullopt;
+    for (const std::string& name : entry.layers) {
+      const auto [known, is_new] = entries.try_emplace(name, &entry);
+      if (!is_new && known->second != &entry) return std::nullopt;
+    }
+  }
+  return entries;
+}
+
+// Pairs what two records of one network have, by the calls' names: with another batch a call may be what a
+// larger one was before. nullopt if neither has all names of the other.
+std::optional<std::vector<EntryPair>> pairs_of_one_network(const RunRecord& first, const RunRecord& second) {
+  const std::optional<EntryOfName> of_first = entries_by_name(first), of_second = entries_by_name(second);
+  if (!of_first || !of_second) return std::nullopt;
+  std::map<std::pair<const RunEntry*, const RunEntry*>, std::size_t> shared;
+  std::size_t names = 0;
+  for (const auto& [name, entry] : *of_first) {
+    const auto other = of_second->find(name);
+    if (other == of_second->end()) continue;
+    ++names;
+    ++shared[{entry, other->second}];
+  }
+  if (names == 0 || names < std::min(of_first->size(), of_second->size())) return std::nullopt;
+  std::vector<EntryPair> pairs;
+  for (const auto& [entries, count] : shared) {  // in the first record's order: its entries lie in a row
+    const auto calls_of = [names_shared = count](const RunEntry& entry) {
+      const std::set<std::string> own(entry.layers.begin(), entry.layers.end());
+      return static_cast<double>(entry.count) * static_cast<double>(names_shared) /
+             static_cast<double>(own.size());
+    };
+    const auto& [a, b] = entries;
+    pairs.push_back({a, b, std::llround(std::min(calls_of(*a), calls_of(*b)))});
+  }
+  return pairs;
+}
+
+}  // namespace
+
 std::vector<EntryPair> entries_in_common(const RunRecord& first, const RunRecord& second) {
+  if (auto pairs = pairs_of_one_network(first, second)) return shared_calls(*pairs);
   std::vector<EntryPair> pairs;
   for (const RunEntry& a : first.entries) {
     auto found = std::ranges::find_if(

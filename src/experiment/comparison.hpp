@@ -230,7 +230,8 @@ void compare_records(const RunRecord& first, std::span<const RunRecord> others, 
 /// Returns how the machines, their software and their limits differ.
 std::vector<RecordDifference> machine_differences(const RunRecord& first, const RunRecord& second);
 
-/// Two entries that belong together: by subject, by a layer's name, or as the only one of each record.
+/// Two entries that belong together: by their calls' names in records of one network, else by subject, by a
+/// layer's name, or as the only one of each record.
 struct EntryPair {
   const RunEntry *first, *second;
   std::int64_t count;  ///< number of calls that both networks have of them, each in one pair only

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -34,19 +35,29 @@ std::optional<Operation> parsed(const std::string& text) {
 
 bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
 
+// A network copies as many times the bytes as it takes samples.
+std::optional<double> times_the_bytes(const Operation& first, const Operation& second) {
+  const auto *own = std::get_if<Copy>(&first.parameters()), *other = std::get_if<Copy>(&second.parameters());
+  if (own == nullptr || other == nullptr || own->kind != other->kind) return std::nullopt;
+  return static_cast<double>(other->bytes) / static_cast<double>(own->bytes);
+}
+
 // Returns how many times the samples the second record's operations take; nullopt if they take as many, or
 // not all the same multiple.
 std::optional<double> times_the_samples(const std::vector<const Account*>& unlike) {
   std::optional<double> times;
+  bool have_samples = false;
   for (const Account* account : unlike) {
     const std::optional<Operation> first = parsed(account->first_subject),
                                    second = parsed(account->second_subject);
     if (!first || !second) return std::nullopt;
-    const std::optional<double> own = jitterscope::times_the_samples(*first, *second);
+    std::optional<double> own = jitterscope::times_the_samples(*first, *second);
+    have_samples = have_samples || own;
+    if (!own) own = times_the_bytes(*first, *second);
     if (!own || (times && !is_near(*own, *times))) return std::nullopt;
     times = own;
   }
-  return times && !is_near(*times, 1.0) ? times : std::nullopt;
+  return have_samples && !is_near(*times, 1.0) ? times : std::nullopt;
 }
 
 // Returns each change once, with the number of operations that have it, the most frequent first.

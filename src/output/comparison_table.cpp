@@ -359,6 +359,15 @@ std::string verdict_words(EffectVerdict verdict, const std::string& first, const
   return {};
 }
 
+// Where rounds within a process leave more open than processes differ by, a longer time of each does the
+// same.
+std::string longer_processes(const ComparisonRecord& record, std::int64_t needed) {
+  const auto is_within = [](const Comparison& each) { return each.within > each.between; };
+  if (record.comparisons.empty() || !std::ranges::all_of(record.comparisons, is_within)) return {};
+  const double times = static_cast<double>(needed) / static_cast<double>(record.processes_asked);
+  return fmt::format(", or a --time-limit {:.2g} times as long", times);
+}
+
 // Says what would decide an undecided comparison or total.
 template <class Compared>
 std::string needed_words(const ComparisonRecord& record, const Compared& compared, double resolution,
@@ -370,8 +379,9 @@ std::string needed_words(const ComparisonRecord& record, const Compared& compare
   }
   if (record.processes_asked <= 1) return {};
   const std::optional<std::int64_t>& needed = compared.processes_to_decide;
-  return needed ? fmt::format("; about {} processes would probably decide (--processes {})", *needed, *needed)
-                : std::string("; even a thousand processes would not decide");
+  if (!needed) return "; even a thousand processes would not decide";
+  return fmt::format("; about {} processes would probably decide (--processes {}{})", *needed, *needed,
+                     longer_processes(record, *needed));
 }
 
 Nanoseconds median_of(const ComparedSide& side) { return side.time.median; }

@@ -193,6 +193,27 @@ TEST(CompareCommand, AMarginBelowWhatTheTimerTellsApartIsSaid) {
   EXPECT_THAT(outcome.output, Not(HasSubstr("would probably decide")));
 }
 
+TEST(CompareCommand, AParameterIsVariedOnce) {
+  const Outcome outcome = run_tool("compare resnet18 --vary batch=32,64 --vary batch=128,256" + kOnVirtual);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("--vary batch: it is varied twice; write all its values in one --vary"));
+}
+
+TEST(CompareCommand, WhereItIsUndecidedACallerIsTold) {
+  const std::string undecided =
+      "compare relu:count=64Ki --vary data=normal,uniform --margin 0.0001% --fail-if slower";
+  const Outcome passes = run_tool(undecided + kOnVirtual),
+                fails = run_tool(undecided + " --strict" + kOnVirtual);
+  EXPECT_EQ(passes.exit_code, 0);
+  EXPECT_THAT(passes.errors, HasSubstr("--fail-if slower: undecided, which passes; --strict fails it"));
+  EXPECT_EQ(fails.exit_code, 1);
+  EXPECT_THAT(fails.errors, HasSubstr("undecided, which fails"));
+  const Outcome alone = run_tool("compare relu:count=64Ki --vary data=normal,uniform --strict" + kOnVirtual);
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.errors, HasSubstr("give --fail-if slower, too"));
+}
+
 TEST(CompareCommand, RunsOnTheCpu) {
   const Outcome outcome = run_tool(
       "compare relu:count=4Ki relu:count=16Mi --device cpu --processes 2 --time-limit 0.2 --min-rounds 6 "

@@ -210,6 +210,23 @@ TEST(CompareRecords, LayersAreFoundByTheirNames) {
   EXPECT_EQ(record.totals[0].verdict, EffectVerdict::slower);
 }
 
+// With half the batch the first call of a network is what its second one was with the whole.
+TEST(CompareRecords, CallsOfOneNetworkAreFoundByTheirNamesBeforeTheirWork) {
+  RunEntry both = layer("late.relu", "add:count=4", 10, 2);
+  both.layers = {"late.relu", "late.add"};
+  const RunRecord first = machine_of({layer("early.relu", "add:count=8", 20), both});
+  RunEntry late = layer("late.relu", "add:count=2", 5), other = layer("late.add", "add:count=1", 4);
+  const RunRecord half = machine_of({layer("early.relu", "add:count=4", 10), late, other});
+  const ComparisonRecord record = records_compared(first, half);
+  EXPECT_THAT(record.left_out, IsEmpty());
+  ASSERT_THAT(record.comparisons, SizeIs(3));
+  EXPECT_EQ(record.comparisons[0].second.subject, Subject(Operation::parse("add:count=4")));
+  EXPECT_EQ(record.comparisons[1].count, 1);
+  EXPECT_EQ(record.comparisons[2].count, 1);
+  ASSERT_THAT(record.totals, SizeIs(1));
+  EXPECT_NEAR(record.totals[0].time.ratio, 19.0 / 40.0, 1e-6);
+}
+
 TEST(CompareRecords, LayersWithoutPartnerAreCountedAndLeaveNoVerdict) {
   const RunRecord first = machine_of({layer("conv1", "add:count=1", 10), layer("fc", "add:count=2", 30, 3)});
   RunRecord second = machine_of({layer("conv1", "add:count=1", 12), layer("fc", "add:count=2", 36, 3),

@@ -416,6 +416,8 @@ TEST(UnlikeWork, OtherTypesAreNamed) {
             "**The work differs**: dtype f32, then f16.");
   EXPECT_EQ(first_sentence(of_one("add:count=1024", 100), of_one("relu:count=1024", 60)),
             "**The work differs**: add:count=1024,dtype=f32, then relu:count=1024,dtype=f32.");
+  EXPECT_THAT(first_sentence(of_one("copy:bytes=1024", 100), of_one("copy:bytes=2048", 160)),
+              Not(HasSubstr("sample")));
 }
 
 TEST(UnlikeWork, OfANetworkTheBatchIsSaid) {
@@ -424,10 +426,13 @@ TEST(UnlikeWork, OfANetworkTheBatchIsSaid) {
         {test::entry_of(fmt::format("conv2d:n={},c=8,hw=8,k=8,rs=3,pad=1", batch),
                         {measured(microseconds(0.9 * microseconds_of_all), megahertz(1000))}),
          test::entry_of(fmt::format("relu:count={}", batch * 512),
-                        {measured(microseconds(0.1 * microseconds_of_all), megahertz(1000))})});
+                        {measured(microseconds(0.05 * microseconds_of_all), megahertz(1000))}),
+         test::entry_of(fmt::format("copy:bytes={}", batch * 2048),
+                        {measured(microseconds(0.05 * microseconds_of_all), megahertz(1000))})});
     record.device.name = "NVIDIA H200";
     record.entries[0].layers = {"conv"};
     record.entries[1].layers = {"relu"};
+    record.entries[2].layers = {"clone"};
     return record;
   };
   EXPECT_THAT(first_sentence(network(2, 100), network(3, 120)),

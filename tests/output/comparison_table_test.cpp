@@ -329,6 +329,11 @@ TEST(ComparisonTable, UndecidedSaysWhatWouldDecide) {
   EXPECT_THAT(one_line_table(record),
               AllOf(HasSubstr("**Undecided between dtype=f16 and dtype=bf16**: +0.30 %"),
                     HasSubstr("; about 21 processes would probably decide (--processes 21).")));
+  // Rounds within a process, and not the processes, leave it open.
+  record.comparisons[0].within = 0.2;
+  record.comparisons[0].between = 0.0;
+  record.processes_asked = 8;
+  EXPECT_THAT(one_line_table(record), HasSubstr("(--processes 21, or a --time-limit 2.6 times as long)."));
   record.comparisons[0].processes_to_decide.reset();
   EXPECT_THAT(one_line_table(record), HasSubstr("; even a thousand processes would not decide."));
   record.processes_asked = 1;

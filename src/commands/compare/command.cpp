@@ -54,6 +54,8 @@ std::vector<ComparedAlternative> read_works(const std::vector<Alternative>& alte
 
 namespace {
 
+using statistics::EffectVerdict;
+
 struct CompareFlags {
   RecordFlags record;
   std::vector<std::string> targets, vary;
@@ -62,7 +64,7 @@ struct CompareFlags {
   std::string provider = "auto", only, csv, margin = "1%", fail_if;
   std::int64_t processes = 8;
   std::optional<std::int64_t> local;
-  bool verify = false, dry_run = false;
+  bool verify = false, dry_run = false, strict = false;
 };
 
 constexpr const char* kCompareExamples = R"(Examples:
@@ -74,9 +76,9 @@ constexpr const char* kCompareExamples = R"(Examples:
   jitterscope compare resnet18:layout=nchw resnet18:layout=nhwc --processes 5
   jitterscope compare monday.json tuesday.json
   jitterscope compare monday.json tuesday.json wednesday.json --plot week.svg --csv week.csv
-  jitterscope compare softmax:rows=4096,columns=1024 softmax:rows=1024,columns=4096 --fail-if slower
+  jitterscope compare softmax:rows=4096,columns=1024 softmax:rows=1024,columns=4096 --fail-if slower --strict
 
-Exit codes: 0 done, 1 --fail-if applies or --verify found a wrong result, 2 usage, 3 device or library missing,
+Exit codes: 0 done, 1 --fail-if applies (with --strict, where undecided, too) or --verify found a wrong result, 2 usage, 3 device or library missing,
 5 nothing could be compared because an operation failed, 130 interrupted.)";
 
 // A ratio over eight processes is known about twice as well as one process knows its own.
@@ -113,6 +115,8 @@ class CompareCommand {
       throw UsageError(
           fmt::format("--fail-if: '{}' is unknown; slower, or different (slower or faster)", flags_.fail_if));
     }
+    if (flags_.strict && flags_.fail_if.empty())
+      throw UsageError("--strict says what --fail-if does where it is undecided: give --fail-if slower, too");
   }
 
   void compare_files() {
@@ -122,7 +126,8 @@ class CompareCommand {
     if (flags_.verify) throw UsageError("--verify: a record cannot be verified");
     refuse_typed_flags(
         command_, invocation_,
-        {"--margin", "--fail-if", "--json", "--csv", "--html", "--plot", "--top", "--findings", "--details"},
+        {"--margin", "--fail-if", "--strict", "--json", "--csv", "--html", "--plot", "--top", "--findings",
+         "--details"},
         "records are compared as they are, without measuring; leave it out, or name operations or models "
         "instead of records");
     std::vector<RunRecord> records;
@@ -207,39 +212,50 @@ class CompareCommand {
     }
   }
 
+  // True if layers are left out, so that nothing is said of a whole network.
+  bool is_unjudged() const {
+    const auto is_partial = [&](const TotalComparison& each) { return !is_whole(record_, each); };
+    return !record_.left_out.empty() || std::ranges::any_of(record_.totals, is_partial);
+  }
+
   // A caller that looks only at the exit code would take silence for a pass.
   void warn_of_unjudged() const {
     if (flags_.fail_if.empty() || record_.interrupted) return;
-    const auto is_partial = [&](const TotalComparison& each) { return !is_whole(record_, each); };
-    if (record_.left_out.empty() && std::ranges::none_of(record_.totals, is_partial)) return;
-    fmt::print(
-        stderr,
-        "jitterscope: --fail-if {}: layers are left out, so there is no verdict on the whole networks; "
-        "pick the layers in common with --only\n",
-        flags_.fail_if);
+    const char* outcome = flags_.strict ? "fails, as --strict asks" : "passes; --strict fails it";
+    if (is_unjudged()) {
+      fmt::print(
+          stderr,
+          "jitterscope: --fail-if {}: layers are left out, so there is no verdict on the whole networks, "
+          "which {}; pick the layers in common with --only\n",
+          flags_.fail_if, outcome);
+    } else if (any_verdict([](EffectVerdict verdict) { return verdict == EffectVerdict::undecided; })) {
+      fmt::print(stderr, "jitterscope: --fail-if {}: undecided, which {}\n", flags_.fail_if, outcome);
+    }
+  }
+
+  template <class Counts>
+  bool any_verdict(const Counts& counts) const {
+    const bool are_networks = !record_.totals.empty() || !record_.left_out.empty();
+    if (!are_networks) return std::ranges::any_of(record_.comparisons, counts, &Comparison::verdict);
+    // For a network the total decides.
+    return std::ranges::any_of(record_.totals, [&](const TotalComparison& each) {
+      return is_whole(record_, each) && counts(each.verdict);
+    });
   }
 
   ExitCode exit_code() const {
     if (record_.interrupted) return ExitCode::interrupted;
-    using statistics::EffectVerdict;
     const auto fails = [&](EffectVerdict verdict) {
       if (flags_.fail_if.empty()) return false;
       return verdict == EffectVerdict::slower ||
-             (verdict == EffectVerdict::faster && flags_.fail_if == "different");
+             (verdict == EffectVerdict::faster && flags_.fail_if == "different") ||
+             (verdict == EffectVerdict::undecided && flags_.strict);
     };
     const auto has_failed = [](const Comparison& comparison) { return !comparison.failure.empty(); };
     const auto& all = record_.comparisons;
     if (std::ranges::any_of(all, is_wrong)) return ExitCode::check_failed;
     if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
-    const bool are_networks = !record_.totals.empty() || !record_.left_out.empty();
-    const auto total_fails = [&](const TotalComparison& each) {
-      return is_whole(record_, each) && fails(each.verdict);
-    };
-    // For a network the total decides.
-    const bool shown =
-        are_networks ? std::ranges::any_of(record_.totals, total_fails)
-                     : std::ranges::any_of(all, [&](const Comparison& each) { return fails(each.verdict); });
-    return shown ? ExitCode::check_failed : ExitCode::done;
+    return any_verdict(fails) || (flags_.strict && is_unjudged()) ? ExitCode::check_failed : ExitCode::done;
   }
 
   const CompareFlags& flags_;
@@ -290,6 +306,7 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
       "--fail-if", flags.fail_if,
       "exit code 1 if one is shown to be slower than the first (slower), or to differ from it (different); a network "
       "counts by its total");
+  command.add_flag("--strict", flags.strict, "with --fail-if: exit code 1 also where it is undecided");
   flags.measure.help = {.caches = "cache states: warm, cold, dirty, produced (default: warm)"};
   flags.measure.add_to(command);
   command
@@ -430,7 +447,13 @@ std::vector<Alternative> read_alternatives(const std::vector<std::string>& targe
     throw UsageError("--vary varies one operation or model: leave the others out, or leave out --vary");
   }
   std::vector<Factor> factors;
-  for (const std::string& text : vary) factors.push_back(read_factor(text));
+  for (const std::string& text : vary) {
+    Factor factor = read_factor(text);
+    if (std::ranges::find(factors, factor.name, &Factor::name) != factors.end())
+      throw UsageError(
+          fmt::format("--vary {}: it is varied twice; write all its values in one --vary", factor.name));
+    factors.push_back(std::move(factor));
+  }
   std::vector<Alternative> alternatives = varied({"", targets.front(), conditions, provider}, factors);
   constexpr std::size_t kMost = 32;
   if (alternatives.size() > kMost) {
