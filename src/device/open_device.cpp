@@ -92,7 +92,8 @@ std::vector<std::string> devices_named(std::string_view names) {
     else
       problem = gpu.problem;
   }
-  if (devices.empty()) throw MissingError(problem);
+  if (devices.empty())
+    throw MissingError(problem + "; `--local 2 --device virtual:cluster-2xh200` simulates two GPUs");
   return devices;
 }
 

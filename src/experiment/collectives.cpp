@@ -123,9 +123,11 @@ class RoundsOfGroup {
     return undelayed(one).gaps[round].value() -
            median_of_others(one, [&](std::size_t rank) { return undelayed(rank).gaps[round].value(); });
   }
+  double work_of_others(std::size_t one, std::size_t round) const {
+    return median_of_others(one, [&](std::size_t rank) { return undelayed(rank).works[round].value(); });
+  }
   double behind_by_work(std::size_t one, std::size_t round) const {
-    return undelayed(one).works[round].value() -
-           median_of_others(one, [&](std::size_t rank) { return undelayed(rank).works[round].value(); });
+    return undelayed(one).works[round].value() - work_of_others(one, round);
   }
 
   /// Delays are sorted by rank, then length: each group tried them in another order.
@@ -225,20 +227,80 @@ std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
 // GPUs that are alike differ by some 10 ns in every round; nobody would act on less than this.
 constexpr Nanoseconds kLeastLateness = microseconds(0.5);
 
+// Of the one of all ranks that was chosen for its value (Bonferroni).
+double half_width_of_chosen(const std::vector<double>& groups, std::size_t ranks) {
+  const auto count = static_cast<double>(groups.size());
+  const double error = statistics::standard_deviation(groups) / std::sqrt(count);
+  return statistics::student_critical(1.0 - 0.05 / static_cast<double>(ranks), count - 1.0) * error;
+}
+
 void find_late_rank(const std::vector<std::vector<double>>& shares_of_groups, CollectiveWaiting& waiting) {
   const std::size_t groups = shares_of_groups.size(), most = most_often_last(waiting);
   if (groups < 2) return;
   std::vector<double> shares;
   for (const std::vector<double>& group : shares_of_groups) shares.push_back(group[most]);
-  const double error = statistics::standard_deviation(shares) / std::sqrt(static_cast<double>(groups));
-  // The one of all ranks that is last most often was chosen for it (Bonferroni).
-  const double confidence = 1.0 - 0.05 / static_cast<double>(waiting.last_shares.size());
-  waiting.chance = statistics::student_critical(confidence, static_cast<double>(groups) - 1.0) * error;
+  waiting.chance = half_width_of_chosen(shares, waiting.last_shares.size());
   if (is_last_beyond_chance(waiting) && waiting.late_by >= kLeastLateness)
     waiting.late_rank = static_cast<std::int64_t>(most);
 }
 
-CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
+// `costs` by rank, then group.
+std::optional<std::int64_t> slow_host_of(const std::vector<std::vector<double>>& costs) {
+  constexpr double kSlow = 1.5;  // hosts of one machine differ by less: a NUMA node, a core's clock
+  const std::size_t groups = costs.front().size();
+  if (costs.size() < 2 || groups < 2) return std::nullopt;
+  const auto most =
+      static_cast<std::size_t>(std::ranges::max_element(costs, {}, &statistics::median) - costs.begin());
+  std::vector<double> ratios, differences;
+  for (std::size_t group = 0; group < groups; ++group) {
+    std::vector<double> others;
+    for (std::size_t rank = 0; rank < costs.size(); ++rank)
+      if (rank != most) others.push_back(costs[rank][group]);
+    const double usual = statistics::median(others);
+    ratios.push_back(std::log(costs[most][group] / usual));
+    differences.push_back(costs[most][group] - usual);
+  }
+  const double mean = std::accumulate(ratios.begin(), ratios.end(), 0.0) / static_cast<double>(groups);
+  if (mean - half_width_of_chosen(ratios, costs.size()) < std::log(kSlow)) return std::nullopt;
+  if (statistics::median(differences) < kLeastLateness.value()) return std::nullopt;
+  return static_cast<std::int64_t>(most);
+}
+
+// A rank's launches of all groups, those that each rank of a group has.
+std::optional<CollectiveLaunches> launches_of(Groups groups, const std::string& operation) {
+  std::vector<std::vector<double>> costs;  // by rank, then group
+  for (const std::vector<RunRecord>& ranks : groups) {
+    std::vector<double> of_group;
+    for (const RunRecord& rank : ranks) {
+      const Result* result = result_of(rank, operation);
+      if (result != nullptr && result->launch_cost > Nanoseconds(0))
+        of_group.push_back(result->launch_cost.value());
+    }
+    if (of_group.empty() || of_group.size() != ranks.size()) continue;
+    costs.resize(of_group.size());
+    for (std::size_t rank = 0; rank < of_group.size(); ++rank) costs[rank].push_back(of_group[rank]);
+  }
+  if (costs.empty()) return std::nullopt;
+  CollectiveLaunches launches;
+  for (const std::vector<double>& of_rank : costs)
+    launches.costs.push_back(Nanoseconds(statistics::median(of_rank)));
+  launches.slow_host = slow_host_of(costs);
+  return launches;
+}
+
+// Whether the host launches a round, its work and the collective, more slowly than the GPUs work through it.
+bool is_behind(std::span<const RoundsOfGroup> groups, std::size_t host, Nanoseconds launch,
+               Nanoseconds transfer) {
+  std::vector<double> works;
+  for (const RoundsOfGroup& group : groups) {
+    for (std::size_t round = 0; round < group.rounds(); ++round)
+      works.push_back(group.work_of_others(host, round));
+  }
+  return launch * 2.0 > Nanoseconds(statistics::median(works)) + transfer;
+}
+
+CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups,
+                             const std::optional<CollectiveLaunches>& launches, Nanoseconds transfer) {
   CollectiveWaiting waiting;
   const std::size_t ranks = groups.front().ranks();
   waiting.last_shares.assign(ranks, 0.0);
@@ -260,12 +322,20 @@ CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
   waiting.p95 = Nanoseconds(quantiles[1]);
   waiting.rounds = std::ssize(waits);
   const std::size_t most = most_often_last(waiting);
+  if (launches && launches->slow_host && *launches->slow_host < std::ssize(waiting.last_shares)) {
+    const auto host = static_cast<std::size_t>(*launches->slow_host);
+    waiting.is_host_behind = is_behind(groups, host, launches->costs[host], transfer);
+  }
+  // The GPU of a host that is behind waits for the launch of its work after it has begun the round.
+  const bool waits_for_host =
+      waiting.is_host_behind && static_cast<std::size_t>(*launches->slow_host) == most;
   std::vector<double> by, by_launches, by_work;
   for (const RoundsOfGroup& group : groups) {
     for (std::size_t round = 0; round < group.rounds(); ++round) {
       by.push_back(group.wait_of_others(most, round) - group.wait(most, round));
-      by_launches.push_back(group.behind_by_launches(most, round));
-      by_work.push_back(group.behind_by_work(most, round));
+      const double work = group.behind_by_work(most, round);
+      by_launches.push_back(group.behind_by_launches(most, round) + (waits_for_host ? work : 0.0));
+      by_work.push_back(waits_for_host ? 0.0 : work);
     }
   }
   waiting.late_by = Nanoseconds(statistics::median(by));
@@ -281,6 +351,14 @@ CollectiveWaiting waiting_of(std::span<const RoundsOfGroup> groups) {
 std::vector<DelayOfGroup> delays_of_group(const std::vector<RunRecord>& ranks, const std::string& operation) {
   const std::optional<RoundsOfGroup> rounds = RoundsOfGroup::of(ranks, operation);
   return rounds ? rounds->delays() : std::vector<DelayOfGroup>();
+}
+
+Nanoseconds usual_launch(const CollectiveLaunches& launches) {
+  Nanoseconds usual;
+  for (std::size_t rank = 0; rank < launches.costs.size(); ++rank) {
+    if (static_cast<std::int64_t>(rank) != launches.slow_host) usual = std::max(usual, launches.costs[rank]);
+  }
+  return usual;
 }
 
 bool lateness_is_proven(const CollectiveWaiting& waiting) {
@@ -317,7 +395,8 @@ CollectiveResult analyse_collective(Groups groups, std::span<const std::string> 
     rounds.push_back(std::move(*of_group));
   }
   if (!eager.empty()) result.eager_adds = estimate_over_groups(eager, std::ssize(eager));
-  if (!rounds.empty()) result.waiting = waiting_of(rounds);
+  result.launches = launches_of(groups, first.operation);
+  if (!rounds.empty()) result.waiting = waiting_of(rounds, result.launches, first.time.median);
   return result;
 }
 

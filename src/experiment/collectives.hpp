@@ -47,12 +47,25 @@ struct CollectiveWaiting {
   /// Of the rank that comes last most often: by how much it comes behind the others, median over rounds; by
   /// the host's launches, and by the work before the collective.
   Nanoseconds late_by, late_by_launches, late_by_work;
+  /// The slow host launches a round more slowly than the GPUs work through one, so that a delay on purpose
+  /// hides behind it.
+  bool is_host_behind = false;
   std::vector<LatenessProof> proofs;
 };
 
+/// What it takes the hosts to launch a collective.
+struct CollectiveLaunches {
+  std::vector<Nanoseconds> costs;  ///< of each rank, for one launch; medians over groups
+  /// A rank whose host takes 1.5 times as long as the others' or more, and by 0.5 us, beyond chance.
+  std::optional<std::int64_t> slow_host = {};
+};
+/// Returns what a launch takes those hosts that are not slow: the slowest of them.
+Nanoseconds usual_launch(const CollectiveLaunches& launches);
+
 struct CollectiveResult {
-  std::vector<CollectiveTime> times;            ///< out of place, in place: as asked
-  std::optional<TimeEstimate> eager_adds = {};  ///< to the first of `times`, if each call is launched
+  std::vector<CollectiveTime> times;                ///< out of place, in place: as asked
+  std::optional<TimeEstimate> eager_adds = {};      ///< to the first of `times`, if each call is launched
+  std::optional<CollectiveLaunches> launches = {};  ///< nullopt if a rank's are not known
   std::optional<CollectiveWaiting> waiting =
       {};  ///< nullopt if not every rank waits for all, or with one rank
 };

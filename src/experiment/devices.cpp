@@ -103,20 +103,34 @@ DeviceState state_of(const std::vector<RunRecord>& records, const Place& place) 
   return state;
 }
 
+// True if the power limit held the clock; without a counter of held time, if the power came near it.
+bool reached_power_limit(const DeviceState& state, double watts) {
+  constexpr double kHeld = 0.1, kNear = 0.95;
+  if (state.held_by_power) return *state.held_by_power > kHeld;
+  return state.power && state.power->value() > kNear * watts;
+}
+
+bool reached_highest_clock(const DeviceState& state, double megahertz) {
+  constexpr double kNear = 0.99;
+  return state.clock && state.clock->value() * 1e-6 > kNear * megahertz;
+}
+
 // A setting of a GPU that lowers its clock or its memory's rate.
 struct Setting {
   std::string text;
   std::optional<double> limit = {};  ///< of one that only a lower value of makes a GPU slow
   const char* unit = "";
+  bool (*is_reached)(const DeviceState&, double) = nullptr;  ///< of a limit
 };
 
 std::map<std::string, Setting> settings_of(const DeviceDescription& device) {
   std::map<std::string, Setting> settings;
-  const auto add_limit = [&](const char* name, double value, const char* unit) {
-    settings[name] = {fmt::format("{:.0f} {}", value, unit), value, unit};
+  const auto add_limit = [&](const char* name, double value, const char* unit, auto is_reached) {
+    settings[name] = {fmt::format("{:.0f} {}", value, unit), value, unit, is_reached};
   };
-  if (device.power_limit) add_limit("power limit", device.power_limit->value(), "W");
-  if (device.maximum_clock) add_limit("highest clock", device.maximum_clock->value() * 1e-6, "MHz");
+  if (device.power_limit) add_limit("power limit", device.power_limit->value(), "W", &reached_power_limit);
+  if (device.maximum_clock)
+    add_limit("highest clock", device.maximum_clock->value() * 1e-6, "MHz", &reached_highest_clock);
   settings["processors"] = {std::to_string(device.processors)};
   settings["memory"] = {bytes_text(device.memory_total)};
   for (const Property& property : device.properties) {
@@ -185,9 +199,11 @@ class Causes {
     }
     const bool is_clock = clocks && of_clock >= 0.5 * longer;
     for (const auto& [name, setting] : settings_[device]) {
-      const std::optional<std::string> others = setting.limit
-                                                    ? (is_clock ? higher_limits(device, name) : std::nullopt)
-                                                    : setting_of_others(device, name);
+      const std::optional<std::string> others =
+          setting.limit ? (is_clock && setting.is_reached(devices_[device].state, *setting.limit)
+                               ? higher_limits(device, name)
+                               : std::nullopt)
+                        : setting_of_others(device, name);
       if (others && *others != setting.text) return {DeviceCause::setting, name, setting.text, *others};
     }
     if (devices_[device].state.has_other_process &&

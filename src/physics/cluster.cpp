@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "physics/parameters.hpp"
@@ -166,13 +167,28 @@ Parameters of_rank(const Parameters& all, const Cluster& cluster, std::int64_t r
   return own;
 }
 
-Cluster read_cluster(const toml::table& document, const std::string& file) {
-  const toml::table* table = document.get("cluster")->as_table();
-  if (table == nullptr) throw UsageError(file + ": 'cluster' is no table [cluster]");
-  Cluster cluster;
-  TableReader reader(*table, "[cluster]", file);
-  std::int64_t seed = 1;
-  reader.require("ranks");
+bool describes_cluster(const toml::table& document) {
+  return std::ranges::any_of(kClusterTables,
+                             [&](std::string_view table) { return document.contains(table); });
+}
+
+Cluster read_cluster(const toml::table& document, const std::string& file,
+                     const std::optional<Cluster>& base) {
+  const toml::node* node = document.get("cluster");
+  if (node == nullptr && !base) {
+    const toml::node* first = document.get(document.contains("link") ? "link" : "straggler");
+    throw UsageError(fmt::format(
+        "{}:{}: links and stragglers are those of a cluster; add a table [cluster] with ranks, or "
+        "name a base that has one, such as base = \"cluster-2xh200\"",
+        file, first->source().begin.line));
+  }
+  if (node != nullptr && !node->is_table()) throw UsageError(file + ": 'cluster' is no table [cluster]");
+  const toml::table none;
+  const toml::table& table = node != nullptr ? *node->as_table() : none;
+  Cluster cluster = base.value_or(Cluster());
+  TableReader reader(table, "[cluster]", file);
+  auto seed = static_cast<std::int64_t>(cluster.seed);
+  if (!base) reader.require("ranks");
   reader.whole("ranks", cluster.ranks, 1, kMostRanks);
   reader.whole("seed", seed, 0, 1'000'000'000);
   cluster.seed = static_cast<std::uint64_t>(seed);
@@ -185,6 +201,7 @@ Cluster read_cluster(const toml::table& document, const std::string& file) {
   reader.number("clock_offset_s", cluster.clock_offset, -1e6, 1e6, kOneSecond);
   reader.number("clock_drift_ppm", cluster.clock_drift, -1000, 1000, kOneMillionth);
   reader.refuse_others();
+  if (document.contains("link")) cluster.links.clear();
   read_tables(document, "link", file, [&](TableReader& keys) {
     Link link;
     for (const char* key : {"ranks", "latency_us", "bandwidth_gb_per_s"}) keys.require(key);
@@ -193,6 +210,12 @@ Cluster read_cluster(const toml::table& document, const std::string& file) {
     keys.number("bandwidth_gb_per_s", link.bandwidth, 1e-6, 1e6, kOneGigabyte);
     cluster.links.push_back(link);
   });
+  for (const Straggler& straggler : cluster.stragglers) {
+    if (straggler.rank < cluster.ranks) continue;
+    throw UsageError(
+        fmt::format("{}: the base has a [[straggler]] of rank {}, and this cluster {}; give it more ranks",
+                    file, straggler.rank, counted(cluster.ranks, "rank")));
+  }
   read_tables(document, "straggler", file, [&](TableReader& keys) {
     Straggler straggler;
     for (const char* key : {"rank", "cause"}) keys.require(key);

@@ -18,9 +18,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kBaseHint =
     "a preset that gives only what differs starts with a line such as base = \"h200\"";
 
-// read_cluster reads them.
-constexpr std::string_view kClusterTables[] = {"cluster", "link", "straggler"};
-
 [[noreturn]] void fail(const std::string& file, const toml::source_region& where,
                        const std::string& problem) {
   throw UsageError(fmt::format("{}:{}: {}", file, where.begin.line, problem));
@@ -45,9 +42,10 @@ void refuse_unknown(const toml::table& document, const std::vector<Key>& keys, c
   for (const Key& key : keys) {
     if (tables.back() != key.table()) tables.emplace_back(key.table());
   }
-  const bool has_cluster = document.contains("cluster");
+  tables.insert(tables.end(), std::begin(kClusterTables), std::end(kClusterTables));
   for (const auto& [word, node] : document) {
-    if (has_cluster && std::ranges::find(kClusterTables, word.str()) != std::end(kClusterTables)) continue;
+    // read_cluster has read them.
+    if (std::ranges::find(kClusterTables, word.str()) != std::end(kClusterTables)) continue;
     require_known(word, tables, file, fmt::format("'{}' is unknown", word.str()));
     if (!node.is_table()) continue;
     std::vector<std::string> known;
@@ -134,7 +132,8 @@ Parameters parse(std::string_view text, const fs::path& file, Chain& chain) {
     }
     parameters = read(file_of(*base->value<std::string>(), file), chain);
   }
-  if (document.contains("cluster")) parameters.cluster = read_cluster(document, file.string());
+  if (describes_cluster(document))
+    parameters.cluster = read_cluster(document, file.string(), parameters.cluster);
   read_keys(document, file.string(), parameters);
   const std::string problem = contradiction(parameters);
   if (!problem.empty()) throw UsageError(file.string() + ": " + problem);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,14 @@ struct Key {
 /// Returns every key, those of one table together. They write to `parameters`.
 std::vector<Key> preset_keys(Parameters& parameters);
 
-/// Reads the tables [cluster], [[link]] and [[straggler]] of a file that has the first of them. Throws
-/// UsageError with file, line, key and what is expected.
-Cluster read_cluster(const toml::table& document, const std::string& file);
+/// The tables of a file that describe a cluster.
+inline constexpr std::string_view kClusterTables[] = {"cluster", "link", "straggler"};
+bool describes_cluster(const toml::table& document);
+
+/// Reads them: what differs from the base's cluster, if that has one. Links replace the base's, stragglers
+/// are added to them. Throws UsageError with file, line, key and what is expected.
+Cluster read_cluster(const toml::table& document, const std::string& file,
+                     const std::optional<Cluster>& base);
 
 /// Returns a problem between values that no single key shows; else empty.
 std::string contradiction(const Parameters& parameters);

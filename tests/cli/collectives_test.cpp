@@ -15,6 +15,7 @@ using test::run_tool;
 using test::without_breaks;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class Collectives : public test::WithFolder {
  protected:
@@ -67,6 +68,41 @@ TEST_F(Collectives, NameTheRankThatIsLate) {
   // A transfer is what it is without the straggler.
   EXPECT_NEAR(row.at("times").at(0).at("time").at("median_seconds").get<double>(), 20e-6 + 1048576 / 100e9,
               0.5e-6);
+}
+
+// 50 us in every launch: behind work of 100 us nobody waits for that host, between single calls all do.
+TEST_F(Collectives, NameTheHostThatIsSlow) {
+  const Outcome outcome = run_tool("collectives --bytes 64Ki --in-place no --json " + path() + kQuick +
+                                   cluster("[[straggler]]\nrank = 1\ncause = \"host\"\nsize_us = 50\n"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(without_breaks(outcome.output),
+              AllOf(HasSubstr("**slow_host**: rank 1's host takes 5"), Not(HasSubstr("launch_bound"))));
+  const json row = json::parse(text()).at("rows").at(0);
+  EXPECT_EQ(row.at("launches").at("slow_host"), 1);
+  EXPECT_NEAR(row.at("launches").at("rank_seconds").at(1).get<double>() -
+                  row.at("launches").at("rank_seconds").at(0).get<double>(),
+              50e-6, 1e-6);
+}
+
+TEST_F(Collectives, CallAWaitForALateGpuNoCostOfLaunches) {
+  const Outcome outcome = run_tool("collectives --bytes 64Ki --in-place no" + std::string(kQuick) +
+                                   cluster("[[straggler]]\nrank = 1\ncause = \"gpu\"\nsize_us = 50\n"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(
+      without_breaks(outcome.output),
+      AllOf(HasSubstr("**late_rank**: rank 1"), Not(HasSubstr("slow_host")), Not(HasSubstr("launch_bound"))));
+}
+
+// As a host that launches more slowly than its GPU works is behind anyway.
+TEST_F(Collectives, SayWhyALatenessBehindASlowHostIsNotProven) {
+  const Outcome outcome = run_tool("collectives --bytes 64Ki --in-place no --json " + path() + kQuick +
+                                   cluster("[[straggler]]\nrank = 1\ncause = \"host\"\nsize_us = 200\n"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(without_breaks(outcome.output), AllOf(HasSubstr("1. **slow_host**: rank 1's host takes 20"),
+                                                    HasSubstr("as the slow host is behind")));
+  const json waiting = json::parse(text()).at("rows").at(0).at("waiting");
+  EXPECT_EQ(waiting.at("late_by_work_seconds"), 0.0);
+  EXPECT_GT(waiting.at("late_by_launches_seconds").get<double>(), 100e-6);
 }
 
 TEST_F(Collectives, ThatGiveWrongValuesFail) {

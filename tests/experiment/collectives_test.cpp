@@ -28,6 +28,7 @@ struct Truth {
   double noise = 0.3;                         // of each rank's work, standard deviation
   double between_groups = 0.002;              // of the transfer, relative
   double waits_seen = 1.0;                    // own times have so much of a wait
+  std::vector<double> hosts = {};             // what a launch takes each rank's host beyond 3
 };
 
 RunRecord record_of_rank(double time) {
@@ -44,6 +45,8 @@ std::vector<std::vector<RunRecord>> groups_of(const Truth& truth, std::uint64_t 
     std::vector<RunRecord> ranks;
     for (std::size_t rank = 0; rank < truth.ranks; ++rank) {
       ranks.push_back(record_of_rank(transfer * std::exp(0.0005 * random.normal())));
+      const double host = 3.0 + (truth.hosts.empty() ? 0.0 : truth.hosts[rank]);
+      ranks.back().entries[0].result.launch_cost = microseconds(host * std::exp(0.03 * random.normal()));
       ranks.back().arrivals = {{.operation = kOperation, .eager = {}, .rounds = {}}};
       for (int block = 0; block < 10; ++block)
         ranks.back().arrivals[0].eager.push_back(microseconds(transfer + 30.0 + 0.2 * random.normal()));
@@ -110,6 +113,29 @@ TEST(Collectives, NameTheRankThatComesLastAndWhatMakesItLate) {
   EXPECT_EQ(by_launches.late_rank, 0);
   EXPECT_THAT(by_launches.late_by_launches.value(), DoubleNear(1'700, 1));
   EXPECT_THAT(by_launches.late_by_work.value(), DoubleNear(0, 100));
+}
+
+// Behind work of 100 us nobody waits for such a host, and it is named all the same.
+TEST(Collectives, NameTheHostThatLaunchesSlowly) {
+  const CollectiveResult slow = result_of({.ranks = 4, .hosts = {0.0, 0.0, 20.0, 0.0}}, 1, 3);
+  EXPECT_EQ(slow.launches->slow_host, 2);
+  EXPECT_THAT(slow.launches->costs[2].value(), DoubleNear(23'000, 1'500));
+  EXPECT_THAT(usual_launch(*slow.launches).value(), DoubleNear(3'000, 300));
+  EXPECT_EQ(slow.waiting->late_rank, std::nullopt);
+  EXPECT_FALSE(slow.waiting->is_host_behind);
+  EXPECT_EQ(result_of({.hosts = {1.0, 0.0}}).launches->slow_host, std::nullopt) << "as NUMA nodes differ";
+  EXPECT_EQ(result_of({.works = {0.0, 50.0}}).launches->slow_host, std::nullopt) << "late on its GPU";
+  EXPECT_EQ(result_of({.hosts = {20.0, 0.0}}, 1, 1).launches->slow_host, std::nullopt) << "of one group";
+}
+
+// Its GPU begins a round and waits for the launch of the work: the marks around the work hold that wait.
+TEST(Collectives, OfAHostThatIsBehindCallItsWorkLaunches) {
+  const CollectiveWaiting waiting = *result_of({.works = {0.0, 78.0}, .hosts = {0.0, 100.0}}).waiting;
+  EXPECT_TRUE(waiting.is_host_behind);
+  EXPECT_THAT(waiting.late_by_launches.value(), DoubleNear(78'000, 150));
+  EXPECT_EQ(waiting.late_by_work, Nanoseconds(0));
+  const CollectiveWaiting work = *result_of({.works = {78.0, 0.0}, .hosts = {0.0, 100.0}}).waiting;
+  EXPECT_THAT(work.late_by_work.value(), DoubleNear(78'000, 150)) << "of another rank than the slow host's";
 }
 
 // A delay makes others wait by its length less what that rank would have waited itself.

@@ -74,7 +74,8 @@ TEST(Devices, SayWhyOneIsSlow) {
       third_of_four({.clock = 0.95 * test::kClock, .held_by_power = 0.6, .held_by_heat = 0.4}).why.cause,
       DeviceCause::heat);
   EXPECT_EQ(third_of_four({.slower = 0.05, .has_other_process = true}).why.cause, DeviceCause::other_process);
-  const WhySlow setting = third_of_four({.clock = 0.95 * test::kClock, .power_limit = 600.0}).why;
+  const WhySlow setting =
+      third_of_four({.clock = 0.95 * test::kClock, .held_by_power = 0.6, .power_limit = 600.0}).why;
   EXPECT_EQ(setting.cause, DeviceCause::setting);
   EXPECT_EQ(setting.own, "600 W");
   EXPECT_EQ(setting.others, "700 W");
@@ -140,9 +141,12 @@ TEST(Devices, OfFiveTwoSlowOnesMakeNoOtherFast) {
 
 // No two GPUs of a cluster may have the same power limit.
 TEST(Devices, WhoseLimitIsBelowEachOfTheOthersAreSlowByIt) {
-  const auto third = [](double limit) {
-    const Records records = records_of(
-        {{.power_limit = 659}, {.power_limit = 759}, {.clock = 0.9 * test::kClock, .power_limit = limit}}, 7);
+  const auto third = [](double limit, double held = 0.9) {
+    const Records records =
+        records_of({{.power_limit = 659},
+                    {.power_limit = 759},
+                    {.clock = 0.9 * test::kClock, .held_by_power = held, .power_limit = limit}},
+                   7);
     return compare_devices(records, {}, 0.01).at(0).beside.at(0).devices[2].why;
   };
   const WhySlow low = third(600);
@@ -150,21 +154,44 @@ TEST(Devices, WhoseLimitIsBelowEachOfTheOthersAreSlowByIt) {
   EXPECT_EQ(low.setting, "power limit");
   EXPECT_EQ(low.own, "600 W");
   EXPECT_EQ(low.others, "659 to 759 W");
-  EXPECT_EQ(third(700).cause, DeviceCause::clock);
-  EXPECT_EQ(third(800).cause, DeviceCause::clock);
+  EXPECT_EQ(third(700).cause, DeviceCause::power_cap);
+  EXPECT_EQ(third(800).cause, DeviceCause::power_cap);
+  EXPECT_EQ(third(600, 0.0).cause, DeviceCause::clock) << "the limit was never reached";
 }
 
 // Of a cluster: the third is the slowest by its limit, the second slower than the first by its own.
 TEST(Devices, EachHasItsOwnLimitAndIsComparedWithTheFasterOnes) {
-  const Records records = records_of({{.power_limit = 910},
-                                      {.clock = 0.9 * test::kClock, .power_limit = 725},
-                                      {.clock = 0.75 * test::kClock, .power_limit = 612}},
-                                     7);
+  const Records records =
+      records_of({{.power_limit = 910},
+                  {.clock = 0.9 * test::kClock, .held_by_power = 0.5, .power_limit = 725},
+                  {.clock = 0.75 * test::kClock, .held_by_power = 1.0, .power_limit = 612}},
+                 7);
   const std::vector<DevicesComparison> comparisons = compare_devices(records, {}, 0.01);
   const std::vector<DeviceBesideOthers>& devices = comparisons.at(0).beside.at(0).devices;
   EXPECT_EQ(devices[1].why.own, "725 W");
   EXPECT_EQ(devices[1].why.others, "910 W where they are faster");
   EXPECT_EQ(devices[2].why.others, "725 to 910 W");
+}
+
+// Of bursts a power limit holds nothing, and a GPU far below its highest clock is not held by that either.
+TEST(Devices, ALimitThatWasNotReachedIsNoReason) {
+  const auto with = [](std::optional<double> watts, double highest_megahertz) {
+    Records records = records_of({{}, {.clock = 0.9 * test::kClock, .power_limit = 600}}, 7);
+    for (RunRecord& record : records[1]) {
+      record.device.maximum_clock = Hertz(highest_megahertz * 1e6);
+      for (Round& round : record.entries[0].result.measurements[0].rounds) {
+        round.sensors->throttled_power.reset();  // as where NVML does not count held time
+        if (watts) round.sensors->power = Watts(*watts);
+      }
+    }
+    for (RunRecord& record : records[0]) record.device.maximum_clock = Hertz(10 * test::kClock);
+    return compare_devices(records, {}, 0.01).at(0).beside.at(0).devices[1].why;
+  };
+  const double own = 0.9 * test::kClock * 1e-6;
+  EXPECT_EQ(with({}, 2 * own).cause, DeviceCause::clock);
+  EXPECT_EQ(with(400.0, 2 * own).cause, DeviceCause::clock);
+  EXPECT_EQ(with(590.0, 2 * own).setting, "power limit");
+  EXPECT_EQ(with({}, own).setting, "highest clock");
 }
 
 TEST(Devices, WhatFailedOnOneIsNotCompared) {

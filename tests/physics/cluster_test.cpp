@@ -44,7 +44,33 @@ TEST(ClusterFile, IsReadWithItsUnits) {
   EXPECT_FALSE(parse_preset("base = \"quiet\"\n", "mine.toml").cluster);
 }
 
+TEST(ClusterFile, WithABaseThatIsAClusterSaysWhatDiffers) {
+  const Cluster base = find_preset("cluster-2xh200").cluster.value();
+  const std::string kBase = "base = \"cluster-2xh200\"\n";
+  const std::string kStraggler = "[[straggler]]\nrank = 1\ncause = \"gpu\"\nsize_us = 50\n";
+  const Cluster late = parse_preset(kBase + kStraggler, "mine.toml").cluster.value();
+  EXPECT_EQ(late.delay(Straggler::Cause::gpu, 1, seconds(1)), microseconds(50));
+  EXPECT_EQ(late.ranks, base.ranks);
+  EXPECT_EQ(late.cap_spread, base.cap_spread);
+  ASSERT_EQ(late.links.size(), base.links.size());
+  EXPECT_EQ(late.links[0].bandwidth, base.links[0].bandwidth);
+
+  const Cluster more =
+      parse_preset(kBase + "[cluster]\nranks = 4\n" + kStraggler, "mine.toml").cluster.value();
+  EXPECT_EQ(more.ranks, 4);
+  EXPECT_EQ(more.clock_spread, base.clock_spread);
+  EXPECT_EQ(more.links.size(), base.links.size());
+  EXPECT_EQ(more.stragglers.size(), 1u);
+
+  const Cluster other_links = parse_preset(kBase + kLink, "mine.toml").cluster.value();
+  ASSERT_EQ(other_links.links.size(), 1u);
+  EXPECT_EQ(other_links.links[0].bandwidth, 100e9);
+}
+
 TEST(ClusterFile, ProblemsAreToldWithTheirLine) {
+  EXPECT_THAT(cluster_problem("[[straggler]]\nrank = 1\ncause = \"gpu\"\n"),
+              HasSubstr("mine.toml:2: links and stragglers are those of a cluster; add a table [cluster]"));
+  EXPECT_THAT(cluster_problem("[[stragler]]\nrank = 1\n"), HasSubstr("did you mean 'straggler'?"));
   EXPECT_THAT(cluster_problem("[cluster]\nrank = 2\n" + kLink), HasSubstr("[cluster] lacks ranks"));
   EXPECT_THAT(cluster_problem("[cluster]\nranks = 2\nclok_spread = 0\n" + kLink),
               HasSubstr("mine.toml:4: [cluster] has no key 'clok_spread' (did you mean 'clock_spread'?)"));

@@ -34,6 +34,7 @@ CollectiveRow row_of(double bytes, double time_us, double half, double eager_us)
                        .wrong_elements = 0,
                        .sustained = RatioEstimate{1.018, 1.012, 1.024}}};
   row.result.eager_adds = around(eager_us, 0.4);
+  row.result.launches = CollectiveLaunches{.costs = {microseconds(39.9), microseconds(40.2)}};
   CollectiveWaiting waiting{.median = microseconds(1.9),
                             .p95 = microseconds(6.2),
                             .last_shares = {0.29, 0.71},
@@ -96,6 +97,68 @@ TEST(CollectivesRecord, SaysBandwidthsAndWaits) {
   EXPECT_THAT(text,
               HasSubstr("**late_rank**: rank 1 comes last in 71 % of the rounds of all_reduce of 1 KiB"));
   EXPECT_THAT(text, HasSubstr("**launch_bound**: up to 1 MiB"));
+}
+
+// A GPU that is late by 50 us adds as much to each call that is launched.
+TEST(CollectivesRecord, CallsAWaitNoCostOfLaunches) {
+  CollectivesRecord record = two_ranks();
+  for (CollectiveRow& row : record.rows) row.result.launches->costs = {microseconds(3), microseconds(3.1)};
+  EXPECT_THAT(shown(record), AllOf(HasSubstr("**late_rank**"), Not(HasSubstr("launch_bound"))));
+}
+
+TEST(CollectivesRecord, SaysWhichHostIsSlow) {
+  CollectivesRecord record = two_ranks();
+  for (CollectiveRow& row : record.rows) {
+    row.result.launches = CollectiveLaunches{.costs = {microseconds(3.1), microseconds(47)}, .slow_host = 1};
+    row.result.waiting->late_rank.reset();
+    row.result.waiting->chance = 0.6;
+  }
+  const std::string text = shown(record, 1000);
+  EXPECT_THAT(text,
+              HasSubstr("**slow_host**: rank 1's host takes 47 µs to launch all_reduce of 1 KiB, the others' "
+                        "3.1 µs: where each call is launched, all ranks wait for it, 38 µs a call"));
+  EXPECT_THAT(text, HasSubstr("or more: the work of 100 µs before each collective hides the slow host."));
+  EXPECT_THAT(text, Not(HasSubstr("launch_bound"))) << "one host's launches are no cost of all";
+  record.rows.erase(record.rows.begin(), record.rows.begin() + 2);
+  EXPECT_THAT(shown(record, 1000), HasSubstr("3.1 µs; a transfer of 3.3 ms hides that"));
+
+  record = two_ranks();
+  record.rows[0].result.launches->slow_host = 2;
+  EXPECT_THROW(read_record(write_record(record), "r.json"), UsageError);
+  record = two_ranks();
+  record.rows[0].result.launches->slow_host = 0;
+  record.rows[0].result.waiting->is_host_behind = true;
+  record.rows[0].result.waiting->proofs[0].holds = false;
+  EXPECT_THAT(shown(record, 1000),
+              HasSubstr(", as the slow host is behind anyway, which hides it; nothing is said"));
+  const std::string written = write_record(record);
+  EXPECT_EQ(validate_record(written), 0);
+  EXPECT_EQ(write_record(std::get<CollectivesRecord>(read_record(written, "r.json"))), written);
+}
+
+TEST(CollectivesRecord, SaysNoShareBeyondAllRounds) {
+  CollectivesRecord record = two_ranks();
+  for (CollectiveRow& row : record.rows) {
+    row.result.waiting->late_rank.reset();
+    row.result.waiting->chance = 1.8;
+  }
+  EXPECT_THAT(shown(record, 1000), AllOf(HasSubstr("(by chance 0 to 100 %)"), Not(HasSubstr("± 180"))));
+}
+
+TEST(CollectivesRecord, ExplainsNoColumnThatIsNotThere) {
+  CollectivesRecord record = two_ranks();
+  EXPECT_THAT(shown(record, 1000), HasSubstr("Behind by: of the rank"));
+  for (CollectiveRow& row : record.rows) row.result.waiting->chance = 0.6;
+  EXPECT_THAT(shown(record, 1000), AllOf(Not(HasSubstr("behind by")), Not(HasSubstr("Behind by"))));
+}
+
+TEST(CollectivesRecord, WithoutAGroupSaysSo) {
+  CollectivesRecord record = two_ranks();
+  record.ranks.clear();
+  record.rows.clear();
+  record.groups = 0;
+  record.interrupted = true;
+  EXPECT_EQ(shown(record), "Interrupted before all ranks were measured once: there are no results.\n");
 }
 
 TEST(CollectivesRecord, SaysNothingOfWhoIsLateUnlessThatIsProven) {

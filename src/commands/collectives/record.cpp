@@ -40,7 +40,14 @@ void describe(Fields& fields, Described<Fields, CollectiveWaiting>& waiting) {
   fields("late_by_seconds", waiting.late_by);
   fields("late_by_launches_seconds", waiting.late_by_launches);
   fields("late_by_work_seconds", waiting.late_by_work);
+  fields.where(waiting.is_host_behind, "is_host_behind", waiting.is_host_behind);
   fields("proofs", waiting.proofs);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CollectiveLaunches>& launches) {
+  fields("rank_seconds", launches.costs);
+  fields("slow_host", launches.slow_host);
 }
 
 template <class Fields>
@@ -63,6 +70,7 @@ void describe(Fields& fields, Described<Fields, CollectiveRow>& row) {
   fields("bus_factor", row.bus_factor);
   fields("times", row.result.times);
   fields("eager_adds", row.result.eager_adds);
+  fields("launches", row.result.launches);
   fields("waiting", row.result.waiting);
   fields("failure", row.failure);
 }
@@ -95,6 +103,10 @@ void read_fields(const Json& document, const std::string& name, CollectivesRecor
     }
   }
   for (const CollectiveRow& row : record.rows) {
+    if (const auto& launches = row.result.launches;
+        launches && launches->slow_host &&
+        (*launches->slow_host < 0 || *launches->slow_host >= std::ssize(launches->costs)))
+      throw UsageError(name + ": launches name a rank that they do not have; the file is damaged");
     const std::optional<CollectiveWaiting>& waiting = row.result.waiting;
     if (!waiting) continue;
     const auto is_rank = [&](std::int64_t rank) {
@@ -176,10 +188,13 @@ std::string last_text(const CollectiveWaiting& waiting) {
   return fmt::format("rank {} {:.0f} %", most, 100.0 * waiting.last_shares[most]);
 }
 
-// "by chance 50 ± 39 %"
+// "by chance 50 ± 39 %", or "by chance 0 to 85 %": no share is beyond 0 and 100 %.
 std::string chance_text(const CollectiveWaiting& waiting) {
-  return fmt::format("by chance {:.0f} ± {:.0f} %", 100.0 / static_cast<double>(waiting.last_shares.size()),
-                     100.0 * waiting.chance);
+  const double even = 1.0 / static_cast<double>(waiting.last_shares.size());
+  const double low = even - waiting.chance, high = even + waiting.chance;
+  if (low >= 0.0 && high <= 1.0)
+    return fmt::format("by chance {:.0f} ± {:.0f} %", 100.0 * even, 100.0 * waiting.chance);
+  return fmt::format("by chance {:.0f} to {:.0f} %", 100.0 * std::max(low, 0.0), 100.0 * std::min(high, 1.0));
 }
 
 // Only of such a rank may be said that it is last, and by how much.
@@ -367,6 +382,7 @@ class Findings {
 
   std::vector<std::string> all() {
     wrong_elements();
+    slow_host();
     unproven_lateness();
     late_rank();
     launch_bound();
@@ -388,6 +404,38 @@ class Findings {
     }
   }
 
+  // Where its launches outlast the transfer by most.
+  void slow_host() {
+    const CollectiveRow* worst = nullptr;
+    Nanoseconds most;
+    for (const CollectiveRow* row : rows_.rows) {
+      const auto& launches = row->result.launches;
+      if (row->result.times.empty() || !launches || !launches->slow_host) continue;
+      const Nanoseconds longer = cost_of_slow_host(*row) - row->result.times.front().time.median;
+      if (worst == nullptr || longer > most) worst = row, most = longer;
+    }
+    if (worst == nullptr) return;
+    const CollectiveLaunches& launches = *worst->result.launches;
+    std::string text =
+        fmt::format("**slow_host**: rank {}'s host takes {} to launch {} of {}, the others' {}",
+                    *launches.slow_host, wait_text(cost_of_slow_host(*worst)), name_,
+                    bytes_text(worst->bytes), wait_text(usual_launch(launches)));
+    if (most > Nanoseconds(0)) {
+      text += ": where each call is launched, all ranks wait for it";
+      if (const auto& adds = worst->result.eager_adds; adds && adds->low > Nanoseconds(0))
+        text += fmt::format(", {} a call", wait_text(adds->median));
+    } else {
+      text +=
+          fmt::format("; a transfer of {} hides that", wait_text(worst->result.times.front().time.median));
+    }
+    sentences_.push_back(text + "; see what else that host's cores do, or record calls in a graph");
+  }
+
+  static Nanoseconds cost_of_slow_host(const CollectiveRow& row) {
+    const CollectiveLaunches& launches = *row.result.launches;
+    return launches.costs[static_cast<std::size_t>(*launches.slow_host)];
+  }
+
   void unproven_lateness() {
     for (const CollectiveRow* row : rows_.rows) {
       if (!row->result.waiting || lateness_is_proven(*row->result.waiting)) continue;
@@ -401,9 +449,11 @@ class Findings {
       } else {
         sentences_.push_back(fmt::format(
             "**lateness_unproven**: rank {} came {} later on purpose, and the others of {} of {} waited {} longer in "
-            "place of {}; nothing is said of who is late",
+            "place of {}{}; nothing is said of who is late",
             wrong->rank, wait_text(wrong->delay), name_, bytes_text(row->bytes),
-            wait_text(wrong->seen.median), wait_text(wrong->expected)));
+            wait_text(wrong->seen.median), wait_text(wrong->expected),
+            row->result.waiting->is_host_behind ? ", as the slow host is behind anyway, which hides it"
+                                                : ""));
       }
       return;
     }
@@ -427,18 +477,21 @@ class Findings {
         wait_text(waiting.late_by_launches), wait_text(waiting.late_by_work), wait_text(rest)));
   }
 
+  // A call takes a host's launch where that outlasts the transfer. What a late GPU adds to a call, or one
+  // slow host, is no cost of launches.
   void launch_bound() {
     const CollectiveRow* largest = nullptr;
     for (const CollectiveRow* row : rows_.rows) {
-      const auto& adds = row->result.eager_adds;
-      if (row->result.times.empty() || !adds) continue;
-      if (adds->low > row->result.times.front().time.median) largest = row;
+      const CollectiveResult& result = row->result;
+      if (result.times.empty() || !result.eager_adds || !result.launches) continue;
+      const Nanoseconds transfer = result.times.front().time.median;
+      if (usual_launch(*result.launches) > transfer * 2.0 && result.eager_adds->low > transfer) largest = row;
     }
     if (largest == nullptr) return;
     sentences_.push_back(fmt::format(
         "**launch_bound**: up to {} the time of {} that is launched call by call is mostly its launches, {} for {} of "
         "transfer: record it in a graph",
-        bytes_text(largest->bytes), name_, wait_text(largest->result.eager_adds->median),
+        bytes_text(largest->bytes), name_, wait_text(usual_launch(*largest->result.launches)),
         time_text(largest->result.times.front().time.median)));
   }
 
@@ -500,6 +553,11 @@ bool none_is_late(const CollectivesRecord& record) {
 // Names the share that comes nearest to being more than chance, as nobody else does.
 std::string none_is_late_text(const CollectivesRecord& record) {
   std::string text = "No rank comes last more often than by chance, by 0.5 µs or more";
+  if (std::ranges::any_of(record.rows, [](const CollectiveRow& row) {
+        return row.result.launches && row.result.launches->slow_host;
+      })) {
+    return text + ": the work of 100 µs before each collective hides the slow host.";
+  }
   const CollectiveRow* nearest = nullptr;
   const auto share = [](const CollectiveRow& row) {
     return row.result.waiting->last_shares[most_often_last(*row.result.waiting)];
@@ -524,6 +582,13 @@ bool has_waits(const RowsOfCollective& rows) {
 }  // namespace
 
 Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
+  if (record.ranks.empty()) {
+    Text text = record.interrupted
+                    ? "Interrupted before all ranks were measured once: there are no results.\n"
+                    : "No group of ranks was measured.\n";
+    for (const std::string& note : record.notes) text += "\n" + list_item(one_line(note), shown.width);
+    return text;
+  }
   std::string head = hosts_text(record);
   if (!record.library.empty()) head += ", " + one_line(record.library);
   std::vector<std::string> settings;
@@ -548,22 +613,28 @@ Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
             wrapped("**Links**: GB/s that the copy engine of each row's rank reads, one way", shown.width) +
             "\n" + links.matrix(shown.width);
   }
-  bool any_waits = false;
+  bool any_waits = false, any_last = false;
   for (const RowsOfCollective& rows : collectives) {
     text += "\n" + wrapped(fmt::format("**{}**: transfers, GB/s", collective_name(rows)), shown.width) + "\n";
     text += transfers_table(rows, links.reachable(), shown.width);
     if (!has_waits(rows)) continue;
     any_waits = true;
+    any_last = any_last || std::ranges::any_of(rows.rows, [](const CollectiveRow* row) {
+                 return row->result.waiting && tells_who_is_last(*row->result.waiting);
+               });
     text +=
         "\n" + wrapped(fmt::format("{}, launched call by call", collective_name(rows)), shown.width) + "\n";
     text += waiting_table(rows, shown.width);
   }
   if (any_waits) {
     text += "\n" +
-            wrapped(
-                "Others wait: from their own arrival until the last rank comes, by each rank's own clock. "
-                "Behind by: of the rank that comes last more often than by chance; negative: it comes first.",
-                shown.width);
+            wrapped(fmt::format(
+                        "Others wait: from their own arrival until the last rank comes, by each rank's own "
+                        "clock.{}",
+                        any_last ? " Behind by: of the rank that comes last more often than by chance; "
+                                   "negative: it comes first."
+                                 : ""),
+                    shown.width);
   }
   for (const CollectiveRow& row : record.rows) {
     if (!row.failure.empty())
