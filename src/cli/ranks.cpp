@@ -150,7 +150,7 @@ std::vector<std::string> devices_of_ranks(const std::string& asked, const group:
   if (names_host(asked)) {
     throw UsageError(
         fmt::format("--device {}: ranks would share this host's CPU, and disturb each other; name a "
-                    "GPU, or start one process",
+                    "GPU or a simulated cluster (--device virtual:cluster-2xh200), or start one process",
                     asked));
   }
   std::vector<std::string> devices;

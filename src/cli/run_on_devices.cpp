@@ -63,6 +63,7 @@ class OnDevices {
     std::size_t least = SIZE_MAX;
     for (const std::vector<RunRecord>& each : alone_) least = std::min(least, each.size());
     for (std::vector<RunRecord>& each : alone_) each.resize(least);
+    if (is_interrupted() && !alone_.empty()) record_.processes = static_cast<std::int64_t>(least);
     if (!alone_.empty() && !alone_.front().empty()) {
       record_.devices.clear();
       for (const std::vector<RunRecord>& each : alone_) record_.devices.push_back(each.front().device);
@@ -76,8 +77,11 @@ class OnDevices {
     };
     const std::vector<std::vector<RunRecord>> none;
     if (!has_records(alone_) && !has_records(at_once_)) return;
+    std::vector<std::int64_t> calls;
+    for (const Layer& layer : request_.work.model.layers)
+      calls.push_back(std::max<std::int64_t>(1, layer.count()));
     record_.comparisons = compare_devices(has_records(alone_) ? alone_ : none,
-                                          has_records(at_once_) ? at_once_ : none, record_.margin);
+                                          has_records(at_once_) ? at_once_ : none, record_.margin, calls);
   }
 
   /// Says what failed of the work itself, on whichever GPU. Returns whether anything did.
@@ -205,14 +209,14 @@ class OnDevices {
 }  // namespace
 
 void run_on_devices(const RunRequest& request, const std::vector<std::string>& devices, DevicesRecord record,
-                    RecordFiles& files, Invocation& invocation) {
+                    RecordFiles& files, const PageFlags& page, Invocation& invocation) {
   OnDevices on_devices(request, devices, record, invocation);
   on_devices.run();
   on_devices.compare();
   if (on_devices.add_failures()) invocation.exit_code = ExitCode::failed;
   record.interrupted = is_interrupted();
   if (record.interrupted) invocation.exit_code = ExitCode::interrupted;
-  files.write(record);
+  files.write(record, page);
 }
 
 }  // namespace jitterscope::cli

@@ -19,6 +19,6 @@ inline constexpr std::int64_t kDeviceProcesses = 4;
 /// process gives nothing is left out, with its reason. If the job has ranks, `devices` are theirs, and their
 /// agents start the processes. Throws UsageError if the GPUs are of several kinds, or one is two ranks'.
 void run_on_devices(const RunRequest& request, const std::vector<std::string>& devices, DevicesRecord record,
-                    RecordFiles& files, Invocation& invocation);
+                    RecordFiles& files, const PageFlags& page, Invocation& invocation);
 
 }  // namespace jitterscope::cli

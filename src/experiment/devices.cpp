@@ -280,51 +280,117 @@ struct DevicesWithEffects {
   std::vector<Effect> effects;  // one for each GPU
 };
 
-// nullopt unless each GPU was timed in a process.
-std::optional<DevicesWithEffects> beside(Records records, const Place& place, bool at_once) {
-  std::size_t processes = records.empty() ? 0 : records.front().size();
-  for (const std::vector<RunRecord>& each : records) processes = std::min(processes, each.size());
-  std::vector<std::vector<double>> logs(records.size());  // of those processes that all GPUs have
-  DevicesWithEffects all;
-  all.result.at_once = at_once;
-  for (std::size_t d = 0; d < records.size(); ++d) {
-    std::vector<ProcessTime> times;
-    DeviceBesideOthers device;
-    std::int64_t rounds = 0;
-    for (std::size_t p = 0; p < processes; ++p) {
-      const Measurement* measurement = measurement_at(records[d][p], place);
-      if (measurement == nullptr || measurement->time.rounds == 0) return std::nullopt;
-      times.push_back(process_time(*measurement));
-      rounds += measurement->time.rounds;
-      device.processes.push_back(times.back().median);
-      logs[d].push_back(std::log(times.back().median.value()));
-    }
-    if (times.empty()) return std::nullopt;
-    device.time = estimate_over_processes(times, rounds);
-    device.state = state_of(records[d], place);
-    all.result.devices.push_back(std::move(device));
-  }
-  if (all.result.devices.empty()) return std::nullopt;
+// Each beside the others of the same process.
+DevicesWithEffects with_effects(DevicesBeside result) {
+  DevicesWithEffects all{std::move(result), {}};
+  std::vector<DeviceBesideOthers>& devices = all.result.devices;
+  const std::size_t processes = devices.front().processes.size();
   std::vector<double> means;
-  for (std::size_t d = 0; d < records.size(); ++d) {
-    const std::vector<std::size_t> peers = peers_of(all.result.devices, d);
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    const std::vector<std::size_t> peers = peers_of(devices, d);
     std::vector<double> beyond;
     for (std::size_t p = 0; p < processes; ++p) {
       std::vector<double> of_process;
-      for (const std::vector<double>& each : logs) of_process.push_back(each[p]);
-      beyond.push_back(logs[d][p] - median_of(of_process, peers));
+      for (const DeviceBesideOthers& each : devices)
+        of_process.push_back(std::log(each.processes[p].value()));
+      beyond.push_back(of_process[d] - median_of(of_process, peers));
     }
-    means.push_back(std::accumulate(logs[d].begin(), logs[d].end(), 0.0) / static_cast<double>(processes));
+    means.push_back(level_of(devices[d]));
     all.effects.push_back(effect_of(beyond));
-    all.result.devices[d].against_others = ratio_of(all.effects.back());
+    devices[d].against_others = ratio_of(all.effects.back());
   }
   all.result.spread = means.size() > 1 ? statistics::standard_deviation(means) : 0.0;
   return all;
 }
 
+// nullopt unless each GPU was timed in a process.
+std::optional<DevicesWithEffects> beside(Records records, const Place& place, bool at_once) {
+  std::size_t processes = records.empty() ? 0 : records.front().size();
+  for (const std::vector<RunRecord>& each : records) processes = std::min(processes, each.size());
+  DevicesBeside result{.at_once = at_once, .devices = {}};  // of those processes that all GPUs have
+  for (const std::vector<RunRecord>& of_device : records) {
+    std::vector<ProcessTime> times;
+    DeviceBesideOthers device;
+    std::int64_t rounds = 0;
+    for (std::size_t p = 0; p < processes; ++p) {
+      const Measurement* measurement = measurement_at(of_device[p], place);
+      if (measurement == nullptr || measurement->time.rounds == 0) return std::nullopt;
+      times.push_back(process_time(*measurement));
+      rounds += measurement->time.rounds;
+      device.processes.push_back(times.back().median);
+    }
+    if (times.empty()) return std::nullopt;
+    device.time = estimate_over_processes(times, rounds);
+    device.state = state_of(of_device, place);
+    result.devices.push_back(std::move(device));
+  }
+  if (result.devices.empty()) return std::nullopt;
+  return with_effects(std::move(result));
+}
+
+std::vector<RatioEstimate> ratios_at_once(const DevicesBeside& alone, const DevicesBeside& at_once) {
+  std::vector<RatioEstimate> all;
+  for (std::size_t d = 0; d < alone.devices.size(); ++d) {
+    const auto &first = alone.devices[d].processes, &second = at_once.devices[d].processes;
+    std::vector<double> ratios;
+    for (std::size_t p = 0; p < std::min(first.size(), second.size()); ++p)
+      ratios.push_back(std::log(second[p] / first[p]));
+    all.push_back(ratio_of(effect_of(ratios)));
+  }
+  return all;
+}
+
+// `effects`: of each DevicesBeside, in order. All are tested together.
+void judge(std::vector<DevicesComparison>& comparisons, const std::vector<std::vector<Effect>>& effects,
+           double margin) {
+  std::vector<double> p_values;
+  for (const std::vector<Effect>& of_all : effects) {
+    for (const Effect& effect : of_all) p_values.push_back(effect.p_value);
+  }
+  const std::vector<bool> shown = statistics::holm_rejects(p_values);
+  std::size_t next = 0, group = 0;
+  for (DevicesComparison& comparison : comparisons) {
+    for (DevicesBeside& each : comparison.beside) {
+      for (std::size_t d = 0; d < each.devices.size(); ++d, ++next)
+        each.devices[d].verdict = statistics::verdict_on(effects[group][d], margin, shown[next]);
+      ++group;
+    }
+  }
+}
+
+// The sum over all operations; nullopt if one was not timed on all GPUs.
+std::optional<DevicesWithEffects> total_of(std::span<const DevicesComparison* const> operations,
+                                           bool at_once) {
+  DevicesBeside total{.at_once = at_once, .devices = {}};
+  std::vector<std::vector<double>> sums;  // by GPU, then process
+  std::int64_t rounds = 0;
+  for (const DevicesComparison* operation : operations) {
+    const auto found = std::ranges::find(operation->beside, at_once, &DevicesBeside::at_once);
+    if (found == operation->beside.end() || found->devices.empty()) return std::nullopt;
+    sums.resize(found->devices.size());
+    for (std::size_t d = 0; d < sums.size(); ++d) {
+      const std::vector<Nanoseconds>& processes = found->devices[d].processes;
+      sums[d].resize(operation == operations.front() ? processes.size()
+                                                     : std::min(sums[d].size(), processes.size()));
+      for (std::size_t p = 0; p < sums[d].size(); ++p)
+        sums[d][p] += processes[p].value() * static_cast<double>(operation->calls);
+    }
+    rounds += found->devices.front().time.rounds;
+  }
+  for (const std::vector<double>& of_device : sums) {
+    if (of_device.empty() || of_device.size() != sums.front().size()) return std::nullopt;
+    if (!std::ranges::all_of(of_device, [](double sum) { return sum > 0.0; })) return std::nullopt;
+    DeviceBesideOthers& device = total.devices.emplace_back();
+    device.time = estimate_over_groups(of_device, rounds);
+    for (const double sum : of_device) device.processes.push_back(Nanoseconds(sum));
+  }
+  return with_effects(std::move(total));
+}
+
 }  // namespace
 
-std::vector<DevicesComparison> compare_devices(Records alone, Records at_once, double margin) {
+std::vector<DevicesComparison> compare_devices(Records alone, Records at_once, double margin,
+                                               std::span<const std::int64_t> calls) {
   std::vector<DevicesComparison> comparisons;
   std::vector<std::vector<Effect>> effects;  // of each DevicesBeside, in order
   const RunRecord& pattern = (alone.empty() ? at_once : alone).front().front();
@@ -334,6 +400,7 @@ std::vector<DevicesComparison> compare_devices(Records alone, Records at_once, d
       DevicesComparison comparison{.operation = to_string(result.subject),
                                    .cache = result.measurements[m].conditions.cache,
                                    .load = result.measurements[m].conditions.load,
+                                   .calls = entry < calls.size() ? calls[entry] : 1,
                                    .beside = {},
                                    .at_once_ratios = {}};
       const auto add = [&](Records records, bool are_at_once) {
@@ -344,36 +411,54 @@ std::vector<DevicesComparison> compare_devices(Records alone, Records at_once, d
       };
       add(alone, false);
       add(at_once, true);
-      if (comparison.beside.size() == 2) {
-        const auto &first = comparison.beside[0].devices, &second = comparison.beside[1].devices;
-        for (std::size_t d = 0; d < first.size(); ++d) {
-          std::vector<double> ratios;
-          for (std::size_t p = 0; p < std::min(first[d].processes.size(), second[d].processes.size()); ++p)
-            ratios.push_back(std::log(second[d].processes[p] / first[d].processes[p]));
-          comparison.at_once_ratios.push_back(ratio_of(effect_of(ratios)));
-        }
-      }
+      if (comparison.beside.size() == 2)
+        comparison.at_once_ratios = ratios_at_once(comparison.beside[0], comparison.beside[1]);
       if (!comparison.beside.empty()) comparisons.push_back(std::move(comparison));
     }
   }
-  std::vector<double> p_values;
-  for (const std::vector<Effect>& of_all : effects) {
-    for (const Effect& effect : of_all) p_values.push_back(effect.p_value);
-  }
-  const std::vector<bool> shown = statistics::holm_rejects(p_values);
-  std::size_t next = 0, group = 0;
+  judge(comparisons, effects, margin);
   for (DevicesComparison& comparison : comparisons) {
     for (DevicesBeside& each : comparison.beside) {
       const Causes causes(each.devices, each.at_once ? at_once : alone);
-      for (std::size_t d = 0; d < each.devices.size(); ++d, ++next) {
-        DeviceBesideOthers& device = each.devices[d];
-        device.verdict = statistics::verdict_on(effects[group][d], margin, shown[next]);
-        if (device.verdict == EffectVerdict::slower) device.why = causes.of(d);
+      for (std::size_t d = 0; d < each.devices.size(); ++d) {
+        if (each.devices[d].verdict == EffectVerdict::slower) each.devices[d].why = causes.of(d);
       }
-      ++group;
     }
   }
   return comparisons;
+}
+
+std::vector<DevicesComparison> compare_totals(std::span<const DevicesComparison> comparisons, double margin) {
+  std::vector<DevicesComparison> totals;
+  std::vector<std::vector<Effect>> effects;
+  std::vector<const DevicesComparison*> done;
+  for (const DevicesComparison& first : comparisons) {
+    const auto is_alike = [&](const DevicesComparison* each) {
+      return each->cache == first.cache && each->load == first.load;
+    };
+    if (std::ranges::any_of(done, is_alike)) continue;
+    done.push_back(&first);
+    std::vector<const DevicesComparison*> operations;
+    DevicesComparison total{
+        .operation = {}, .cache = first.cache, .load = first.load, .calls = 0, .beside = {}};
+    for (const DevicesComparison& each : comparisons) {
+      if (!is_alike(&each)) continue;
+      operations.push_back(&each);
+      total.calls += each.calls;
+    }
+    if (operations.size() < 2) continue;
+    total.operation = fmt::format("all {} calls of {} operations", total.calls, operations.size());
+    for (const bool at_once : {false, true}) {
+      std::optional<DevicesWithEffects> found = total_of(operations, at_once);
+      if (!found) continue;
+      total.beside.push_back(std::move(found->result));
+      effects.push_back(std::move(found->effects));
+    }
+    if (total.beside.size() == 2) total.at_once_ratios = ratios_at_once(total.beside[0], total.beside[1]);
+    if (!total.beside.empty()) totals.push_back(std::move(total));
+  }
+  judge(totals, effects, margin);
+  return totals;
 }
 
 }  // namespace jitterscope

@@ -55,17 +55,22 @@ struct DevicesComparison {
   std::string operation;
   CacheState cache = CacheState::warm;
   Load load = Load::burst;
-  std::vector<DevicesBeside> beside;          ///< alone and at once, as far as there are any
-  std::vector<RatioEstimate> at_once_ratios;  ///< at once over alone, one for each GPU; empty without both
+  std::int64_t calls = 1;             ///< of the operation in the work
+  std::vector<DevicesBeside> beside;  ///< alone and at once, as far as there are any
+  /// At once over alone, one for each GPU; empty without both.
+  std::vector<RatioEstimate> at_once_ratios = {};
 };
 
 /// `records[d][p]` is that of GPU d in process p, which is measured beside the others' p-th. A GPU is slower
 /// if it is so by more than the margin beyond chance, all GPUs, operations and conditions together (Holm).
 /// The others' median is what it is compared with, so that one slow GPU makes no other fast: of an even
 /// number of others without the farthest, so that of three each is compared with the nearer one. Of two, each
-/// is compared with the other.
+/// is compared with the other. `calls`: of each entry; empty: one.
 std::vector<DevicesComparison> compare_devices(std::span<const std::vector<RunRecord>> alone,
-                                               std::span<const std::vector<RunRecord>> at_once,
-                                               double margin);
+                                               std::span<const std::vector<RunRecord>> at_once, double margin,
+                                               std::span<const std::int64_t> calls = {});
+
+/// Compares the sums over all calls of all operations: one for each condition. Empty for one operation.
+std::vector<DevicesComparison> compare_totals(std::span<const DevicesComparison> comparisons, double margin);
 
 }  // namespace jitterscope

@@ -49,6 +49,26 @@ TEST_F(SeveralDevices, TheSlowOneIsNamedWithItsReason) {
   EXPECT_EQ(shown.output, outcome.output);
 }
 
+// A network's 21 operations: its total, and the slowest alone.
+TEST_F(SeveralDevices, OfANetworkTheTotalAndTheSlowestOperationsAreShown) {
+  const std::string devices = " --device 'virtual:quiet virtual:quiet' --cache warm --time-limit 0.05 ";
+  const Outcome outcome =
+      run_tool("run resnet18:batch=1 --only 'layer[12].0' --processes 2 --top 1 --json " + path() + devices);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(test::validate_json(text()), 0);
+  const std::string shown = without_breaks(outcome.output);
+  EXPECT_THAT(shown, AllOf(HasSubstr("resnet18"), HasSubstr("**all "), HasSubstr("1 of "),
+                           HasSubstr(" comparisons: --top N")));
+  const auto tables = [](const std::string& of) {
+    std::size_t count = 0;
+    for (std::size_t at = of.find("| GPU"); at != std::string::npos; at = of.find("| GPU", at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(tables(outcome.output), 4u) << "alone and at once, of the total and of one operation";
+  EXPECT_EQ(run_tool("show " + path() + " --top 1").output, outcome.output);
+  EXPECT_EQ(tables(run_tool("show " + path() + " --top 2").output), 6u);
+}
+
 TEST_F(SeveralDevices, NoneIsSlowWhereAllAreAlike) {
   const Outcome outcome =
       run_tool(kProduct + std::string(" --device 'virtual:h200 virtual:h200' --time-limit 0.3"));

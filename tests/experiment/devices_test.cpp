@@ -194,6 +194,32 @@ TEST(Devices, ALimitThatWasNotReachedIsNoReason) {
   EXPECT_EQ(with({}, own).setting, "highest clock");
 }
 
+// 3 calls of 20 us and one of 100 us: a GPU that is slower in the second alone is so by 25 of 160.
+TEST(Devices, AreComparedInAllCallsTogether) {
+  Records records = records_of({{}, {}}, 5);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const Records more = records_of({{.slower = d == 0 ? 4.0 : 5.25}}, 20 + d);
+    for (std::size_t p = 0; p < records[d].size(); ++p) {
+      records[d][p].entries.push_back(more[0][p].entries[0]);
+      records[d][p].entries[1].result.subject = Operation::parse("add:count=2048");
+    }
+  }
+  const std::vector<std::int64_t> calls = {3, 1};
+  const std::vector<DevicesComparison> comparisons = compare_devices(records, records, 0.01, calls);
+  ASSERT_EQ(comparisons.size(), 2u);
+  EXPECT_EQ(comparisons[0].calls, 3);
+  const std::vector<DevicesComparison> totals = compare_totals(comparisons, 0.01);
+  ASSERT_EQ(totals.size(), 1u);
+  EXPECT_EQ(totals[0].operation, "all 4 calls of 2 operations");
+  ASSERT_EQ(totals[0].beside.size(), 2u);
+  EXPECT_NEAR(totals[0].beside[0].devices[0].time.median.value(), 160e3, 800);
+  EXPECT_NEAR(totals[0].beside[0].devices[1].time.median.value(), 185e3, 800);
+  EXPECT_NEAR(totals[0].beside[0].devices[1].against_others.ratio, 185.0 / 160.0, 0.01);
+  EXPECT_EQ(totals[0].beside[0].devices[1].verdict, EffectVerdict::slower);
+  EXPECT_NEAR(totals[0].at_once_ratios.at(0).ratio, 1.0, 1e-9);
+  EXPECT_TRUE(compare_totals(std::span(comparisons).first(1), 0.01).empty()) << "of one operation";
+}
+
 TEST(Devices, WhatFailedOnOneIsNotCompared) {
   Records records = records_of({{}, {}}, 5);
   records[1][2] = test::record_of({test::failed_entry("add:count=1024", "out of memory")});

@@ -16,6 +16,8 @@ CollectiveResult truth_of(const ClusterScene& scene) {
   waiting.proofs.emplace_back().holds = true;
   if (scene.late != Late::none) waiting.late_rank = scene.late_rank;
   CollectiveResult result;
+  result.launches.emplace();
+  if (scene.late == Late::host) result.launches->slow_host = scene.late_rank;
   result.times.emplace_back().time = {transfer, transfer, transfer, 1};
   result.waiting = waiting;
   return result;
@@ -67,6 +69,24 @@ TEST(CollectivesProof, MissesDelaysThatWereNotSeen) {
     return read;
   });
   EXPECT_EQ(lines[4], Verdict::missed);
+}
+
+TEST(CollectivesProof, MissesASlowHostThatIsNotNamed) {
+  const auto lines = verdicts_on([](const ClusterScene& scene) {
+    CollectiveResult read = truth_of(scene);
+    read.launches->slow_host.reset();
+    return read;
+  });
+  EXPECT_EQ(lines[5], Verdict::missed);
+}
+
+TEST(CollectivesProof, MissesAHostThatIsCalledSlowForALateGpu) {
+  const auto lines = verdicts_on([](const ClusterScene& scene) {
+    CollectiveResult read = truth_of(scene);
+    read.launches->slow_host = read.waiting->late_rank;
+    return read;
+  });
+  EXPECT_EQ(lines[5], Verdict::missed);
 }
 
 TEST(ClusterScene, IsAFileThatSimulatedGpusAreMadeOf) {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include "base/quantity_text.hpp"
@@ -75,12 +78,14 @@ void describe(Fields& fields, Described<Fields, DevicesComparison>& comparison) 
   fields("operation", comparison.operation);
   fields("cache", comparison.cache);
   fields("load", comparison.load);
+  fields.where(comparison.calls != 1, "calls", comparison.calls);
   fields("beside", comparison.beside);
   fields("at_once_ratios", comparison.at_once_ratios);
 }
 
 template <class Fields>
 void describe_content(Fields& fields, Described<Fields, DevicesRecord>& record) {
+  fields("title", record.title);
   fields("devices", record.devices);
   fields("lost", record.lost);
   fields("processes", record.processes);
@@ -98,6 +103,9 @@ void read_fields(const Json& document, const std::string& name, DevicesRecord& r
         throw UsageError(name +
                          ": comparisons have other numbers of devices than the record; the file is damaged");
     }
+    constexpr std::int64_t kMostCalls = 1'000'000'000;
+    if (comparison.calls < 1 || comparison.calls > kMostCalls)
+      throw UsageError(name + ": calls are no number of calls; the file is damaged");
     if (!comparison.at_once_ratios.empty() && comparison.at_once_ratios.size() != record.devices.size())
       throw UsageError(name +
                        ": at_once_ratios has another number of devices than the record; the file is damaged");
@@ -112,7 +120,9 @@ std::string ratio_text(const RatioEstimate& ratio) {
                      change_text(ratio.high - 1.0));
 }
 
-std::string why_text(const WhySlow& why) {
+std::string why_text(const DeviceBesideOthers& device) {
+  constexpr double kHeld = 0.1;
+  const WhySlow& why = device.why;
   switch (why.cause) {
     case DeviceCause::none: return "why is not known";
     case DeviceCause::setting:
@@ -126,6 +136,13 @@ std::string why_text(const WhySlow& why) {
       return fmt::format("heat holds its clock longer than the others' ({}, the others {})", why.own,
                          why.others);
     case DeviceCause::clock:
+      if (device.state.held_by_power.value_or(0.0) > kHeld)
+        return fmt::format(
+            "a power cap holds its clock no longer than the others', but lower ({}, the others {})", why.own,
+            why.others);
+      if (device.state.held_by_heat.value_or(0.0) > kHeld)
+        return fmt::format("heat holds its clock no longer than the others', but lower ({}, the others {})",
+                           why.own, why.others);
       return fmt::format(
           "its clock is lower ({}, the others {}), and neither a cap nor heat nor a setting says why",
           why.own, why.others);
@@ -168,7 +185,7 @@ std::vector<std::string> findings_of(const DevicesRecord& record) {
       slow.push_back(
           {worst->against_others.ratio,
            fmt::format("**{}** is slower than the others, {} {}: {}; {}.", names[d],
-                       to_string(comparison.cache), to_string(comparison.load), text, why_text(worst->why))});
+                       to_string(comparison.cache), to_string(comparison.load), text, why_text(*worst))});
     }
   }
   std::stable_sort(slow.begin(), slow.end(),
@@ -264,6 +281,36 @@ std::string explained_words(const DevicesRecord& record) {
   return text;
 }
 
+// Of the operations that take longest in all their calls, in that order.
+std::vector<const DevicesComparison*> slowest_operations(const DevicesRecord& record, std::size_t top) {
+  std::vector<std::string> names;
+  std::vector<Nanoseconds> longest;  // in any condition
+  for (const DevicesComparison& each : record.comparisons) {
+    if (std::ranges::find(names, each.operation) == names.end()) {
+      names.push_back(each.operation);
+      longest.emplace_back();
+    }
+    Nanoseconds& own =
+        longest[static_cast<std::size_t>(std::ranges::find(names, each.operation) - names.begin())];
+    for (const DevicesBeside& beside : each.beside) {
+      for (const DeviceBesideOthers& device : beside.devices)
+        own = std::max(own, device.time.median * static_cast<double>(each.calls));
+    }
+  }
+  std::vector<std::size_t> order(names.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (top < order.size()) {
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return longest[i]; });
+    order.resize(top);
+  }
+  std::vector<const DevicesComparison*> chosen;
+  for (const std::size_t i : order) {
+    for (const DevicesComparison& each : record.comparisons)
+      if (each.operation == names[i]) chosen.push_back(&each);
+  }
+  return chosen;
+}
+
 std::string spreads_text(const DevicesComparison& comparison) {
   std::string text;
   for (const DevicesBeside& beside : comparison.beside)
@@ -274,13 +321,30 @@ std::string spreads_text(const DevicesComparison& comparison) {
 }  // namespace
 
 Text record_text(const DevicesRecord& record, const ShownPage& shown) {
+  if (record.devices.empty()) {
+    Text text = record.interrupted ? "Interrupted before all GPUs were timed once: there are no results.\n"
+                                   : "No GPU was timed.\n";
+    for (const std::string& sentence : record.lost) text += "\n" + list_item(one_line(sentence), shown.width);
+    return text;
+  }
   Text text =
-      wrapped(fmt::format("**{} GPUs** ({}), each alone and all at once, in {} each.", record.devices.size(),
-                          one_line(record.device.name), counted(record.processes, "fresh process")),
+      wrapped(fmt::format("{}**{} GPUs** ({}), each alone and all at once, in {} each.",
+                          record.title.empty() ? "" : fmt::format("**{}** on ", one_line(record.title)),
+                          record.devices.size(), one_line(record.device.name),
+                          counted(record.processes, "fresh process")),
               shown.width);
   const std::vector<std::string> findings = findings_of(record);
   text += "\n";
-  for (std::size_t i = 0; i < findings.size(); ++i) text += numbered_item(i + 1, findings[i], shown.width, 3);
+  const bool is_model = !record.title.empty();
+  const std::vector<DevicesComparison> totals =
+      is_model ? compare_totals(record.comparisons, record.margin) : std::vector<DevicesComparison>();
+  const std::size_t top = page_of(shown, is_model).top.value_or(SIZE_MAX);
+  const std::size_t told = std::min(findings.size(), top);
+  for (std::size_t i = 0; i < told; ++i) text += numbered_item(i + 1, findings[i], shown.width, 3);
+  if (told < findings.size()) {
+    text +=
+        "\n" + wrapped(fmt::format("{} more are told under --details.", findings.size() - told), shown.width);
+  }
   if (findings.empty() && !record.comparisons.empty()) {
     const double seen = widest(record);
     text += wrapped(
@@ -290,13 +354,27 @@ Text record_text(const DevicesRecord& record, const ShownPage& shown) {
             : "One process of each GPU does not tell a slow GPU from chance: --processes 4 does.",
         shown.width);
   }
-  for (const DevicesComparison& comparison : record.comparisons) {
+  const std::vector<const DevicesComparison*> slowest = slowest_operations(record, top);
+  std::vector<const DevicesComparison*> all;
+  for (const DevicesComparison& total : totals) all.push_back(&total);
+  all.insert(all.end(), slowest.begin(), slowest.end());
+  for (const DevicesComparison* each : all) {
+    const DevicesComparison& comparison = *each;
     text += "\n" + wrapped(fmt::format("**{}**, {} {}: the GPUs' times differ by {} (standard deviation).",
                                        one_line(comparison.operation), to_string(comparison.cache),
                                        to_string(comparison.load), spreads_text(comparison)),
                            shown.width);
     for (const DevicesBeside& beside : comparison.beside)
       text += "\n" + table(record, comparison, beside, shown.width);
+  }
+  if (slowest.size() < record.comparisons.size()) {
+    text +=
+        "\n" +
+        wrapped(fmt::format(
+                    "These are the operations that take longest in all their calls, {} of {} comparisons: "
+                    "--top N shows more, --details all.",
+                    slowest.size(), record.comparisons.size()),
+                shown.width);
   }
   if (!record.comparisons.empty()) {
     text += "\n" + wrapped(explained_words(record), shown.width);

@@ -15,6 +15,7 @@ namespace jitterscope {
 struct DevicesRecord {
   Environment environment;
   DeviceDescription device;  ///< the first
+  std::string title = {};    ///< of a model; else empty
   std::vector<DeviceDescription> devices;
   std::vector<std::string> lost;  ///< sentences: which GPU gave nothing, and why
   std::int64_t processes = 0;     ///< for each GPU, alone and at once each

@@ -180,11 +180,12 @@ class RunCommand {
       run_on_devices(request_, names,
                      {.environment = record_.environment,
                       .device = record_.device,
+                      .title = request_.work.is_model ? request_.work.title : "",
                       .devices = {},
                       .lost = {},
                       .processes = flags_.processes.value_or(kDeviceProcesses),
                       .comparisons = {}},
-                     *files_of_devices, invocation_);
+                     *files_of_devices, flags_.page, invocation_);
     } else if (request_.processes > 1 || may_never_end()) {
       measure_in_processes(std::move(device));
     } else {

@@ -195,6 +195,12 @@ Text record_text(const ParallelStudyRecord& record, const ShownPage& shown) {
   Text text = wrapped(one_line(record.question), shown.width) + "\n";
   for (const std::string& answer : record.answers) text += wrapped(one_line(answer), shown.width);
   if (!record.answers.empty()) text += "\n";
+  if (record.ranks.empty()) {
+    text += record.interrupted ? "Interrupted before all ranks were timed once: there are no results.\n"
+                               : "No group of ranks was timed.\n";
+    for (const std::string& note : record.notes) text += list_item(one_line(note), shown.width);
+    return text;
+  }
   text += wrapped(facts_of(record), shown.width) + "\n" + arms_table(record, shown.width);
   if (shown.details && !record.ranks.empty()) text += "\n" + ranks_table(record, shown.width);
   text += "\n" +
@@ -212,6 +218,7 @@ Text record_text(const ParallelStudyRecord& record, const ShownPage& shown) {
     if (!arm.failure.empty()) sentences.push_back(fmt::format("{}: {}", arm.name, arm.failure));
   if (!sentences.empty()) text += "\n";
   for (const std::string& each : sentences) text += list_item(one_line(each), shown.width);
+  if (record.interrupted) text += "\nInterrupted: these are the results so far.\n";
   return text;
 }
 
