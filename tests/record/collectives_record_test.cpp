@@ -161,6 +161,43 @@ TEST(CollectivesRecord, WithoutAGroupSaysSo) {
   EXPECT_EQ(shown(record), "Interrupted before all ranks were measured once: there are no results.\n");
 }
 
+TEST(RecordsOfSeveralGpus, ThatWereInterruptedBeforeAResultSaySo) {
+  DevicesRecord devices;
+  devices.interrupted = true;
+  EXPECT_EQ(record_text(AnyRecord(devices), {}),
+            "Interrupted before all GPUs were timed once: there are no results.\n");
+  ParallelStudyRecord study;
+  study.interrupted = true;
+  const std::string text = record_text(AnyRecord(study), {});
+  EXPECT_THAT(text, HasSubstr("Interrupted before all ranks were timed once: there are no results.\n"));
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("0 ranks")), Not(HasSubstr("| arm"))));
+}
+
+// All of a load is held by the cap on both: then no longer, but lower, is what is known.
+TEST(RecordsOfSeveralGpus, SayThatACapHoldsALowerClock) {
+  const auto device = [](double ratio, statistics::EffectVerdict verdict) {
+    DeviceBesideOthers made{.time = {microseconds(10), microseconds(10), microseconds(10), 12},
+                            .processes = {microseconds(10), microseconds(10)},
+                            .against_others = {ratio, ratio, ratio},
+                            .verdict = verdict,
+                            .state = {},
+                            .why = {DeviceCause::clock, {}, "1365 MHz", "1395 MHz"}};
+    made.state.held_by_power = 1.0;
+    return made;
+  };
+  DevicesRecord record;
+  record.devices.resize(2);
+  record.comparisons = {{.operation = "spin:ns=1000",
+                         .cache = CacheState::warm,
+                         .load = Load::sustained,
+                         .beside = {{.at_once = false,
+                                     .devices = {device(1.02, statistics::EffectVerdict::slower),
+                                                 device(0.98, statistics::EffectVerdict::faster)}}}}};
+  EXPECT_THAT(record_text(AnyRecord(record), {.width = 1000}),
+              AllOf(HasSubstr("a power cap holds its clock no longer than the others', but lower (1365 MHz"),
+                    Not(HasSubstr("neither a cap"))));
+}
+
 TEST(CollectivesRecord, SaysNothingOfWhoIsLateUnlessThatIsProven) {
   CollectivesRecord record = two_ranks();
   for (CollectiveRow& row : record.rows) row.result.waiting->proofs[1].holds = false;
