@@ -78,8 +78,7 @@ class OnDevices {
     const std::vector<std::vector<RunRecord>> none;
     if (!has_records(alone_) && !has_records(at_once_)) return;
     std::vector<std::int64_t> calls;
-    for (const Layer& layer : request_.work.model.layers)
-      calls.push_back(std::max<std::int64_t>(1, layer.count()));
+    for (const Layer& layer : request_.work.model.layers) calls.push_back(layer.calls());
     record_.comparisons = compare_devices(has_records(alone_) ? alone_ : none,
                                           has_records(at_once_) ? at_once_ : none, record_.margin, calls);
   }

@@ -29,7 +29,7 @@ Plan plan_of(const RunRequest& request) {
   Plan plan;
   for (const Layer& layer : model.layers) {
     plan.groups.push_back({{layer.operation, request.options}});
-    RunEntry entry{.count = std::max<std::int64_t>(1, layer.count()), .layers = layer.names};
+    RunEntry entry{.count = layer.calls(), .layers = layer.names};
     if (const auto time = layer.recorded_time())
       entry.recorded_time = *time / static_cast<double>(entry.count);
     plan.entries.push_back(std::move(entry));

@@ -227,7 +227,8 @@ std::vector<LatenessProof> proofs_of(std::span<const RoundsOfGroup> groups) {
 // GPUs that are alike differ by some 10 ns in every round; nobody would act on less than this.
 constexpr Nanoseconds kLeastLateness = microseconds(0.5);
 
-// Of the one of all ranks that was chosen for its value (Bonferroni).
+// Returns half of the interval of a mean over groups, of that rank which was chosen for its value
+// (Bonferroni).
 double half_width_of_chosen(const std::vector<double>& groups, std::size_t ranks) {
   const auto count = static_cast<double>(groups.size());
   const double error = statistics::standard_deviation(groups) / std::sqrt(count);
@@ -288,7 +289,7 @@ std::optional<CollectiveLaunches> launches_of(Groups groups, const std::string& 
   return launches;
 }
 
-// Whether the host launches a round, its work and the collective, more slowly than the GPUs work through it.
+// True if the host takes longer to launch a round, its work and the collective, than the GPUs to run it.
 bool is_behind(std::span<const RoundsOfGroup> groups, std::size_t host, Nanoseconds launch,
                Nanoseconds transfer) {
   std::vector<double> works;

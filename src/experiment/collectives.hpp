@@ -53,7 +53,7 @@ struct CollectiveWaiting {
   std::vector<LatenessProof> proofs;
 };
 
-/// What it takes the hosts to launch a collective.
+/// The times that the hosts take to launch a collective.
 struct CollectiveLaunches {
   std::vector<Nanoseconds> costs;  ///< of each rank, for one launch; medians over groups
   /// A rank whose host takes 1.5 times as long as the others' or more, and by 0.5 us, beyond chance.

@@ -105,8 +105,8 @@ DeviceState state_of(const std::vector<RunRecord>& records, const Place& place) 
 
 // True if the power limit held the clock; without a counter of held time, if the power came near it.
 bool reached_power_limit(const DeviceState& state, double watts) {
-  constexpr double kHeld = 0.1, kNear = 0.95;
-  if (state.held_by_power) return *state.held_by_power > kHeld;
+  constexpr double kNear = 0.95;
+  if (state.held_by_power) return is_held(state.held_by_power);
   return state.power && state.power->value() > kNear * watts;
 }
 

@@ -97,7 +97,7 @@ class StepAnalysis {
     return time ? std::optional(time->value() / static_cast<double>(arm.steps)) : std::nullopt;
   }
 
-  // What the slowest rank computes in this arm.
+  // Returns the time that the slowest rank computes in this arm.
   std::optional<double> computing_in(std::size_t group, const StepArm& arm) const {
     if (arm.computing_alone.empty()) return computing_[group][found_.slowest];
     const Measurement* alone =

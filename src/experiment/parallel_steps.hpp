@@ -41,7 +41,7 @@ struct StepTimes {
   std::optional<double> computing_slowed = {};
 };
 
-/// What a rank that has 1/N of the layers computes, taken apart; the sum is its computing.
+/// The computing of a rank that has 1/N of the layers, taken apart into summands.
 struct CutComputing {
   Nanoseconds even;      ///< 1/N of the whole's
   Nanoseconds not_cut;   ///< more by calls that each rank runs whole

@@ -271,7 +271,7 @@ const Layer* layer_of(const Model& program, const Result& result) {
 std::optional<TimeEstimate> recorded_time_of(const Layer& layer) {
   const std::vector<Nanoseconds>& times = layer.recorded_times;
   if (times.empty()) return std::nullopt;
-  // Of fewer than six calls there is no interval. Of many, neighbours are alike: blocks of them are the unit.
+  // Fewer than six calls give no interval. Neighbours of many calls are alike, so that blocks are the unit.
   // It does not tell how far another run would differ.
   constexpr std::size_t kFewest = 6, kMany = 60, kBlocks = 10;
   const std::size_t blocks = times.size() < kMany ? times.size() : kBlocks;

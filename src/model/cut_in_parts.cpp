@@ -142,7 +142,11 @@ class Cut {
     if (!adds_rows || !added_to) return Operation(*sum);
     constexpr std::size_t kResult = 2;
     in_place_[{call_, kResult}] = *added_to;
-    Elementwise own = *sum;
+    return cut_elements(*sum);
+  }
+
+  Operation cut_elements(const Elementwise& whole_one) const {
+    Elementwise own = whole_one;
     own.count = part(own.count, "elements");
     return Operation(own);
   }
@@ -155,11 +159,7 @@ class Cut {
       if (own.kv_heads > 0) own.kv_heads = part(own.kv_heads, "heads of keys");
       return Operation(own);
     }
-    if (const auto* each = std::get_if<Elementwise>(&whole(call_).parameters())) {
-      Elementwise own = *each;
-      own.count = part(own.count, "elements");
-      return Operation(own);
-    }
+    if (const auto* each = std::get_if<Elementwise>(&whole(call_).parameters())) return cut_elements(*each);
     const auto* bias = std::get_if<BiasAdd>(&whole(call_).parameters());
     if (bias == nullptr || bias->h * bias->w > 1) refuse("by columns");
     BiasAdd own = *bias;
@@ -173,11 +173,7 @@ class Cut {
       own.rows = part(own.rows, "rows");
       return Operation(own);
     }
-    if (const auto* each = std::get_if<Elementwise>(&whole(call_).parameters())) {
-      Elementwise own = *each;
-      own.count = part(own.count, "elements");
-      return Operation(own);
-    }
+    if (const auto* each = std::get_if<Elementwise>(&whole(call_).parameters())) return cut_elements(*each);
     const auto* bias = std::get_if<BiasAdd>(&whole(call_).parameters());
     if (bias == nullptr) refuse("by the sequence");
     BiasAdd own = *bias;

@@ -12,6 +12,7 @@
 // runs the operation, so that a file lists each operation once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -44,6 +45,8 @@ struct Layer {
   std::vector<std::string> recorded_kernels = {};  ///< one call's, in order
   std::vector<RecordedPlan> recorded_plans = {};   ///< in the record's order; no tag twice
   std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
+  /// A typed operation, which has no name, is called once.
+  std::int64_t calls() const { return std::max<std::int64_t>(1, count()); }
   /// The time of as many calls as there are names, by the mean.
   std::optional<Nanoseconds> recorded_time() const {
     if (recorded_times.empty()) return std::nullopt;

@@ -281,8 +281,8 @@ double work_of(std::span<const AppliedArm> arms) {
 double memory_of(const WorkList& work) {
   double bytes = 0.0;
   for (const Layer& layer : work.model.layers) {
-    bytes += static_cast<double>(operand_memory(layer.operation).value()) *
-             static_cast<double>(std::max<std::int64_t>(1, layer.count()));
+    bytes +=
+        static_cast<double>(operand_memory(layer.operation).value()) * static_cast<double>(layer.calls());
   }
   return bytes;
 }

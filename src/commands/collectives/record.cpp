@@ -404,7 +404,7 @@ class Findings {
     }
   }
 
-  // Where its launches outlast the transfer by most.
+  // Names the size at which the slow host's launch outlasts the transfer by most.
   void slow_host() {
     const CollectiveRow* worst = nullptr;
     Nanoseconds most;

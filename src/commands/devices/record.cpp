@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <numeric>
+#include <map>
 #include <optional>
 
 #include "base/quantity_text.hpp"
@@ -121,7 +121,6 @@ std::string ratio_text(const RatioEstimate& ratio) {
 }
 
 std::string why_text(const DeviceBesideOthers& device) {
-  constexpr double kHeld = 0.1;
   const WhySlow& why = device.why;
   switch (why.cause) {
     case DeviceCause::none: return "why is not known";
@@ -136,11 +135,11 @@ std::string why_text(const DeviceBesideOthers& device) {
       return fmt::format("heat holds its clock longer than the others' ({}, the others {})", why.own,
                          why.others);
     case DeviceCause::clock:
-      if (device.state.held_by_power.value_or(0.0) > kHeld)
+      if (is_held(device.state.held_by_power))
         return fmt::format(
             "a power cap holds its clock no longer than the others', but lower ({}, the others {})", why.own,
             why.others);
-      if (device.state.held_by_heat.value_or(0.0) > kHeld)
+      if (is_held(device.state.held_by_heat))
         return fmt::format("heat holds its clock no longer than the others', but lower ({}, the others {})",
                            why.own, why.others);
       return fmt::format(
@@ -248,7 +247,7 @@ bool has_verdict(const DevicesRecord& record, EffectVerdict verdict) {
   return false;
 }
 
-// What each GPU is compared with.
+// Names the times that each GPU is compared with (compare_devices).
 std::string_view compared_with(const DevicesRecord& record) {
   const std::size_t count = record.devices.size();
   return count == 2       ? "that of the other"
@@ -281,32 +280,27 @@ std::string explained_words(const DevicesRecord& record) {
   return text;
 }
 
-// Of the operations that take longest in all their calls, in that order.
+// Returns the comparisons of the operations whose calls take longest in some condition, the longest first; in
+// the record's order if those are all.
 std::vector<const DevicesComparison*> slowest_operations(const DevicesRecord& record, std::size_t top) {
   std::vector<std::string> names;
-  std::vector<Nanoseconds> longest;  // in any condition
+  std::map<std::string, Nanoseconds> longest;
   for (const DevicesComparison& each : record.comparisons) {
-    if (std::ranges::find(names, each.operation) == names.end()) {
-      names.push_back(each.operation);
-      longest.emplace_back();
-    }
-    Nanoseconds& own =
-        longest[static_cast<std::size_t>(std::ranges::find(names, each.operation) - names.begin())];
+    const auto [own, is_new] = longest.try_emplace(each.operation);
+    if (is_new) names.push_back(each.operation);
     for (const DevicesBeside& beside : each.beside) {
       for (const DeviceBesideOthers& device : beside.devices)
-        own = std::max(own, device.time.median * static_cast<double>(each.calls));
+        own->second = std::max(own->second, device.time.median * static_cast<double>(each.calls));
     }
   }
-  std::vector<std::size_t> order(names.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  if (top < order.size()) {
-    std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return longest[i]; });
-    order.resize(top);
+  if (top < names.size()) {
+    std::ranges::stable_sort(names, std::greater(), [&](const std::string& name) { return longest[name]; });
+    names.resize(top);
   }
   std::vector<const DevicesComparison*> chosen;
-  for (const std::size_t i : order) {
+  for (const std::string& name : names) {
     for (const DevicesComparison& each : record.comparisons)
-      if (each.operation == names[i]) chosen.push_back(&each);
+      if (each.operation == name) chosen.push_back(&each);
   }
   return chosen;
 }

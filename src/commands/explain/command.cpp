@@ -91,7 +91,7 @@ void leave_out_impossible(WorkList& work, const DeviceDescription& device) {
       reason = error.what();
       keep.push_back(false);
       work.model.untimed.push_back({layer.names.empty() ? layer.operation.text() : layer.names.front(),
-                                    std::max<std::int64_t>(1, layer.count()), reason, layer.recorded_time()});
+                                    layer.calls(), reason, layer.recorded_time()});
     }
   }
   if (std::ranges::count(keep, true) == 0) throw UsageError(reason);
@@ -293,7 +293,7 @@ class ExplainCommand {
     if (std::string note = note_on_f32(work, record_.device); !note.empty())
       record_.notes.push_back(std::move(note));
     if (work.model.layers.size() == 1) {
-      record_.calls = std::max<std::int64_t>(1, work.model.layers.front().count());
+      record_.calls = work.model.layers.front().calls();
       return work.model.layers.front().operation;
     }
     if (work.is_model && !work.model.calls.empty()) return TrialSubject(std::move(work.model));

@@ -166,7 +166,7 @@ void take_calls(const Model& program, const RunRecord& times, ReplayRecord& reco
     const RunEntry& entry = times.entries[i];
     const Layer& layer = program.layers[i];
     ReplayedCall call{.layers = layer.names,
-                      .count = std::max<std::int64_t>(1, layer.count()),
+                      .count = layer.calls(),
                       .operation = layer.operation.text(),
                       .provider = entry.result.provider,
                       .algorithm = entry.result.algorithm,

@@ -248,7 +248,7 @@ class RunCommand {
     const std::vector<Layer>& layers = request_.work.model.layers;
     const auto found =
         std::ranges::find_if(layers, [&](const Layer& layer) { return layer.operation.text() == operation; });
-    return found == layers.end() ? 1 : std::max<std::int64_t>(1, found->count());
+    return found == layers.end() ? 1 : found->calls();
   }
 
   // Closes the device first, to leave its memory to the processes, unless it holds a lock of its clock.
@@ -277,7 +277,7 @@ class RunCommand {
     const std::vector<Layer>& layers = request_.work.model.layers;
     for (std::size_t i = record_.entries.size(); i < layers.size(); ++i) {
       add_untimed(record_.untimed, {.name = std::string(layers[i].operation.kind()),
-                                    .count = std::max<std::int64_t>(1, layers[i].count()),
+                                    .count = layers[i].calls(),
                                     .reason = reason,
                                     .recorded_time = layers[i].recorded_time()});
     }

@@ -259,7 +259,7 @@ constexpr const char* kCaptionOfCuts =
     "whole, and more by what each rank has whole and by smaller calls, which use a GPU less well. A stroke "
     "marks the step as planned from the times of cut layers and exchanges.";
 
-// What a bar is stacked of, from the left.
+// A piece of a stacked bar; parts_of has them from the left.
 struct BarPart {
   const char* name;
   Nanoseconds time;
