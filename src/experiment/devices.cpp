@@ -382,7 +382,7 @@ std::optional<DevicesWithEffects> total_of(std::span<const DevicesComparison* co
     if (!std::ranges::all_of(of_device, [](double sum) { return sum > 0.0; })) return std::nullopt;
     DeviceBesideOthers& device = total.devices.emplace_back();
     device.time = estimate_over_groups(of_device, rounds);
-    for (const double sum : of_device) device.processes.push_back(Nanoseconds(sum));
+    for (const double sum : of_device) device.processes.emplace_back(sum);
   }
   return with_effects(std::move(total));
 }
