@@ -108,12 +108,46 @@ JITTERSCOPE_API int jitterscope_show(const char* record, const char* page, char*
  * …}]; each `spec` is a Vega-Lite 5 specification with its data. [] if the record is text only. */
 JITTERSCOPE_API int jitterscope_plots(const char* record, char** json);
 
-/* Fills an input of a judged call: the values of `family` that follow from 32 bytes and the input's index, the
- * same in the judge and in what it judges. Integers are in [0, below), all others are times `scale`. Fails if `bytes` is not the input's size. */
-JITTERSCOPE_API int jitterscope_judge_fill(const char* dtype, const char* family, const int64_t* shape,
-                                           size_t dimensions, int64_t below, double scale,
-                                           const unsigned char* seed, uint32_t index, void* memory,
-                                           size_t bytes);
+/* An input of a judged call. Integers are in [0, below), all others are times `scale`. */
+typedef struct jitterscope_judged_input {
+  const char* dtype;
+  const char* family;
+  const int64_t* shape;
+  size_t dimensions;
+  int64_t below;
+  double scale;
+  uint32_t index; /* its number among all inputs: each has values of its own */
+} jitterscope_judged_input;
+
+/* Fills an input with the values of its family that follow from a seed of 32 bytes, the same in the judge and
+ * in what it judges. Fails if `bytes` is not the input's size. */
+JITTERSCOPE_API int jitterscope_judge_fill(const jitterscope_judged_input* input, const unsigned char* seed,
+                                           void* memory, size_t bytes);
+/* Writes the digest, of 32 bytes, before the first call of a chain with this key of 32 bytes. The digest
+ * before a call is the seed of its inputs. */
+JITTERSCOPE_API int jitterscope_judge_first_digest(const unsigned char* key, unsigned char* digest);
+/* Writes the digest, of 32 bytes, of a call's outputs, one behind the other, and of all calls before. */
+JITTERSCOPE_API int jitterscope_judge_digest(const unsigned char* key, const unsigned char* before,
+                                             const void* outputs, size_t bytes, unsigned char* digest);
+
+/* A chain of judged calls on a GPU, in the context that is current when it is opened. It stays as long as the
+ * process. A stream is a CUstream; what is put on it waits for nothing. */
+typedef struct jitterscope_judged_chain jitterscope_judged_chain;
+/* `mailbox` is a page of 4096 bytes that the judge maps, too; a call's outputs have at most `most_bytes`. */
+JITTERSCOPE_API int jitterscope_judge_open_chain(void* mailbox, size_t most_bytes,
+                                                 jitterscope_judged_chain** chain);
+/* Adds an input that each call has anew, in the GPU's memory. */
+JITTERSCOPE_API int jitterscope_judge_add_input(jitterscope_judged_chain* chain,
+                                                const jitterscope_judged_input* input, void* memory);
+/* Holds the stream until the mailbox has the ticket, which is not 0, and begins a chain with the key there. */
+JITTERSCOPE_API int jitterscope_judge_release(jitterscope_judged_chain* chain, void* stream, uint32_t ticket);
+/* Fills all inputs from the seed of the next call. */
+JITTERSCOPE_API int jitterscope_judge_fill_all(jitterscope_judged_chain* chain, void* stream);
+/* Keeps a copy of a call's outputs, one behind the other from `kept` on, an address that 64 divides, and
+ * derives their digest. With a ticket that is not 0 the chain ends, and the mailbox gets digest and ticket. */
+JITTERSCOPE_API int jitterscope_judge_keep(jitterscope_judged_chain* chain, void* stream,
+                                           const void* const* outputs, const size_t* sizes, size_t count,
+                                           void* kept, uint32_t ticket);
 
 #ifdef __cplusplus
 }

@@ -12,8 +12,8 @@ if __name__ == "__main__":
         sys.exit(_worker.answer(_explain.explain_asked))
     if sys.argv[1:] == ["loss-scaling"]:
         sys.exit(_worker.answer(_loss_scaling.train_asked))
-    if sys.argv[1:] == ["judged-worker"]:
-        sys.exit(_judged_worker.main())
+    if sys.argv[1:2] == ["judged-worker"] and len(sys.argv) == 3:
+        sys.exit(_judged_worker.main(sys.argv[2]))
     if sys.argv[1:2] == ["pytest-process"] and len(sys.argv) == 3:
         sys.exit(_pytest_processes.main(sys.argv[2]))
     _command.main()

@@ -123,6 +123,17 @@ def form_of_reference(target: str) -> Chosen:
                      "generate_input(); or a function with get_inputs()")
 
 
+def imports_torch(target: str) -> bool:
+    """Whether any part of the file imports PyTorch, or Triton, which needs it."""
+    modules: set[str] = set()
+    for each in ast.walk(ast.parse(_split(target)[0].read_bytes())):
+        if isinstance(each, ast.Import):
+            modules.update(alias.name.split(".")[0] for alias in each.names)
+        elif isinstance(each, ast.ImportFrom):
+            modules.add((each.module or "").split(".")[0])
+    return bool(modules & {"torch", "triton"})
+
+
 def name_of_candidate(target: str, reference: Chosen) -> str:
     """Raises ValueError that says what is missing. A reference's own file is a candidate, too."""
     path, name = _split(target)
@@ -300,7 +311,7 @@ def _put_together(part: Any, arrays: Any, memory: Callable[[dict[str, Any]], Any
     return {key: _put_together(one, arrays, memory) for key, one in value} if kind == "dict" else value
 
 
-def _memory_like(is_float64: bool) -> Callable[[dict[str, Any]], Any]:
+def _memory_like(is_float64: bool, device: str) -> Callable[[dict[str, Any]], Any]:
     """Memory for outputs that both sides are given: the same one in each call, as a caller's is."""
     kept: dict[str, Any] = {}
 
@@ -309,14 +320,15 @@ def _memory_like(is_float64: bool) -> Callable[[dict[str, Any]], Any]:
         if name not in kept:
             library = importlib.import_module(description["library"])
             is_widened = is_float64 and not description["dtype"].startswith("int")
-            kept[name] = library.zeros(description["shape"], dtype=getattr(library, "float64" if is_widened
-                                                                           else description["dtype"]))
+            dtype = getattr(library, "float64" if is_widened else description["dtype"])
+            placed = {"device": device} if description["library"] == "torch" else {}
+            kept[name] = library.zeros(description["shape"], dtype=dtype, **placed)
         return kept[name]
     return memory
 
 
-def _called_with(function: Callable[..., Any], arguments: Any, is_float64: bool) -> Callable[..., Any]:
-    memory = _memory_like(is_float64)
+def _called_with(function: Callable[..., Any], arguments: Any, device: str, is_float64: bool = False) -> Callable[..., Any]:
+    memory = _memory_like(is_float64, device)
 
     def call(*arrays: Any) -> Any:
         with _no_gradients():
@@ -408,13 +420,18 @@ def _difference(reference: dict[str, Any], candidate: dict[str, Any]) -> str:
     return "" if reference["digest"] == candidate["digest"] else "their values differ, though both sides have the same seed"
 
 
-def _model(module: Any, name: str, init: Any, seed: int) -> Any:
+def _placed(value: Any, device: str) -> Any:
+    """On the device that is judged: files of KernelBench make arrays and models on the processor."""
+    return value.to(device) if device != "cpu" and hasattr(value, "to") else value
+
+
+def _model(module: Any, name: str, init: Any, seed: int, device: str) -> Any:
     _seed_all(seed)
     arguments = _put_together(init, [], lambda _: None)
     made = getattr(module, name)(**arguments) if isinstance(arguments, dict) else getattr(module, name)(*arguments)
     if not callable(made):
         raise ValueError(f"{name}() gives nothing that can be called")
-    return made
+    return _placed(made, device)
 
 
 # Below: both sides.
@@ -432,7 +449,7 @@ def _checked_work(work: Any) -> dict[str, float]:
     return {key: float(value) for key, value in work.items()}
 
 
-def make_reference(module: Any, target: str, case: dict[str, str], seed: int) -> Made:
+def make_reference(module: Any, target: str, case: dict[str, str], seed: int, device: str = "cpu") -> Made:
     """`seed` is that of the weights. Raises ValueError that says what is missing."""
     chosen = form_of_reference(target)
     values = {name: value_of(text) for name, text in case.items()}
@@ -454,18 +471,18 @@ def make_reference(module: Any, target: str, case: dict[str, str], seed: int) ->
         call["init"] = of_init.taken_apart(given)
         if of_init.samples:
             raise ValueError("get_init_inputs() gives an array; numbers, words, and lists or dicts of such are given to both sides")
-        function = _model(module, chosen.name, call["init"], seed)
+        function = _model(module, chosen.name, call["init"], seed, device)
         call["weights"] = _weights_of(function)
         exact = copy.deepcopy(function).double()
-    samples = arguments.samples
-    memories = _memories_among(samples, _called_with(function, taken_apart, False))
+    samples = [_placed(each, device) for each in arguments.samples]
+    memories = _memories_among(samples, _called_with(function, taken_apart, device))
     call["arguments"] = _renumbered(taken_apart, samples, memories)
     drawn = [each for place, each in enumerate(samples) if place not in memories]
-    return Made(_called_with(function, call["arguments"], False), _called_with(exact, call["arguments"], True),
+    return Made(_called_with(function, call["arguments"], device), _called_with(exact, call["arguments"], device, True),
                 [_describe(each, place) for place, each in enumerate(drawn)], call, _work_of(module, values))
 
 
-def make_candidate(target: str, case: dict[str, str], call: dict[str, Any], seed: int) -> Made:
+def make_candidate(target: str, case: dict[str, str], call: dict[str, Any], seed: int, device: str = "cpu") -> Made:
     """Makes a candidate, which is called as the reference says. Raises ValueError that says what is missing."""
     name = name_of_candidate(target, Chosen(call["form"], call["name"]))
     sys.path.insert(0, call["folder"])
@@ -480,8 +497,8 @@ def make_candidate(target: str, case: dict[str, str], call: dict[str, Any], seed
     _set_variables(module, values, must=False)
     function, difference = getattr(module, name), ""
     if call["form"] == "kernelbench":
-        function = _model(module, name, call["init"], seed)
+        function = _model(module, name, call["init"], seed, device)
         state = getattr(function, "state_dict", None)
         difference = _difference(call["weights"], _weights_of(function)) if state else "it is no torch.nn.Module"
-    called = _called_with(function, call["arguments"], False)
+    called = _called_with(function, call["arguments"], device)
     return Made(called, called, weights_differ=difference)

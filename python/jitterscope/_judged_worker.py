@@ -1,4 +1,5 @@
-"""A reference or a candidate that the judge runs: it answers on descriptor 0 and keeps its outputs in descriptor 3.
+"""A reference or a candidate that the judge runs: it answers on descriptor 0 and keeps its outputs in descriptor 3, behind
+which is a page where both meet.
 
 Nothing in this process is trusted once it has loaded a candidate's file: the judge, another process, reads its own clock
 and derives seeds, digests and inputs anew from what was kept (src/judge).
@@ -17,13 +18,14 @@ import sys
 from typing import Any, Callable, NamedTuple, Optional
 
 from . import _judged_forms
-from ._library import check, library
+from ._library import JudgedInputStruct, check, library
 
 _FORMATS = {"f64": "d", "f32": "f", "f16": "e", "i64": "q", "i32": "i"}  # of memoryviews
 _NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "i64": "int64", "i32": "int32"}
 _TORCH = {**_NUMPY, "bf16": "bfloat16"}
 _SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4}
 _MEMORY, _LONGEST = 3, 64 * 1024
+_PAGE, _KEY, _DONE, _DIGEST, _QUEUED = 4096, 4, 64, 68, 128  # the mailbox and its fields (src/device/judged_arithmetic.hpp)
 
 
 class Arrays:
@@ -99,13 +101,16 @@ class NumpyArrays(Arrays):
 
 
 class TorchArrays(Arrays):
+    """Tensors in the memory of the processor or of a GPU."""
+
     name = "torch"
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cpu") -> None:
         self.torch = importlib.import_module("torch")
+        self.device = device
 
     def view(self, memory: bytearray, dtype: str, shape: list[int]) -> Any:
-        return self.torch.frombuffer(memory, dtype=getattr(self.torch, _TORCH[dtype])).reshape(shape)
+        return self.torch.frombuffer(memory, dtype=getattr(self.torch, _TORCH[dtype])).reshape(shape).to(self.device)
 
     def as_float64(self, array: Any) -> Any:
         return array.double() if array.is_floating_point() else array
@@ -113,33 +118,36 @@ class TorchArrays(Arrays):
     def strided(self, array: Any) -> Any:
         if not array.dim():
             return array
-        spread = self.torch.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype)
+        spread = self.torch.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype, device=array.device)
         spread[..., ::2] = array
         return spread[..., ::2]
 
     def storage(self, result: Any) -> memoryview:
         flat = result.detach().contiguous().reshape(-1)
-        if flat.dtype == self.torch.bfloat16:
-            flat = flat.view(self.torch.int16)
-        return memoryview(flat.numpy()).cast("B")
+        return memoryview(flat.view(self.torch.uint8).cpu().numpy()).cast("B")
 
     def describe(self, result: Any) -> dict[str, Any]:
         known = {value: key for key, value in _TORCH.items()}
         word = str(result.dtype).replace("torch.", "")
         if word not in known:
             raise TypeError(f"an output is of {result.dtype}")
+        if result.device.type != self.device:
+            raise TypeError(f"an output is on {result.device}, and the inputs are on {self.device}")
         return {"dtype": known[word], "shape": list(result.shape)}
 
 
-def _arrays_named(name: str) -> Arrays:
-    return {"numpy": NumpyArrays, "torch": TorchArrays, "memoryview": Arrays}[name]()
+def _arrays_named(name: str, device: str) -> Arrays:
+    if device != "cpu" and name != "torch":
+        raise ValueError("a GPU is judged through PyTorch, which the reference's file does not import; --device cpu judges it on "
+                         "the processor")
+    return TorchArrays(device) if name == "torch" else NumpyArrays() if name == "numpy" else Arrays()
 
 
-def _arrays_of_reference() -> Arrays:
-    """As its file uses: PyTorch's, else NumPy's where that is installed, else plain memory."""
+def _name_of_arrays() -> str:
+    """As the reference's file uses: PyTorch's, else NumPy's where that is installed, else plain memory."""
     if "torch" in sys.modules:
-        return TorchArrays()
-    return NumpyArrays() if importlib.util.find_spec("numpy") is not None else Arrays()
+        return "torch"
+    return "numpy" if importlib.util.find_spec("numpy") is not None else "memoryview"
 
 
 class Input(NamedTuple):
@@ -152,11 +160,19 @@ class Input(NamedTuple):
     memory: bytearray
     array: Any
 
-    def fill(self, family: str, seed: bytes, index: int) -> None:
+    def struct(self, family: str, index: int) -> JudgedInputStruct:
         shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
+        return JudgedInputStruct(self.dtype.encode(), family.encode(), shape, len(self.shape), self.below, self.scale, index)
+
+    def fill(self, family: str, seed: bytes, index: int) -> None:
         memory = (ctypes.c_char * len(self.memory)).from_buffer(self.memory)
-        check(library().jitterscope_judge_fill(self.dtype.encode(), family.encode(), shape, len(self.shape), self.below,
-                                               self.scale, seed, index, memory, len(self.memory)))
+        check(library().jitterscope_judge_fill(self.struct(family, index), seed, memory, len(self.memory)))
+
+
+def _first_digest(key: bytes) -> bytes:
+    digest = ctypes.create_string_buffer(32)
+    check(library().jitterscope_judge_first_digest(key, digest))
+    return digest.raw
 
 
 def _described(inputs: Any) -> list[dict[str, Any]]:
@@ -175,10 +191,13 @@ def _described(inputs: Any) -> list[dict[str, Any]]:
 
 
 class Chain:
-    """What a chain is made of: fill, call, digest, keep. Another device has the same four."""
+    """What a chain is made of: fill, call, digest, keep. GpuChain (_judged_gpu.py) has the same four."""
 
-    def __init__(self, outputs: mmap.mmap) -> None:
-        self.outputs = memoryview(outputs)
+    device = "cpu"
+
+    def __init__(self, shared: mmap.mmap) -> None:
+        whole = memoryview(shared)
+        self.outputs, self.mailbox = whole[:-_PAGE], whole[-_PAGE:]
         self.arrays = Arrays()
         self.module: Any = None
         self.made = _judged_forms.Made(tuple, tuple)
@@ -189,7 +208,7 @@ class Chain:
     def prepare(self, target: str, container: str) -> None:
         """Does before anybody waits what every case needs: of a reference to load its file, of a candidate the arrays."""
         if container:
-            _arrays_named(container)
+            _arrays_named(container, self.device)
         else:
             _judged_forms.form_of_reference(target)
             self.module = _judged_forms.load(target)
@@ -199,26 +218,29 @@ class Chain:
         if shape is None:
             if self.module is None:
                 self.prepare(target, "")
-            self.made = _judged_forms.make_reference(self.module, target, case, seed)
-            self.arrays = _arrays_of_reference()
+            self.made = _judged_forms.make_reference(self.module, target, case, seed, self.device)
+            self.arrays = _arrays_named(_name_of_arrays(), self.device)
             assert self.made.call is not None
             shape = {"inputs": _described(self.made.inputs), "container": self.arrays.name, "form": self.made.call["form"],
-                     "call": json.dumps(self.made.call), **({"work": self.made.work} if self.made.work else {})}
+                     "gpu": self.device != "cpu", "call": json.dumps(self.made.call),
+                     **({"work": self.made.work} if self.made.work else {})}
         else:
             # Arrays as the reference has them, before a candidate's file may look for them.
-            self.arrays = _arrays_named(shape["container"])
-            self.made = _judged_forms.make_candidate(target, case, json.loads(shape["call"]), seed)
-        self.persistent = hashlib.blake2b(b"persistent", key=persistent, digest_size=32).digest()
-        for each in shape["inputs"]:
+            self.arrays = _arrays_named(shape["container"], self.device)
+            self.made = _judged_forms.make_candidate(target, case, json.loads(shape["call"]), seed, self.device)
+        self.persistent = hashlib.blake2s(b"persistent", key=persistent, digest_size=32).digest()
+        for index, each in enumerate(shape["inputs"]):
             count = 1
             for extent in each["shape"]:
                 count *= extent
-            memory = bytearray(count * _SIZES[each["dtype"]])
-            self.inputs.append(Input(memory=memory, array=self.arrays.view(memory, each["dtype"], each["shape"]), **each))
-        for index, given in enumerate(self.inputs):
+            given = Input(memory=bytearray(count * _SIZES[each["dtype"]]), array=None, **each)
             if given.persistent:
                 given.fill(given.family, self.persistent, index)
+            self.add_input(index, given._replace(array=self.arrays.view(given.memory, given.dtype, given.shape)))
         return {**shape, "weights_differ": self.made.weights_differ[:200]}
+
+    def add_input(self, _: int, given: Input) -> None:
+        self.inputs.append(given)
 
     def fill(self, seed: bytes) -> None:
         for index, given in enumerate(self.inputs):
@@ -229,11 +251,12 @@ class Chain:
         result = (self.made.exact if is_float64 else self.made.function)(*arrays)
         return tuple(result) if isinstance(result, (list, tuple)) else (result,)
 
-    def digest(self, key: bytes, before: bytes, parts: list[memoryview]) -> bytes:
-        digest = hashlib.blake2b(before, key=key, digest_size=32)
-        for part in parts:
-            digest.update(part)
-        return digest.digest()
+    def digest(self, key: bytes, before: bytes, kept: Any) -> bytes:
+        """Of bytes that can be written to: what was kept, or an input's memory."""
+        digest = ctypes.create_string_buffer(32)
+        memory = (ctypes.c_char * len(kept)).from_buffer(kept) if len(kept) else None
+        check(library().jitterscope_judge_digest(key, before, memory, len(kept), digest))
+        return digest.raw
 
     def keep(self, place: int, parts: list[memoryview]) -> int:
         for part in parts:
@@ -243,17 +266,31 @@ class Chain:
             place += len(part)
         return place
 
+    def queue(self, _ticket: int, _calls: int, _is_null: bool) -> None:
+        """Does what can be done before the key is known."""
+
     def run(self, key: bytes, calls: int, is_null: bool) -> bytes:
-        digest, place = bytes(32), 0
+        digest, place = _first_digest(key), 0
         arrays = [given.array for given in self.inputs]
-        for call in range(calls):
-            self.fill(hashlib.blake2b(call.to_bytes(8, "little") + digest, key=key, digest_size=32).digest())
+        for _ in range(calls):
+            self.fill(digest)  # a call's seed is the digest before it
             if not is_null:
                 self.last = self.results(arrays)
-            parts = [self.arrays.storage(result) for result in self.last]
-            digest = self.digest(key, digest, parts)
-            place = self.keep(place, parts)
+            end = self.keep(place, [self.arrays.storage(result) for result in self.last])
+            digest = self.digest(key, digest, self.outputs[place:end])
+            place = end
         return digest
+
+    def key(self) -> bytes:
+        return bytes(self.mailbox[_KEY:_KEY + 32])
+
+    def finish(self, ticket: int, calls: int, is_null: bool) -> None:
+        """Ends the chain, and says so in the mailbox."""
+        self.mailbox[_DIGEST:_DIGEST + 32] = self.run(self.key(), calls, is_null)
+        self.mailbox[_DONE:_DONE + 4] = ticket.to_bytes(4, "little")
+
+    def digest_of_inputs(self) -> bytes:
+        return self.digest(self.key(), bytes(32), bytearray().join(given.memory for given in self.inputs))
 
     def answer(self, seeds: list[str], families: list[str], is_float64: bool, is_strided: bool) -> list[dict[str, Any]]:
         arrays = []
@@ -284,25 +321,37 @@ def _serve(judge: socket.socket, chain: Chain) -> None:
         if asked["do"] == "describe":
             form = _judged_forms.form_of_reference(asked["target"]).form
             cases = _judged_forms.cases_of_task(asked["target"]) if form == "kernelbot" else []
-            tell({"form": form, "cases": cases})
+            tell({"form": form, "cases": cases, "torch": _judged_forms.imports_torch(asked["target"])})
         elif asked["do"] == "prepare":
             chain.prepare(asked["target"], asked["container"])
             tell({})
         elif asked["do"] == "make":
             tell(chain.make(asked["target"], asked["case"], asked.get("shape"), bytes.fromhex(asked["persistent"])))
         elif asked["do"] == "chain":
-            key = bytes.fromhex(asked["key"])
-            tell({"digest": chain.run(key, asked["calls"], asked["null"]).hex()})  # the judge's clock stops here
-            tell({"inputs": chain.digest(key, bytes(32), [memoryview(given.memory) for given in chain.inputs]).hex()})
+            of_chain = (asked["ticket"], asked["calls"], asked["null"])
+            chain.queue(*of_chain)
+            if asked["held"]:
+                tell({"queued": True})
+                judge.recv(_LONGEST)  # the judge has released the key
+            chain.finish(*of_chain)
+            tell({"done": True})  # the judge's clock stops here, if it has not seen the mailbox before
+            tell({"inputs": chain.digest_of_inputs().hex()})
         else:
             tell({"outputs": chain.answer(asked["seeds"], asked["families"], asked["float64"], asked["strided"])})
 
 
-def main() -> int:
-    """`python3 -m jitterscope judged-worker`, which the judge starts."""
+def _chain_on(device: str, shared: mmap.mmap) -> Chain:
+    if device == "cpu":
+        return Chain(shared)
+    from ._judged_gpu import GpuChain  # pylint: disable=import-outside-toplevel,cyclic-import
+    return GpuChain(shared)
+
+
+def main(device: str) -> int:
+    """`python3 -m jitterscope judged-worker cpu|cuda`, which the judge starts."""
     judge = socket.socket(fileno=0)
     try:
-        _serve(judge, Chain(mmap.mmap(_MEMORY, 0)))
+        _serve(judge, _chain_on(device, mmap.mmap(_MEMORY, 0)))
     except Exception as error:  # pylint: disable=broad-except
         said = " ".join(str(error).split())
         sentence = f"{type(error).__name__}: {said}" if said else type(error).__name__

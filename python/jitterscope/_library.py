@@ -26,6 +26,13 @@ class CallableStruct(ctypes.Structure):
                 ("context", ctypes.c_void_p)]
 
 
+class JudgedInputStruct(ctypes.Structure):
+    """jitterscope_judged_input."""
+
+    _fields_ = [("dtype", ctypes.c_char_p), ("family", ctypes.c_char_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("dimensions", ctypes.c_size_t), ("below", ctypes.c_int64), ("scale", ctypes.c_double), ("index", ctypes.c_uint32)]
+
+
 def _path() -> str:
     named = os.environ.get("JITTERSCOPE_LIBRARY")
     path = pathlib.Path(named) if named else pathlib.Path(__file__).parent / "lib" / "libjitterscope.so"
@@ -43,6 +50,7 @@ def library() -> ctypes.CDLL:
         raise MissingError(f"{path} cannot be opened ({error}): it needs an x86-64 Linux with glibc 2.36 or newer") from error
     text = ctypes.POINTER(ctypes.c_void_p)
     pointer = ctypes.c_void_p
+    judged = ctypes.POINTER(JudgedInputStruct)
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "version": (ctypes.c_char_p, []),
         "last_error": (ctypes.c_char_p, []),
@@ -58,9 +66,15 @@ def library() -> ctypes.CDLL:
         "show": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
         "plots": (ctypes.c_int, [ctypes.c_char_p, text]),
         "advise": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
-        "judge_fill": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t,
-                                      ctypes.c_int64, ctypes.c_double, ctypes.c_char_p, ctypes.c_uint32, pointer,
-                                      ctypes.c_size_t]),
+        "judge_fill": (ctypes.c_int, [judged, ctypes.c_char_p, pointer, ctypes.c_size_t]),
+        "judge_first_digest": (ctypes.c_int, [ctypes.c_char_p, pointer]),
+        "judge_digest": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, pointer, ctypes.c_size_t, pointer]),
+        "judge_open_chain": (ctypes.c_int, [pointer, ctypes.c_size_t, ctypes.POINTER(pointer)]),
+        "judge_add_input": (ctypes.c_int, [pointer, judged, pointer]),
+        "judge_release": (ctypes.c_int, [pointer, pointer, ctypes.c_uint32]),
+        "judge_fill_all": (ctypes.c_int, [pointer, pointer]),
+        "judge_keep": (ctypes.c_int, [pointer, pointer, ctypes.POINTER(pointer), ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t,
+                                      pointer, ctypes.c_uint32]),
     }
     for name, (result, arguments) in signatures.items():
         try:

@@ -6,9 +6,12 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +19,7 @@
 #include "c_api/open_session.hpp"
 #include "commands/advise/record.hpp"
 #include "commands/records.hpp"
+#include "device/judged_chain.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/version.hpp"
 #include "judge/keys.hpp"
@@ -26,6 +30,10 @@
 
 // The functions of jitterscope/c.h. For advice about callables the caller makes the remedies, and this
 // library judges their times.
+
+struct jitterscope_judged_chain {
+  std::unique_ptr<jitterscope::JudgedChain> chain;
+};
 
 namespace jitterscope::c_api {
 
@@ -55,6 +63,31 @@ T& require(T* pointer, std::string_view name) {
 }
 
 namespace {
+
+// An input of a judged call, with its number.
+struct NamedInput {
+  judging::InputDescription description;
+  std::uint32_t index = 0;
+};
+NamedInput named_input(const jitterscope_judged_input& input) {
+  NamedInput named{.description = {.dtype = judging::dtype_of(&require(input.dtype, "dtype")),
+                                   .shape = {},
+                                   .family = judging::family_of(&require(input.family, "family")),
+                                   .below = input.below,
+                                   .scale = input.scale},
+                   .index = input.index};
+  if (input.dimensions > 0) {
+    named.description.shape.assign(&require(input.shape, "shape"), input.shape + input.dimensions);
+  }
+  return named;
+}
+
+template <class Secret>
+Secret secret_of(const unsigned char* bytes, std::string_view name) {
+  Secret secret;
+  std::copy_n(&require(bytes, name), secret.bytes.size(), secret.bytes.begin());
+  return secret;
+}
 
 using Reason = std::array<char, JITTERSCOPE_REASON_SIZE>;
 
@@ -261,21 +294,71 @@ int jitterscope_advise(const char* measured, const char* request, char** record)
   });
 }
 
-int jitterscope_judge_fill(const char* dtype, const char* family, const int64_t* shape, size_t dimensions,
-                           int64_t below, double scale, const unsigned char* seed, uint32_t index,
-                           void* memory, size_t bytes) {
+int jitterscope_judge_fill(const jitterscope_judged_input* input, const unsigned char* seed, void* memory,
+                           size_t bytes) {
+  return c_api::guarded([&] {
+    const c_api::NamedInput named = c_api::named_input(c_api::require(input, "input"));
+    const auto given = c_api::secret_of<jitterscope::judging::Seed>(seed, "seed");
+    jitterscope::judging::fill(named.description, named.description.family, given, named.index,
+                               {static_cast<std::uint8_t*>(memory), bytes});
+  });
+}
+
+int jitterscope_judge_first_digest(const unsigned char* key, unsigned char* digest) {
   return c_api::guarded([&] {
     namespace judging = jitterscope::judging;
-    c_api::require(dtype, "dtype");
-    c_api::require(family, "family");
-    c_api::require(seed, "seed");
-    judging::InputDescription input{
-        .dtype = judging::dtype_of(dtype), .shape = {}, .below = below, .scale = scale};
-    if (dimensions > 0) input.shape.assign(shape, shape + dimensions);
-    judging::Seed given;
-    std::copy_n(seed, given.bytes.size(), given.bytes.begin());
-    judging::fill(input, judging::family_of(family), given, index,
-                  {static_cast<std::uint8_t*>(memory), bytes});
+    const judging::Digest first = judging::first_digest_of(c_api::secret_of<judging::Key>(key, "key"));
+    std::ranges::copy(first.bytes, &c_api::require(digest, "digest"));
+  });
+}
+
+int jitterscope_judge_digest(const unsigned char* key, const unsigned char* before, const void* outputs,
+                             size_t bytes, unsigned char* digest) {
+  return c_api::guarded([&] {
+    namespace judging = jitterscope::judging;
+    const judging::Digest found = judging::digest_of(c_api::secret_of<judging::Key>(key, "key"),
+                                                     c_api::secret_of<judging::Digest>(before, "before"),
+                                                     {static_cast<const std::uint8_t*>(outputs), bytes});
+    std::ranges::copy(found.bytes, &c_api::require(digest, "digest"));
+  });
+}
+
+int jitterscope_judge_open_chain(void* mailbox, size_t most_bytes, jitterscope_judged_chain** chain) {
+  return c_api::guarded([&] {
+    if (mailbox == nullptr) c_api::refuse_null("mailbox");
+    auto opened =
+        jitterscope::open_judged_chain(static_cast<jitterscope::judging::Mailbox*>(mailbox), most_bytes);
+    c_api::require(chain, "chain") = new jitterscope_judged_chain{std::move(opened)};
+  });
+}
+
+int jitterscope_judge_add_input(jitterscope_judged_chain* chain, const jitterscope_judged_input* input,
+                                void* memory) {
+  return c_api::guarded([&] {
+    const c_api::NamedInput named = c_api::named_input(c_api::require(input, "input"));
+    c_api::require(chain, "chain")
+        .chain->add_input({.drawing = jitterscope::judging::drawing_of(named.description,
+                                                                       named.description.family, named.index),
+                           .dtype = named.description.dtype,
+                           .elements = static_cast<std::uint64_t>(named.description.elements()),
+                           .memory = memory});
+  });
+}
+
+int jitterscope_judge_release(jitterscope_judged_chain* chain, void* stream, uint32_t ticket) {
+  return c_api::guarded([&] { c_api::require(chain, "chain").chain->release(stream, ticket); });
+}
+
+int jitterscope_judge_fill_all(jitterscope_judged_chain* chain, void* stream) {
+  return c_api::guarded([&] { c_api::require(chain, "chain").chain->fill(stream); });
+}
+
+int jitterscope_judge_keep(jitterscope_judged_chain* chain, void* stream, const void* const* outputs,
+                           const size_t* sizes, size_t count, void* kept, uint32_t ticket) {
+  return c_api::guarded([&] {
+    std::vector<jitterscope::ChainOutput> all;
+    for (size_t i = 0; i < count; ++i) all.push_back({outputs[i], sizes[i]});
+    c_api::require(chain, "chain").chain->keep(stream, all, kept, ticket);
   });
 }
 

@@ -51,7 +51,7 @@ judging::WorkerProgram worker_program(const JudgeFlags& flags) {
         fmt::format("{} cannot import jitterscope: {}", interpreter(), last_line(outcome.errors)));
   }
   judging::WorkerProgram program;
-  program.arguments = {said[0].get<std::string>(), "-B", "-m", "jitterscope", "judged-worker"};
+  program.arguments = {said[0].get<std::string>(), "-B", "-m", "jitterscope", "judged-worker", "cpu"};
   program.environment = {"PYTHONPATH=" + said[1].get<std::string>(),
                          "JITTERSCOPE_LIBRARY=" + said[2].get<std::string>()};
   for (const char* name : kMachineVariables) {
@@ -164,13 +164,13 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
   }
   if (!is_replay_) request_.cases = cases_of(flags.cases);
   program_ = worker_program(flags);
+  const judging::ReferenceDescription described = judging::describe_reference(program_, request_.reference);
+  choose_device(flags.device, described.imports_torch);
   // A worker without a namespace of its own has the judge's user, and may not look into the judge's memory.
   ::prctl(PR_SET_DUMPABLE, 0);
-  const judging::ReferenceDescription described = judging::describe_reference(program_, request_.reference);
   if (!is_replay_ && flags.cases.empty() && !described.cases.empty()) request_.cases = described.cases;
-  const judging::Sandbox sandbox = judging::probe_sandbox();
+  const judging::Sandbox sandbox = judging::probe_sandbox(program_.is_on_gpu);
   record_.environment = read_environment(invocation.command_line);
-  record_.device = open_device("cpu")->describe();
   record_.form = described.form;
   record_.session_key = judging::hexadecimal(request_.session.bytes);
   record_.processes = request_.pairs;
@@ -180,11 +180,39 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
   record_.lacks = sandbox.lacks;
 }
 
+// Code that does not know PyTorch has no way to a GPU's memory, and is judged on the processor unless asked.
+void JudgeSetup::choose_device(const std::string& device, bool imports_torch) {
+  if (names_virtual_device(device)) {
+    throw UsageError(fmt::format("--device {}: judge runs code, which a simulated GPU cannot", device));
+  }
+  record_.device = open_device(device == "auto" && !imports_torch ? "cpu" : device)->describe();
+  const std::string& id = record_.device.id;
+  constexpr std::string_view kGpu = "cuda:";
+  if (!id.starts_with(kGpu)) return;
+  if (!imports_torch) {
+    throw UsageError(fmt::format(
+        "--device {}: the reference does not import torch, through which a GPU is judged", device));
+  }
+  program_.arguments.back() = "cuda";
+  program_.is_on_gpu = true;
+  // A worker sees one GPU, its first.
+  constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES=";
+  std::string visible = id.substr(kGpu.size());
+  const std::size_t ordinal = std::stoul(visible);
+  for (const std::string& each : program_.environment) {
+    if (!each.starts_with(kName)) continue;
+    const std::vector<std::string> names = split_at_commas(std::string_view(each).substr(kName.size()));
+    if (ordinal < names.size()) visible = names[ordinal];
+  }
+  std::erase_if(program_.environment, [&](const std::string& each) { return each.starts_with(kName); });
+  program_.environment.push_back(std::string(kName) + visible);
+}
+
 std::string JudgeSetup::sentence() const {
-  return fmt::format("{} in {} against {} (form {}), {} of processes, margin {}.\n",
+  return fmt::format("{} in {} against {} (form {}) on {}, {} of processes, margin {}.\n",
                      counted(std::ssize(candidates_), "candidate"),
                      counted(std::ssize(request_.cases), "case"), record_.reference, to_string(record_.form),
-                     counted(request_.pairs, "pair"), percent_text(request_.margin));
+                     record_.device.id, counted(request_.pairs, "pair"), percent_text(request_.margin));
 }
 
 // Best rates of this device in the types that were judged, each measured once.
@@ -202,7 +230,7 @@ void JudgeSetup::measure_ceilings_of(JudgeRecord& record) {
     }
   }
   if (!types.empty()) {
-    const std::unique_ptr<Device> device = open_device("cpu");
+    const std::unique_ptr<Device> device = open_device(record_.device.id);
     Session session(*device);
     const Ceilings found = measure_ceilings(session, types);
     if (!record_.ceilings.bytes_per_second) record_.ceilings.bytes_per_second = found.bytes_per_second;

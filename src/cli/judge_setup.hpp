@@ -16,7 +16,7 @@ namespace jitterscope::cli {
 
 struct JudgeFlags {
   RecordFlags record;
-  std::string reference, margin = "1%", precision, fail_if, replay, serve;
+  std::string reference, device = "auto", margin = "1%", precision, fail_if, replay, serve;
   std::vector<std::string> candidates, cases;
   std::int64_t processes = 8, deadline = 60, time_limit = 0;
   bool quick = false, dry_run = false;
@@ -42,7 +42,7 @@ class JudgeSetup {
   const judging::WorkerProgram& program() const { return program_; }
   const std::string& reference() const { return request_.reference; }
   const judging::JudgeRequest& request() const { return request_; }
-  /// Returns "2 candidates in 1 case against reference.py (kernelbench), 8 pairs of processes, margin 1 %."
+  /// Returns "2 candidates in 1 case against reference.py (kernelbench) on cpu, 8 pairs of processes, margin 1 %."
   std::string sentence() const;
 
   /// Judges these candidates with keys of their own, unless a record is judged again.
@@ -51,6 +51,7 @@ class JudgeSetup {
 
  private:
   void take_record(const std::string& file, const JudgeFlags& flags);
+  void choose_device(const std::string& device, bool imports_torch);
   void measure_ceilings_of(JudgeRecord& record);
 
   judging::WorkerProgram program_;

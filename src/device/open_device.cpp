@@ -1,5 +1,6 @@
 #include "device/open_device.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <sstream>
@@ -8,6 +9,7 @@
 
 #include "base/names.hpp"
 #include "device/cpu/cpu_device.hpp"
+#include "device/judged_chain.hpp"
 #include "device/virtual/virtual_device.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
@@ -129,6 +131,12 @@ bool names_host(std::string_view name) {
   if (name != "auto") return name == "cpu";
   return std::ranges::none_of(list_cuda(), [](const DeviceListing& gpu) { return gpu.problem.empty(); });
 }
+
+#ifndef JITTERSCOPE_HAS_CUDA
+std::unique_ptr<JudgedChain> open_judged_chain(judging::Mailbox*, std::uint64_t) {
+  throw MissingError(kNoCuda);
+}
+#endif
 
 std::vector<DeviceListing> list_devices() {
   std::vector<DeviceListing> devices = {list_cpu_device()};

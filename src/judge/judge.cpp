@@ -147,9 +147,10 @@ class Trial {
     edges,
     tuning,
     alone,
-    blocks
+    blocks,
+    again
   };
-  static constexpr std::size_t kUses = 10;
+  static constexpr std::size_t kUses = 11;
   Key next_key(Use use) {
     const std::uint64_t number = used_[static_cast<std::size_t>(use)]++;
     return key_of(key_of(of_pair_, static_cast<std::uint64_t>(use)), number);
@@ -187,8 +188,10 @@ class Trial {
     return {.seeds = seeds_of_call(shape_, seed, persistent_), .families = own_families(shape_)};
   }
 
-  std::int64_t calls_for(Worker& worker, bool is_candidate);
-  Nanoseconds time_of(Worker& worker, const Key& key, std::int64_t calls, bool is_null);
+  std::int64_t calls_for(Worker& worker);
+  ChainReply timed(Worker& worker, const ChainRequest& request);
+  std::optional<Nanoseconds> held_slope(Worker& worker, std::int64_t calls, bool is_null,
+                                        const std::array<Key, 2>& keys);
   Nanoseconds slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys);
   std::vector<Nanoseconds> reference_alone(std::int64_t calls);
   void check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply);
@@ -213,6 +216,7 @@ class Trial {
   std::unique_ptr<Worker> reference_, candidate_;
   std::vector<Link> links_;
   std::int64_t links_seen_ = 0;
+  bool is_held_ = true;  ///< until one side waits for its own calls; then both are timed with their hosts
 };
 
 void Trial::begin_reference() {
@@ -403,10 +407,10 @@ void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
 void Trial::check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply) {
   const std::size_t bytes = bytes_of(outputs_);
   std::vector<Seed> seeds;
-  Digest digest;
+  Digest digest = first_digest_of(key);
   if (reply.outputs.size() == bytes * static_cast<std::size_t>(calls)) {
     for (std::int64_t call = 0; call < calls; ++call) {
-      seeds.push_back(seed_of(key, static_cast<std::uint64_t>(call), digest));
+      seeds.push_back(seed_after(digest));
       digest = digest_of(key, digest, reply.outputs.subspan(static_cast<std::size_t>(call) * bytes, bytes));
     }
   }
@@ -439,61 +443,91 @@ void Trial::repeat(const RepeatedLink& repeated) {
   tell("the call that was found before");
   begin_reference();
   begin_candidate();
-  const ChainRequest request{.key = repeated.key, .calls = repeated.call + 1};
+  const ChainRequest request{.key = repeated.key, .calls = repeated.call + 1, .is_held = false};
   const ChainReply reply = of_candidate([&] { return candidate_->chain(request); });
   links_.clear();
   links_seen_ = 0;
   check_candidate_chain(repeated.key, request.calls, reply);
   const std::size_t bytes = bytes_of(outputs_);
-  Digest digest;
+  Digest digest = first_digest_of(repeated.key);
   for (std::int64_t call = 0; call < repeated.call; ++call) {
     digest =
         digest_of(repeated.key, digest, reply.outputs.subspan(static_cast<std::size_t>(call) * bytes, bytes));
   }
   const auto last = reply.outputs.subspan(static_cast<std::size_t>(repeated.call) * bytes, bytes);
-  links_ = {Link{repeated.key,
-                 repeated.call,
-                 seed_of(repeated.key, static_cast<std::uint64_t>(repeated.call), digest),
-                 {last.begin(), last.end()}}};
+  links_ = {Link{repeated.key, repeated.call, seed_after(digest), {last.begin(), last.end()}}};
   check_links();
   judgement_.findings.emplace_back("right_where_it_was_wrong");
 }
 
-Nanoseconds Trial::time_of(Worker& worker, const Key& key, std::int64_t calls, bool is_null) {
-  const ChainRequest request{.key = key, .calls = calls, .is_null = is_null};
-  if (&worker != candidate_.get()) return of_reference([&] { return worker.chain(request).time; });
-  const ChainReply reply = of_candidate([&] { return worker.chain(request); });
-  check_candidate_chain(key, calls, reply);
-  return reply.time;
+ChainReply Trial::timed(Worker& worker, const ChainRequest& request) {
+  if (&worker != candidate_.get()) return of_reference([&] { return worker.chain(request); });
+  ChainReply reply = of_candidate([&] { return worker.chain(request); });
+  check_candidate_chain(request.key, request.calls, reply);
+  return reply;
 }
 
-// Returns how many calls last for chain_time, as far as their outputs have room.
-std::int64_t Trial::calls_for(Worker& worker, bool is_candidate) {
-  const auto most = static_cast<std::int64_t>(worker.room() / std::max<std::size_t>(1, bytes_of(outputs_)));
-  constexpr std::int64_t kMost = 1 << 16;
-  std::int64_t calls = 4;
-  time_of(worker, next_key(Use::tuning), 1, false);  // what a first call does is no part of it
-  while (calls < std::min(most, kMost)) {
-    const Nanoseconds time = time_of(worker, next_key(Use::tuning), calls, false);
-    if (time >= request_.chain_time * 0.5) break;
-    const double factor = time > Nanoseconds(0) ? request_.chain_time / time : 4.0;
-    calls = static_cast<std::int64_t>(static_cast<double>(calls) * std::clamp(factor, 2.0, 8.0));
+// Returns how many calls last for chain_time, as far as their outputs have room and as many as can be queued.
+std::int64_t Trial::calls_for(Worker& worker) {
+  constexpr std::int64_t kMost = 1 << 16, kFirst = 4;
+  const auto room = static_cast<std::int64_t>(worker.room() / std::max<std::size_t>(1, bytes_of(outputs_)));
+  const std::int64_t most = std::min(room, kMost);
+  const auto chain_of = [&](std::int64_t calls, bool is_held) {
+    return timed(worker, {.key = next_key(Use::tuning), .calls = calls, .is_held = is_held});
+  };
+  // What first calls do is no part of it, and what they load could not be loaded while the key is held back.
+  for (const std::int64_t calls : {std::int64_t{1}, kFirst}) chain_of(calls, false);
+  std::int64_t calls = kFirst;
+  for (bool is_too_many = false;;) {
+    const ChainReply reply = chain_of(calls, is_held_);
+    if (is_held_ && !reply.is_held) {
+      is_too_many = true;
+      if (calls > kFirst) {
+        calls /= 2;
+      } else {
+        is_held_ = is_too_many = false;
+        judgement_.findings.emplace_back(&worker == candidate_.get() ? "candidate_waits" : "reference_waits");
+      }
+      continue;
+    }
+    if (is_too_many || calls >= most || reply.time >= request_.chain_time * 0.5) return calls;
+    const double factor = reply.time > Nanoseconds(0) ? request_.chain_time / reply.time : 4.0;
+    calls =
+        std::min(most, static_cast<std::int64_t>(static_cast<double>(calls) * std::clamp(factor, 2.0, 8.0)));
   }
-  calls = std::min({calls, most, kMost});
-  (is_candidate ? judgement_.pairs.back().candidate_calls : judgement_.pairs.back().reference_calls) = calls;
-  return calls;
 }
 
-// Time of one more call: what begins and ends a chain cancels.
-Nanoseconds Trial::slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys) {
+// Time of one more call: what begins and ends a chain cancels. None if something held it up while it was
+// queued.
+std::optional<Nanoseconds> Trial::held_slope(Worker& worker, std::int64_t calls, bool is_null,
+                                             const std::array<Key, 2>& keys) {
   const std::int64_t few = std::max<std::int64_t>(1, calls / 4);
   std::array<Nanoseconds, 2> times;  // of few, of all
   const bool is_long_first = order_.below(2) == 0;
+  bool is_held = true;
   for (int i = 0; i < 2; ++i) {
     const bool is_long = (i == 0) == is_long_first;
-    times[is_long ? 1 : 0] = time_of(worker, keys[is_long ? 1 : 0], is_long ? calls : few, is_null);
+    const ChainReply reply = timed(worker, {.key = keys[is_long ? 1 : 0],
+                                            .calls = is_long ? calls : few,
+                                            .is_null = is_null,
+                                            .is_held = is_held_});
+    times[is_long ? 1 : 0] = reply.time;
+    is_held = is_held && reply.is_held;
   }
+  if (!is_held && is_held_) return std::nullopt;
   return (times[1] - times[0]) / static_cast<double>(calls - few);
+}
+
+// Begins again with other keys, whose inputs nobody knows yet.
+Nanoseconds Trial::slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys) {
+  constexpr int kMostTries = 8;
+  if (const auto first = held_slope(worker, calls, is_null, keys)) return *first;
+  for (int i = 1; i < kMostTries; ++i) {
+    const auto next = held_slope(worker, calls, is_null, {next_key(Use::again), next_key(Use::again)});
+    if (next) return *next;
+  }
+  throw Found{Verdict::undecided,
+              fmt::format("the {} calls of its chain often cannot be queued on the GPU", calls)};
 }
 
 Nanoseconds median_of(std::vector<Nanoseconds> times) {
@@ -514,8 +548,13 @@ void Trial::run_pair(bool is_first) {
   begin_reference();
   if (is_first) refuse_degenerate();
   judgement_.pairs.emplace_back();
-  const std::int64_t reference_calls = calls_for(*reference_, false);
-  std::vector<Nanoseconds> alone = reference_alone(reference_calls);
+  PairTimes& pair = judgement_.pairs.back();
+  std::vector<Nanoseconds> alone;
+  const auto tune_reference = [&] {
+    pair.reference_calls = calls_for(*reference_);
+    alone = reference_alone(pair.reference_calls);
+  };
+  tune_reference();
   begin_candidate();
   if (is_first) {
     tell("outputs");
@@ -523,7 +562,13 @@ void Trial::run_pair(bool is_first) {
     check_edges();
   }
   reference_->freeze();
-  const std::int64_t candidate_calls = calls_for(*candidate_, true);
+  const bool was_held = is_held_;
+  pair.candidate_calls = calls_for(*candidate_);
+  if (was_held != is_held_) {
+    reference_->thaw();
+    tune_reference();
+    reference_->freeze();
+  }
   candidate_->freeze();
   std::vector<Nanoseconds> reference_times, candidate_times, of_chain;
   for (std::int64_t block = 0; block < request_.blocks; ++block) {
@@ -535,7 +580,8 @@ void Trial::run_pair(bool is_first) {
     for (const int part : order) {
       Worker& worker = part == 1 ? *candidate_ : *reference_;
       worker.thaw();
-      const Nanoseconds time = slope(worker, part == 1 ? candidate_calls : reference_calls, part == 2, keys);
+      const Nanoseconds time =
+          slope(worker, part == 1 ? pair.candidate_calls : pair.reference_calls, part == 2, keys);
       worker.freeze();
       (part == 0 ? reference_times : part == 1 ? candidate_times : of_chain).push_back(time);
     }
@@ -543,9 +589,8 @@ void Trial::run_pair(bool is_first) {
   candidate_->thaw();
   candidate_.reset();
   reference_->thaw();
-  for (const Nanoseconds time : reference_alone(reference_calls)) alone.push_back(time);
+  for (const Nanoseconds time : reference_alone(pair.reference_calls)) alone.push_back(time);
   check_links();
-  PairTimes& pair = judgement_.pairs.back();
   pair.chain = median_of(of_chain);
   pair.reference = median_of(reference_times) - pair.chain;
   pair.candidate = median_of(candidate_times) - pair.chain;

@@ -1,11 +1,12 @@
 #include "judge/keys.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/random.h>
@@ -33,35 +34,29 @@ bool read_hexadecimal(std::string_view text, std::span<std::uint8_t, 32> bytes) 
 
 namespace {
 
-constexpr std::array<std::uint64_t, 8> kStart = {
-    0x6a09e667f3bcc908u, 0xbb67ae8584caa73bu, 0x3c6ef372fe94f82bu, 0xa54ff53a5f1d36f1u,
-    0x510e527fade682d1u, 0x9b05688c2b3e6c1fu, 0x1f83d9abfb41bd6bu, 0x5be0cd19137e2179u};
-constexpr std::array<std::array<std::uint8_t, 16>, 10> kOrder = {{
-    {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-    {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
-    {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
-    {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
-    {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13},
-    {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
-    {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
-    {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
-    {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
-    {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
-}};
-constexpr std::size_t kRounds = 12;
-
 std::array<std::uint8_t, 8> little_endian(std::uint64_t number) {
   std::array<std::uint8_t, 8> bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(number >> (8 * i));
   return bytes;
 }
 
+void read_words(std::span<const std::uint8_t, 32> bytes, std::uint32_t (&words)[8]) {
+  std::memcpy(words, bytes.data(), sizeof(words));
+}
+std::array<std::uint8_t, 32> bytes_of(const std::uint32_t (&words)[8]) {
+  std::array<std::uint8_t, 32> bytes{};
+  std::memcpy(bytes.data(), words, sizeof(words));
+  return bytes;
+}
+
 }  // namespace
 
-KeyedHash::KeyedHash(std::span<const std::uint8_t> key) : state_(kStart) {
-  constexpr std::uint64_t kOneLeaf = 0x01010000u, kLength = 32;
-  if (key.size() > 64) throw UsageError("a key has at most 64 bytes");
-  state_[0] ^= kOneLeaf ^ (std::uint64_t{key.size()} << 8) ^ kLength;
+KeyedHash::KeyedHash(std::span<const std::uint8_t> key)
+    : state_{0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+             0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u} {
+  constexpr std::uint32_t kOneLeaf = 0x01010000u, kLength = 32;
+  if (key.size() > 32) throw UsageError("a key has at most 32 bytes");
+  state_[0] ^= kOneLeaf ^ (static_cast<std::uint32_t>(key.size()) << 8) ^ kLength;
   if (key.empty()) return;
   std::ranges::copy(key, block_.begin());
   filled_ = block_.size();
@@ -72,7 +67,7 @@ void KeyedHash::add(std::span<const std::uint8_t> part) {
     // The last block is compressed by end(), so a full one waits for the byte behind it.
     if (filled_ == block_.size()) {
       length_ += filled_;
-      compress(false);
+      compress_block(false);
       filled_ = 0;
     }
     const std::size_t taken = std::min(part.size(), block_.size() - filled_);
@@ -85,41 +80,16 @@ void KeyedHash::add(std::span<const std::uint8_t> part) {
 std::array<std::uint8_t, 32> KeyedHash::end() {
   length_ += filled_;
   std::fill(block_.begin() + static_cast<std::ptrdiff_t>(filled_), block_.end(), std::uint8_t{0});
-  compress(true);
-  std::array<std::uint8_t, 32> hash{};
-  for (std::size_t i = 0; i < 4; ++i) std::ranges::copy(little_endian(state_[i]), hash.begin() + 8 * i);
-  return hash;
+  compress_block(true);
+  return bytes_of(state_);
 }
 
-void KeyedHash::compress(bool is_last) {
-  std::array<std::uint64_t, 16> words{}, v{};
-  std::memcpy(words.data(), block_.data(), block_.size());
-  std::ranges::copy(state_, v.begin());
-  std::ranges::copy(kStart, v.begin() + 8);
-  v[12] ^= length_;
-  if (is_last) v[14] = ~v[14];
-  const auto mix = [&](std::size_t a, std::size_t b, std::size_t c, std::size_t d, std::uint64_t x,
-                       std::uint64_t y) {
-    v[a] += v[b] + x;
-    v[d] = std::rotr(v[d] ^ v[a], 32);
-    v[c] += v[d];
-    v[b] = std::rotr(v[b] ^ v[c], 24);
-    v[a] += v[b] + y;
-    v[d] = std::rotr(v[d] ^ v[a], 16);
-    v[c] += v[d];
-    v[b] = std::rotr(v[b] ^ v[c], 63);
-  };
-  for (std::size_t round = 0; round < kRounds; ++round) {
-    const auto& order = kOrder[round % kOrder.size()];
-    for (std::size_t i = 0; i < 4; ++i) {
-      mix(i, i + 4, i + 8, i + 12, words[order[2 * i]], words[order[2 * i + 1]]);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      mix(i, (i + 1) % 4 + 4, (i + 2) % 4 + 8, (i + 3) % 4 + 12, words[order[2 * i + 8]],
-          words[order[2 * i + 9]]);
-    }
-  }
-  for (std::size_t i = 0; i < 8; ++i) state_[i] ^= v[i] ^ v[i + 8];
+void KeyedHash::compress_block(bool is_last) {
+  std::uint32_t words[16];
+  std::memcpy(words, block_.data(), sizeof(words));
+  compress<kKeyRounds, std::uint32_t>(state_, words,
+                                      {static_cast<std::uint32_t>(length_),
+                                       static_cast<std::uint32_t>(length_ >> 32), is_last ? ~0u : 0u, 0u});
 }
 
 namespace {
@@ -148,18 +118,86 @@ Key key_of(const Key& session, std::uint64_t number) {
   return {hash.end()};
 }
 
-Seed seed_of(const Key& key, std::uint64_t call, const Digest& before) {
-  KeyedHash hash(key.bytes);
-  hash.add(little_endian(call));
-  hash.add(before.bytes);
-  return {hash.end()};
+Digest first_digest_of(const Key& key) {
+  std::uint32_t words[8], digest[8];
+  read_words(key.bytes, words);
+  first_digest(words, digest);
+  return {bytes_of(digest)};
 }
 
+namespace {
+
+// Hashes several leaves at once, which a compiler makes wide instructions of.
+constexpr std::size_t kLanes = 4;
+using Lanes = std::uint32_t __attribute__((vector_size(4 * kLanes)));
+
+// Adds the hashes of a group's leaves; the message ends where its bytes end.
+void add_group(const std::uint32_t (&key)[8], std::span<const std::uint8_t> message, std::uint64_t first_leaf,
+               std::uint32_t level, std::uint32_t (&sum)[8]) {
+  for (std::size_t leaf = 0; leaf * kLeafBytes < message.size(); leaf += kLanes) {
+    std::array<std::uint8_t, kLanes * kLeafBytes> bytes{};
+    const auto part = message.subspan(leaf * kLeafBytes);
+    std::memcpy(bytes.data(), part.data(), std::min(part.size(), bytes.size()));
+    const std::size_t leaves = std::min(kLanes, (part.size() + kLeafBytes - 1) / kLeafBytes);
+    Lanes words[16], low, high, hashes[8];
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint64_t index = first_leaf + leaf + lane;
+      low[lane] = static_cast<std::uint32_t>(index);
+      high[lane] = static_cast<std::uint32_t>(index >> 32);
+      for (std::size_t word = 0; word < 16; ++word) {
+        std::uint32_t value = 0;
+        std::memcpy(&value, bytes.data() + lane * kLeafBytes + 4 * word, sizeof(value));
+        words[word][lane] = value;
+      }
+    }
+    hash_leaf(key, words, low, high, level, hashes);
+    for (std::size_t lane = 0; lane < leaves; ++lane) {
+      for (int word = 0; word < 8; ++word) sum[word] += hashes[word][lane];
+    }
+  }
+}
+
+// Calls part(begin, end) for pieces of [0, count), on several threads where there is much to do.
+template <class Part>
+void in_parts(std::size_t count, std::size_t least, const Part& part) {
+  const std::size_t threads =
+      std::clamp<std::size_t>(count / std::max<std::size_t>(1, least), 1,
+                              std::max<std::size_t>(1, std::thread::hardware_concurrency()));
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < threads; ++i) {
+    others.emplace_back([&part, count, threads, i] { part(count * i / threads, count * (i + 1) / threads); });
+  }
+  part(std::size_t{0}, count / threads);
+}
+
+}  // namespace
+
 Digest digest_of(const Key& key, const Digest& before, std::span<const std::uint8_t> outputs) {
-  KeyedHash hash(key.bytes);
-  hash.add(before.bytes);
-  hash.add(outputs);
-  return {hash.end()};
+  std::uint32_t words[8], of_digest[8], digest[8], sum[8] = {};
+  read_words(key.bytes, words);
+  read_words(before.bytes, of_digest);
+  std::span<const std::uint8_t> message = outputs;
+  std::vector<std::uint8_t> nodes;
+  std::uint32_t level = 0;
+  for (; message.size() > kGroupBytes; ++level) {
+    const std::size_t groups = (message.size() + kGroupBytes - 1) / kGroupBytes;
+    std::vector<std::uint8_t> next(groups * kNodeBytes);
+    in_parts(groups, 32, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t group = begin; group < end; ++group) {
+        std::uint32_t of_group[8] = {}, node[8];
+        const auto part = message.subspan(group * kGroupBytes);
+        add_group(words, part.first(std::min<std::size_t>(part.size(), kGroupBytes)), group * kLeavesOfGroup,
+                  level, of_group);
+        hash_pair(words, of_group, {}, group, level, Role::node, node);
+        std::memcpy(next.data() + group * kNodeBytes, node, sizeof(node));
+      }
+    });
+    nodes = std::move(next);
+    message = nodes;
+  }
+  add_group(words, message, 0, level, sum);
+  hash_pair(words, sum, of_digest, outputs.size(), level, Role::last, digest);
+  return {bytes_of(digest)};
 }
 
 Seed seed_of(const Key& key, std::string_view purpose) {
@@ -223,40 +261,6 @@ DataType dtype_of(std::string_view word) {
 
 namespace {
 
-// xoshiro256** (Blackman and Vigna): all 256 bits of a seed are its state.
-class Values {
- public:
-  Values(const Seed& seed, std::uint32_t index) {
-    KeyedHash hash(seed.bytes);
-    hash.add(little_endian(index));
-    const auto bytes = hash.end();
-    std::memcpy(state_.data(), bytes.data(), bytes.size());
-  }
-
-  std::uint64_t next() {
-    const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
-    const std::uint64_t shifted = state_[1] << 17;
-    state_[2] ^= state_[0];
-    state_[3] ^= state_[1];
-    state_[1] ^= state_[2];
-    state_[0] ^= state_[3];
-    state_[2] ^= shifted;
-    state_[3] = std::rotl(state_[3], 45);
-    return result;
-  }
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-  double normal() {
-    constexpr double kMean = 2.0 * 65535.0, kDeviation = 65536.0 / 1.7320508075688772;
-    const std::uint64_t bits = next();
-    const std::uint64_t sum =
-        (bits & 0xffffu) + ((bits >> 16) & 0xffffu) + ((bits >> 32) & 0xffffu) + (bits >> 48);
-    return (static_cast<double>(sum) - kMean) / kDeviation;
-  }
-
- private:
-  std::array<std::uint64_t, 4> state_{};
-};
-
 double smallest_normal(DataType dtype) {
   switch (dtype) {
     case DataType::f64: return std::numeric_limits<double>::min();
@@ -265,50 +269,9 @@ double smallest_normal(DataType dtype) {
   }
 }
 
-// Calls take(i, value) for each element in order.
-template <class Take>
-void draw(const InputDescription& input, Family family, Values& values, const Take& take) {
-  const std::int64_t count = input.elements();
-  const std::int64_t columns = input.shape.empty() ? 1 : std::max<std::int64_t>(1, input.shape.back());
-  const double large = input.dtype == DataType::f16 ? 64.0 : 1e4;
-  const double tiny = smallest_normal(input.dtype) / 8.0;
-  double of_row = 1.0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    switch (family) {
-      case Family::normal: take(i, values.normal()); break;
-      case Family::uniform: take(i, values.uniform()); break;
-      case Family::rows:
-        if (i % columns == 0) of_row = std::ldexp(1.0, static_cast<int>(values.next() % 7) - 3);
-        take(i, of_row * values.normal());
-        break;
-      case Family::spikes: {
-        const double value = values.normal();
-        take(i, (values.next() >> 56) == 0 ? 32.0 * value : value);
-        break;
-      }
-      case Family::structured:
-        if (i % columns == 0) of_row = values.normal();
-        take(i, of_row * (2.0 * static_cast<double>(i % columns) / static_cast<double>(columns) - 1.0) +
-                    0.1 * values.normal());
-        break;
-      case Family::zeros: take(i, 0.0); break;
-      case Family::large: take(i, large * values.normal()); break;
-      case Family::denormal: take(i, tiny * values.normal()); break;
-      case Family::nonfinite: {
-        constexpr double kInfinity = std::numeric_limits<double>::infinity();
-        constexpr std::array kSpecial = {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
-        const double value = values.normal();
-        const std::uint64_t chosen = values.next();
-        take(i, (chosen >> 60) == 0 ? kSpecial[chosen % kSpecial.size()] : value);
-        break;
-      }
-    }
-  }
-}
-
 template <class Number>
-void put_number(std::span<std::uint8_t> memory, std::int64_t i, Number number) {
-  std::memcpy(memory.data() + static_cast<std::size_t>(i) * sizeof(number), &number, sizeof(number));
+void put_number(std::span<std::uint8_t> memory, std::size_t i, Number number) {
+  std::memcpy(memory.data() + i * sizeof(number), &number, sizeof(number));
 }
 
 template <class Number>
@@ -320,33 +283,55 @@ Number get_number(std::span<const std::uint8_t> memory, std::size_t i) {
 
 }  // namespace
 
+Drawing drawing_of(const InputDescription& input, Family family, std::uint32_t index) {
+  constexpr std::uint32_t kMostInputs = 1u << 14;  // as many as a counter of random words has room for
+  if (index >= kMostInputs) throw UsageError(fmt::format("an input's number {} is too large", index));
+  return {.family = family,
+          .scale = input.scale,
+          .large = input.dtype == DataType::f16 ? 64.0 : 1e4,
+          .tiny = smallest_normal(input.dtype) / 8.0,
+          .columns = static_cast<std::uint64_t>(
+              input.shape.empty() ? 1 : std::max<std::int64_t>(1, input.shape.back())),
+          .below = static_cast<std::uint64_t>(std::max<std::int64_t>(1, input.below)),
+          .input = index};
+}
+
 void fill(const InputDescription& input, Family family, const Seed& seed, std::uint32_t index,
           std::span<std::uint8_t> memory) {
   if (memory.size() != input.bytes()) {
     throw UsageError(
         fmt::format("an input of {} bytes was to be filled with {}", memory.size(), input.bytes()));
   }
-  Values values(seed, index);
-  const auto draw_to = [&](const auto& written) {
-    draw(input, family, values,
-         [&](std::int64_t i, double value) { put_number(memory, i, written(input.scale * value)); });
+  const Drawing drawing = drawing_of(input, family, index);
+  const auto count = static_cast<std::size_t>(input.elements());
+  std::uint32_t words[8];
+  read_words(seed.bytes, words);
+  const auto put_all = [&](const auto& number_of) {
+    in_parts((count + 1) / 2, std::size_t{1} << 17, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t pair = begin; pair < end; ++pair) {
+        std::uint64_t bits[2];
+        double values[2];
+        draw_pair(drawing, words, pair, bits, values);
+        for (std::size_t i = 0; i < 2 && 2 * pair + i < count; ++i)
+          put_number(memory, 2 * pair + i, number_of(bits[i], values[i]));
+      }
+    });
   };
+  using Bits = std::uint64_t;
   switch (input.dtype) {
-    case DataType::f64: return draw_to([](double value) { return value; });
+    case DataType::f64: return put_all([](Bits, double value) { return value; });
     case DataType::f32:
-    case DataType::tf32: return draw_to([](double value) { return static_cast<float>(value); });
+    case DataType::tf32: return put_all([](Bits, double value) { return static_cast<float>(value); });
     case DataType::f16:
-      return draw_to([](double value) { return cpu::Half::write(static_cast<float>(value)); });
+      return put_all([](Bits, double value) { return cpu::Half::write(static_cast<float>(value)); });
     case DataType::bf16:
-      return draw_to([](double value) { return cpu::BFloat16::write(static_cast<float>(value)); });
+      return put_all([](Bits, double value) { return cpu::BFloat16::write(static_cast<float>(value)); });
     case DataType::i64:
-    case DataType::i32: break;
-  }
-  const auto below = static_cast<std::uint64_t>(std::max<std::int64_t>(1, input.below));
-  for (std::int64_t i = 0; i < input.elements(); ++i) {
-    const std::uint64_t value = family == Family::zeros ? 0 : values.next() % below;
-    if (input.dtype == DataType::i64) put_number(memory, i, static_cast<std::int64_t>(value));
-    if (input.dtype == DataType::i32) put_number(memory, i, static_cast<std::int32_t>(value));
+      return put_all(
+          [&](Bits bits, double) { return static_cast<std::int64_t>(whole_number(drawing, bits)); });
+    case DataType::i32:
+      return put_all(
+          [&](Bits bits, double) { return static_cast<std::int32_t>(whole_number(drawing, bits)); });
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/judged_arithmetic.hpp"
 #include "jitterscope/operation.hpp"
 
 namespace jitterscope::judging {
@@ -28,19 +29,19 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes);
 /// Returns false, and changes nothing, if the text is not 64 hexadecimal digits.
 bool read_hexadecimal(std::string_view text, std::span<std::uint8_t, 32> bytes);
 
-/// BLAKE2b with a key and 256 bits (RFC 7693), as Python's hashlib has it. Not a faster hash: the worker
-/// knows the key while its chain runs, and must not find outputs that give a digest of its choice.
+/// BLAKE2s with a key and 256 bits (RFC 7693), as Python's hashlib has it.
 class KeyedHash {
  public:
+  /// Throws UsageError if the key is longer than 32 bytes.
   explicit KeyedHash(std::span<const std::uint8_t> key);
   void add(std::span<const std::uint8_t> part);
   std::array<std::uint8_t, 32> end();
 
  private:
-  void compress(bool is_last);
+  void compress_block(bool is_last);
 
-  std::array<std::uint64_t, 8> state_;
-  std::array<std::uint8_t, 128> block_{};
+  std::uint32_t state_[8];
+  std::array<std::uint8_t, 64> block_{};
   std::size_t filled_ = 0;
   std::uint64_t length_ = 0;
 };
@@ -50,29 +51,18 @@ Key random_key();
 /// Returns the key with this number of a session: who has the session's key can repeat every round.
 Key key_of(const Key& session, std::uint64_t number);
 
-/// Seed of call `call`, whose inputs follow from what the call before wrote; of the first call that is
-/// nothing, and its digest is all zeros.
-Seed seed_of(const Key& key, std::uint64_t call, const Digest& before);
+/// Digest before the first call of a chain.
+Digest first_digest_of(const Key& key);
+/// Seed of a call, whose inputs follow from what the calls before wrote: the digest of these.
+inline Seed seed_after(const Digest& before) { return {before.bytes}; }
 /// Digest of a call's outputs and of all calls before it, so that the last one stands for the whole chain: a
-/// worker that has given it away can no longer change what it kept.
+/// worker that has given it away can no longer change what it kept. Long outputs take several threads.
 Digest digest_of(const Key& key, const Digest& before, std::span<const std::uint8_t> outputs);
 /// Returns the seed of an input that is filled alone: tests of one input at a time, persistent inputs.
 Seed seed_of(const Key& key, std::string_view purpose);
 
 // Below: inputs.
 
-/// How the values of an input are distributed.
-enum class Family {
-  normal,      ///< four uniform numbers added, which is quick and nearly normal
-  uniform,     ///< in [0, 1)
-  rows,        ///< normal, each row at a scale of its own between 1/8 and 8
-  spikes,      ///< normal, one in 256 times 32
-  structured,  ///< a ramp along each row, with a slope of its own and a little noise
-  zeros,
-  large,      ///< normal times 64 in half precision, else times 10,000
-  denormal,   ///< below the smallest normal number
-  nonfinite,  ///< normal, one in 16 an infinity or NaN
-};
 std::string_view to_string(Family);
 inline constexpr std::array kFamilies = {Family::normal, Family::uniform,    Family::rows,
                                          Family::spikes, Family::structured, Family::zeros,
@@ -98,8 +88,12 @@ std::string to_string(const InputDescription& input);
 /// Throws UsageError for a type that no array has (tf32).
 DataType dtype_of(std::string_view word);
 
+/// How an input's values are drawn if it is of this family and has this index among all inputs.
+Drawing drawing_of(const InputDescription& input, Family family, std::uint32_t index);
+
 /// Fills an input, of which there are several: each has its `index`. The values are the same on every machine
-/// of one byte order and depend on nothing else. Integers know uniform values and zeros only.
+/// of one byte order, and on its GPU, and depend on nothing else. Integers know uniform values and zeros
+/// only. Long inputs take several threads.
 void fill(const InputDescription& input, Family family, const Seed& seed, std::uint32_t index,
           std::span<std::uint8_t> memory);
 

@@ -91,8 +91,13 @@ bool refuse_system_calls() {
 
 constexpr const char* kSharedMemory = "/dev/shm";
 
-// Lets the process write below one folder and to devices only; to /dev/shm if that is its own.
-bool refuse_writing(int folder, bool has_own_files) {
+// Bits of what a child has.
+constexpr int kHasNoPrivileges = 1, kHasNoWriting = 2, kHasNoCalls = 4, kHasOwnFiles = 8,
+              kHasOwnProcesses = 16;
+
+// Lets the process write below one folder and to devices only; to /dev/shm and /proc if they are its own,
+// else to what /proc has of itself, as a GPU's driver does with the names of its threads.
+bool refuse_writing(int folder, int has) {
   constexpr std::uint64_t kWrites = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
                                     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
                                     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
@@ -116,14 +121,17 @@ bool refuse_writing(int folder, bool has_own_files) {
     return ::syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
   };
   const int devices = ::open("/dev", O_PATH | O_CLOEXEC);
-  const int shared = has_own_files ? ::open(kSharedMemory, O_PATH | O_CLOEXEC) : -1;
+  const int shared = (has & kHasOwnFiles) != 0 ? ::open(kSharedMemory, O_PATH | O_CLOEXEC) : -1;
+  const int processes = ::open((has & kHasOwnProcesses) != 0 ? "/proc" : "/proc/self", O_PATH | O_CLOEXEC);
   const bool is_done = allow(folder, kWrites | truncate) &&
                        (devices < 0 || allow(devices, LANDLOCK_ACCESS_FS_WRITE_FILE | truncate)) &&
                        (shared < 0 || allow(shared, kWrites | truncate)) &&
+                       (processes < 0 || allow(processes, LANDLOCK_ACCESS_FS_WRITE_FILE | truncate)) &&
                        ::syscall(SYS_landlock_restrict_self, set, 0) == 0;
   ::close(set);
   if (devices >= 0) ::close(devices);
   if (shared >= 0) ::close(shared);
+  if (processes >= 0) ::close(processes);
   return is_done;
 }
 
@@ -150,8 +158,9 @@ OwnFiles own_files(const char* folder, Bytes size) {
 namespace {
 
 // In a mount namespace: the folder and /dev/shm become file systems in memory, which end with the last
-// process and have a size, and all others can only be read. So nothing outside is changed, by chmod neither.
-bool have_own_files(const OwnFiles& files) {
+// process and have a size, /proc shows this namespace's processes, and all others can only be read. So
+// nothing outside is changed, by chmod neither.
+int have_own_files(const OwnFiles& files) {
   mount_attr read_only{}, writable{};
   read_only.attr_set = MOUNT_ATTR_RDONLY;
   writable.attr_clr = MOUNT_ATTR_RDONLY;
@@ -159,17 +168,22 @@ bool have_own_files(const OwnFiles& files) {
     return ::syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attributes, sizeof(attributes)) == 0;
   };
   constexpr unsigned long kSafe = MS_NOSUID | MS_NODEV;
-  return write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/uid_map", files.user.c_str()) &&
-         write_file("/proc/self/gid_map", files.group.c_str()) &&
-         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         ::mount("own", files.folder, "tmpfs", kSafe, files.size.c_str()) == 0 &&
-         ::mount("own", kSharedMemory, "tmpfs", kSafe, files.size.c_str()) == 0 &&
-         set("/", AT_RECURSIVE, read_only) && set(files.folder, 0, writable) &&
-         set(kSharedMemory, 0, writable);
+  if (!(write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/uid_map", files.user.c_str()) &&
+        write_file("/proc/self/gid_map", files.group.c_str()) &&
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+        ::mount("own", files.folder, "tmpfs", kSafe, files.size.c_str()) == 0 &&
+        ::mount("own", kSharedMemory, "tmpfs", kSafe, files.size.c_str()) == 0 &&
+        set("/", AT_RECURSIVE, read_only) && set(files.folder, 0, writable) &&
+        set(kSharedMemory, 0, writable))) {
+    return 0;
+  }
+  const bool has_namespace = ::getpid() == 1;
+  if (has_namespace && ::mount("own", "/proc", "proc", kSafe | MS_NOEXEC, nullptr) == 0) {
+    return kHasOwnFiles | kHasOwnProcesses;
+  }
+  if (!has_namespace) set("/proc", 0, writable);
+  return kHasOwnFiles;
 }
-
-// Bits of what a probing child found.
-constexpr int kHasNoPrivileges = 1, kHasNoWriting = 2, kHasNoCalls = 4, kHasOwnFiles = 8;
 
 }  // namespace
 
@@ -181,34 +195,50 @@ void limit_resource(int resource, std::int64_t value) {
   ::setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
 }
 
-pid_t start_in_sandbox() {
-  const pid_t pid = clone_process(kNamespaces);
+namespace {
+
+// Returns what a child has that holds itself back; -1 if there is none.
+int probe(unsigned long namespaces) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path().string();
+  const OwnFiles files = own_files(path.c_str(), Bytes(std::int64_t{1} << 20));
+  const pid_t pid = clone_process(namespaces);
+  if (pid == 0) ::_exit(hold_back(files));
+  int status = 0;
+  if (pid < 0 || ::waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+unsigned long namespaces_of(bool is_on_gpu) {
+  static const bool has_own_processes = [] {
+    const int has = probe(kNamespaces);
+    return has >= 0 && (has & kHasOwnProcesses) != 0;
+  }();
+  return is_on_gpu && !has_own_processes ? kNamespaces & ~static_cast<unsigned long>(CLONE_NEWPID)
+                                         : kNamespaces;
+}
+
+}  // namespace
+
+pid_t start_in_sandbox(bool is_on_gpu) {
+  const pid_t pid = clone_process(namespaces_of(is_on_gpu));
   return pid < 0 ? clone_process(0) : pid;
 }
 
 int hold_back(const OwnFiles& files) {
-  int has = have_own_files(files) ? kHasOwnFiles : 0;
+  int has = have_own_files(files);
   const int folder = ::open(files.folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) has |= kHasNoPrivileges;
-  if (folder >= 0 && refuse_writing(folder, (has & kHasOwnFiles) != 0)) has |= kHasNoWriting;
+  if (folder >= 0 && refuse_writing(folder, has)) has |= kHasNoWriting;
   if (folder >= 0) ::close(folder);
   if (refuse_system_calls()) has |= kHasNoCalls;
   return has;
 }
 
-Sandbox probe_sandbox() {
+Sandbox probe_sandbox(bool is_on_gpu) {
   Sandbox sandbox;
-  const TemporaryFolder folder;
-  const std::string path = folder.path().string();
-  const OwnFiles files = own_files(path.c_str(), Bytes(std::int64_t{1} << 20));
-  const auto probe = [&](unsigned long namespaces) {
-    const pid_t pid = clone_process(namespaces);
-    if (pid == 0) ::_exit(hold_back(files));
-    int status = 0;
-    if (pid < 0 || ::waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
-    return WEXITSTATUS(status);
-  };
-  const int with_namespaces = probe(kNamespaces);
+  const unsigned long namespaces = namespaces_of(is_on_gpu);
+  const int with_namespaces = probe(namespaces);
   const int problem = errno;
   const int has = with_namespaces >= 0 ? with_namespaces : probe(0);
   const auto say = [&](bool holds, const std::string& what, const std::string& why) {
@@ -218,11 +248,17 @@ Sandbox probe_sandbox() {
       sandbox.lacks.push_back(fmt::format("{} ({})", what, why));
     }
   };
-  say(with_namespaces >= 0, "namespaces of its own for users, processes, mounts, network and IPC",
+  say(with_namespaces >= 0,
+      namespaces == kNamespaces ? "namespaces of its own for users, processes, mounts, network and IPC"
+                                : "namespaces of its own for users, mounts, network and IPC",
       with_namespaces >= 0 ? "" : std::strerror(problem));
   say(with_namespaces >= 0 && (has & kHasOwnFiles) != 0,
       "all files read only but those of its own folder, which has a size and ends with it",
       with_namespaces >= 0 ? "the kernel refuses mounts" : "there is no namespace for it");
+  if (with_namespaces >= 0 && namespaces != kNamespaces) {
+    say(false, "a namespace of its own for processes",
+        "the kernel mounts no /proc for it, which a GPU's driver needs");
+  }
   say((has & kHasNoWriting) != 0 && has >= 0, "writes only to its own folder and devices",
       "the kernel has no Landlock");
   say((has & kHasNoCalls) != 0 && has >= 0, "no system calls that look into other processes",

@@ -27,7 +27,7 @@ struct Sandbox {
 };
 
 /// Returns what the kernel lets a process without rights have: it starts one that tries.
-Sandbox probe_sandbox();
+Sandbox probe_sandbox(bool is_on_gpu);
 
 /// What a child needs to have files of its own, written before it is made.
 struct OwnFiles {
@@ -38,8 +38,9 @@ OwnFiles own_files(const char* folder, Bytes size);
 
 /// Makes a process, as fork does, in namespaces of its own, or without where the kernel refuses them. With a
 /// process namespace, all that a worker started ends with it; with a user namespace, it may not look into the
-/// judge's memory though it has the same user.
-pid_t start_in_sandbox();
+/// judge's memory though it has the same user. A GPU's driver writes to /proc/self: where a process namespace
+/// cannot have a /proc of its own, a worker on a GPU has none.
+pid_t start_in_sandbox(bool is_on_gpu);
 
 // Below: what a child does to itself between fork and exec. Nothing there allocates memory.
 

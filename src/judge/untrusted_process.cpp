@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -25,6 +28,7 @@
 #include "base/files.hpp"
 #include "base/host.hpp"
 #include "base/quantity_text.hpp"
+#include "device/judged_arithmetic.hpp"
 #include "jitterscope/error.hpp"
 #include "judge/sandbox.hpp"
 
@@ -100,13 +104,17 @@ Descriptor shared_memory(std::size_t bytes) {
 
 using Message = nlohmann::json;
 
+std::uint32_t word_of(std::uint32_t& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
+
 class ProcessWorker : public UntrustedWorker {
  public:
   ProcessWorker(const WorkerProgram& program, const std::string& target)
-      : program_(program), target_(target), memory_(shared_memory(kRoom)) {
-    void* mapped = ::mmap(nullptr, kRoom, PROT_READ, MAP_SHARED, memory_.number(), 0);
+      : program_(program), target_(target), memory_(shared_memory(kRoom + kMailboxBytes)) {
+    void* mapped =
+        ::mmap(nullptr, kRoom + kMailboxBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.number(), 0);
     if (mapped == MAP_FAILED) throw FailedError("memory for a worker's outputs could not be mapped");
     outputs_ = {static_cast<const std::uint8_t*>(mapped), kRoom};
+    mailbox_ = reinterpret_cast<Mailbox*>(static_cast<std::uint8_t*>(mapped) + kRoom);
     start();
   }
   ~ProcessWorker() override {
@@ -115,7 +123,7 @@ class ProcessWorker : public UntrustedWorker {
       ::kill(pid_, SIGKILL);
       wait_for_end();
     }
-    ::munmap(const_cast<std::uint8_t*>(outputs_.data()), outputs_.size());
+    ::munmap(const_cast<std::uint8_t*>(outputs_.data()), outputs_.size() + kMailboxBytes);
   }
 
   CaseShape make(const CaseValues& values, const std::optional<CaseShape>& shape,
@@ -160,6 +168,11 @@ class ProcessWorker : public UntrustedWorker {
   }
   void tell(const Message& message);
   Message hear();
+  bool has_message(int milliseconds);
+  void refuse_late(Nanoseconds end) const;
+  Message receive();
+  Nanoseconds release(const Key& key);
+  bool has_ended_chain() { return word_of(mailbox_->done) == ticket_; }
   Message ask(const Message& message) {
     if (std::exchange(is_preparing_, false)) hear();
     tell(message);
@@ -172,6 +185,10 @@ class ProcessWorker : public UntrustedWorker {
   TemporaryFolder folder_;
   Descriptor memory_, socket_, errors_;
   std::span<const std::uint8_t> outputs_;
+  std::vector<std::uint8_t> of_chain_;
+  Mailbox* mailbox_ = nullptr;
+  std::uint32_t ticket_ = 0;  ///< of the chain that was asked for last
+  bool is_on_gpu_ = false;
   std::size_t bytes_of_call_ = 0;
   pid_t pid_ = -1;
   std::string ended_by_;
@@ -199,7 +216,7 @@ void ProcessWorker::start() {
   for (std::string& word : environment) prepared.environment.push_back(word.data());
   prepared.arguments.push_back(nullptr);
   prepared.environment.push_back(nullptr);
-  pid_ = start_in_sandbox();
+  pid_ = start_in_sandbox(program_.is_on_gpu);
   if (pid_ == 0) become_worker(prepared);
   if (pid_ < 0) throw FailedError(std::string("no worker could be started: ") + std::strerror(errno));
   ::setpgid(pid_, pid_);  // the child does it, too: whoever comes first
@@ -227,14 +244,23 @@ void ProcessWorker::tell(const Message& message) {
 
 Message ProcessWorker::hear() {
   const Nanoseconds end = host_time_now() + program_.deadline;
+  while (!has_message(kPollMilliseconds)) refuse_late(end);
+  return receive();
+}
+
+bool ProcessWorker::has_message(int milliseconds) {
   pollfd waited{socket_.number(), POLLIN, 0};
-  while (::poll(&waited, 1, kPollMilliseconds) <= 0) {
-    if (program_.interrupted && program_.interrupted()) throw InterruptedError();
-    if (host_time_now() > end) {
-      throw WorkerFailure(WorkerFailure::Kind::late,
-                          fmt::format("it has not answered for {}", duration_text(program_.deadline)));
-    }
-  }
+  return ::poll(&waited, 1, milliseconds) > 0;
+}
+
+void ProcessWorker::refuse_late(Nanoseconds end) const {
+  if (program_.interrupted && program_.interrupted()) throw InterruptedError();
+  if (host_time_now() <= end) return;
+  throw WorkerFailure(WorkerFailure::Kind::late,
+                      fmt::format("it has not answered for {}", duration_text(program_.deadline)));
+}
+
+Message ProcessWorker::receive() {
   std::string text(kLongestMessage, '\0');
   const ssize_t count = ::recv(socket_.number(), text.data(), text.size(), 0);
   if (count <= 0) fail_ended();
@@ -312,6 +338,7 @@ Message message_of(const CaseShape& shape) {
 CaseShape shape_of(const Message& message) {
   CaseShape shape;
   shape.container = word_in(message, "container");
+  shape.is_on_gpu = message.value("gpu", false);
   for (const Message& each : list_in(message, "inputs")) {
     shape.inputs.push_back({.dtype = dtype_of(word_in(each, "dtype")),
                             .shape = shape_in(each),
@@ -332,6 +359,7 @@ CaseShape shape_of(const Message& message) {
 ReferenceDescription ProcessWorker::describe() {
   const Message reply = ask({{"do", "describe"}, {"target", target_}});
   ReferenceDescription described;
+  described.imports_torch = reply.value("torch", false);
   const std::string word = word_in(reply, "form");
   for (const Form form : {Form::make, Form::function, Form::kernelbench, Form::kernelbot}) {
     if (to_string(form) == word) described.form = form;
@@ -353,29 +381,88 @@ CaseShape ProcessWorker::make(const CaseValues& values, const std::optional<Case
   const Message reply = ask(request);
   if (shape) {  // a candidate has no say in it
     CaseShape same = *shape;
+    is_on_gpu_ = same.is_on_gpu;
     constexpr std::size_t kMost = 200;
     same.weights_differ = word_in(reply, "weights_differ").substr(0, kMost);
     return same;
   }
   try {
-    return shape_of(reply);
+    CaseShape told = shape_of(reply);
+    is_on_gpu_ = told.is_on_gpu;
+    return told;
   } catch (const Message::exception&) {
     refuse_message("a description of inputs");
   }
 }
 
+// Returns when the clock began.
+Nanoseconds ProcessWorker::release(const Key& key) {
+  std::memcpy(mailbox_->key, key.bytes.data(), key.bytes.size());
+  const Nanoseconds begin = host_time_now();
+  std::atomic_ref(mailbox_->released).store(ticket_, std::memory_order_release);
+  return begin;
+}
+
+// A worker says, one after the other: what is asked is queued (if the key is held back), it is done, and what
+// its inputs are. A GPU says by itself that it is done, in the mailbox, which is looked at without a pause.
 ChainReply ProcessWorker::chain(const ChainRequest& request) {
-  const Message order{{"do", "chain"},
-                      {"key", hexadecimal(request.key.bytes)},
-                      {"calls", request.calls},
-                      {"null", request.is_null}};
-  const Nanoseconds start = host_time_now();
-  const Message reply = ask(order);
-  ChainReply given{.time = host_time_now() - start, .last = secret_in<Digest>(reply, "digest")};
-  const Message after = hear();
-  if (!request.is_null) given.inputs = secret_in<Digest>(after, "inputs");
+  constexpr Nanoseconds kLongestCall = milliseconds(300);  // to queue it, once it has been called before
+  ++ticket_;
+  std::vector<const char*> expected = {"done", "inputs"};
+  if (request.is_held) expected.insert(expected.begin(), "queued");
+  auto next = expected.begin();
+  ChainReply given;
+  std::optional<Nanoseconds> begin;
+  if (!request.is_held) begin = release(request.key);
+  if (std::exchange(is_preparing_, false)) hear();
+  tell({{"do", "chain"},
+        {"ticket", ticket_},
+        {"calls", request.calls},
+        {"null", request.is_null},
+        {"held", request.is_held}});
+  const auto take = [&](const Message& message) {
+    if (!message.contains(*next)) refuse_message(fmt::format("'{}'", *next));
+    if (std::string_view(*next) == "queued") {
+      if (!begin) begin = release(request.key);
+      tell({{"do", "go"}});
+    }
+    return std::string_view(*next++);
+  };
+  const Nanoseconds deadline = host_time_now() + program_.deadline;
+  Nanoseconds moved = host_time_now();
+  std::uint32_t queued = word_of(mailbox_->queued);
+  for (bool is_done = false; !is_done;) {
+    constexpr int kLooks = 64;  // a system call takes as long
+    for (int look = 0; is_on_gpu_ && !is_done && look < kLooks; ++look) is_done = has_ended_chain();
+    if (is_done) break;
+    if (has_message(is_on_gpu_ ? 0 : kPollMilliseconds)) {
+      is_done = take(receive()) == "done";
+      continue;
+    }
+    refuse_late(deadline);
+    if (begin) continue;
+    if (const std::uint32_t now = word_of(mailbox_->queued); now != queued) {
+      queued = now;
+      moved = host_time_now();
+    } else if (host_time_now() - moved > kLongestCall) {
+      given.is_held = false;
+      begin = release(request.key);
+    }
+  }
+  given.time = host_time_now() - begin.value_or(host_time_now());
+  if (!has_ended_chain()) refuse_message("the end of its chain");
+  std::memcpy(given.last.bytes.data(), mailbox_->digest, given.last.bytes.size());
+  Message last;
+  while (next != expected.end()) {
+    last = hear();
+    take(last);
+  }
+  if (!request.is_null) given.inputs = secret_in<Digest>(last, "inputs");
+  // A copy: the worker could put right outputs in the place of those that were digested, between two looks.
   const std::size_t bytes = bytes_of_call_ * static_cast<std::size_t>(request.calls);
-  given.outputs = outputs_.first(std::min(bytes, outputs_.size()));
+  const auto kept = outputs_.first(std::min(bytes, outputs_.size()));
+  of_chain_.assign(kept.begin(), kept.end());
+  given.outputs = of_chain_;
   return given;
 }
 

@@ -14,7 +14,8 @@ namespace jitterscope::judging {
 struct WorkerProgram {
   std::vector<std::string> arguments;    ///< of a program by its full path; it speaks on descriptor 0
   std::vector<std::string> environment;  ///< "NAME=value"; nothing of the judge's own is added
-  Nanoseconds deadline = seconds(60);    ///< for each answer
+  bool is_on_gpu = false;
+  Nanoseconds deadline = seconds(60);  ///< for each answer
   /// Of what one process may have. Address space is not limited: a GPU's driver reserves far more than it
   /// uses.
   Bytes data = Bytes(std::int64_t{16} << 30), file = Bytes(std::int64_t{64} << 20);
@@ -43,6 +44,7 @@ std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program, c
 /// What a reference's file says of itself before any of it runs.
 struct ReferenceDescription {
   Form form = Form::make;
+  bool imports_torch = false;     ///< at its top, or within a function
   std::vector<CaseValues> cases;  ///< of a kernelbot task beside it; empty if there are none
 };
 /// Asks a process of its own, which reads the file's syntax tree. Throws UsageError that says what is

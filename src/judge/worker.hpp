@@ -20,7 +20,8 @@ namespace jitterscope::judging {
 /// What the reference says of its function.
 struct CaseShape {
   std::vector<InputDescription> inputs = {};
-  std::string container;  ///< kind of arrays that both sides get: numpy, torch or memoryview
+  std::string container;   ///< kind of arrays that both sides get: numpy, torch or memoryview
+  bool is_on_gpu = false;  ///< whether the arrays are in a GPU's memory
   /// How both sides are called, in the reference's words, which the judge passes on unread.
   std::string call = {};
   std::optional<double> flops = {}, bytes = {};  ///< of one call, if the reference tells
@@ -34,11 +35,15 @@ struct ChainRequest {
   Key key;
   std::int64_t calls = 1;
   bool is_null = false;
+  /// Holds the key back until all calls are queued on a GPU, so that its host takes no time. Otherwise the
+  /// key is there as the chain is asked for.
+  bool is_held = true;
 };
 struct ChainReply {
-  Nanoseconds time;                   ///< on the judge's clock, from the key's release to the last digest
-  Digest last;                        ///< as the worker says
-  std::optional<Digest> inputs = {};  ///< of all inputs behind the last call
+  Nanoseconds time;     ///< on the judge's clock, from the key's release to the last digest
+  Digest last;          ///< as the worker says
+  bool is_held = true;  ///< false if the calls could not be queued without the key: something waited for them
+  std::optional<Digest> inputs = {};           ///< of all inputs behind the last call
   std::span<const std::uint8_t> outputs = {};  ///< of all calls, one after the other, until the next request
 };
 
@@ -67,7 +72,7 @@ struct WorkerFailure : std::runtime_error {
   Kind kind;
 };
 
-/// Each function throws WorkerFailure. On a GPU the chain will be made of kernels behind a gate; nothing
+/// Each function throws WorkerFailure. On a GPU a chain is made of kernels that wait for the key; nothing
 /// above this interface knows what a chain is made of.
 class Worker {
  public:

@@ -46,6 +46,7 @@ std::string not_decided(const std::string& what);
 bool any_undecided(const std::vector<ArmOutcome>& outcomes);
 
 // What is shown of an outcome or a comparison.
+// NOLINTBEGIN(readability-identifier-naming): they are read as the predicates that they are
 inline constexpr auto is_faster = [](const auto& each) {
   return each.verdict == statistics::EffectVerdict::faster;
 };
@@ -55,6 +56,7 @@ inline constexpr auto is_slower = [](const auto& each) {
 inline constexpr auto is_undecided = [](const auto& each) {
   return each.verdict == statistics::EffectVerdict::undecided;
 };
+// NOLINTEND(readability-identifier-naming)
 
 /// Returns the value that an alternative's arm sets; null if it sets none of this type.
 template <class Value>

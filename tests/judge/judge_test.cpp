@@ -65,9 +65,10 @@ class ScriptedWorker : public Worker {
     if (script_.answers_nonsense) throw WorkerFailure(WorkerFailure::Kind::malformed, "it answered nonsense");
     outputs_.clear();
     ChainReply reply;
+    reply.last = first_digest_of(request.key);
     Nanoseconds time = script_.wake_up;
     for (std::int64_t call = 0; call < request.calls; ++call) {
-      const Seed seed = seed_of(request.key, static_cast<std::uint64_t>(call), reply.last);
+      const Seed seed = seed_after(reply.last);
       const auto inputs = filled({seed, seed}, {Family::normal, Family::normal});
       time += script_.chain;
       if (!request.is_null) {

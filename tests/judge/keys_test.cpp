@@ -24,22 +24,20 @@ std::vector<std::uint8_t> counting(std::size_t count) {
   return bytes;
 }
 
-// hashlib.blake2b(bytes(i % 251 for i in range(n)), key=bytes(range(32)), digest_size=32)
-TEST(KeysTest, DigestsAreThoseOfPythonsHashlib) {
+// hashlib.blake2s(bytes(i % 251 for i in range(n)), key=bytes(range(32)), digest_size=32)
+TEST(KeysTest, HashesAreThoseOfPythonsHashlib) {
   const Key key = counting_key();
   const auto digest = [&](std::size_t count) {
     KeyedHash hash(key.bytes);
     hash.add(counting(count));
     return hexadecimal(hash.end());
   };
-  EXPECT_EQ(digest(0), "4e51e7a913fc80137da52880fecca175bf81e117d5c68126dc2774033517ea0d");
-  EXPECT_EQ(digest(1), "41ff93a4eaeebd3b78a93438a6f62a92ab5959c859e682b72c7def406197ca4d");
-  EXPECT_EQ(digest(127), "12879e69734944f25f9ed95cbfdbb3659a307e485ed8ec118ce7c60f107357f1");
-  EXPECT_EQ(digest(128), "138893f1631ef3165629515d6ed800da3771b7926dced294205c7507351deebc");
-  EXPECT_EQ(digest(129), "ca60f75cbb714330c046d8f28b4ed351a3ee81776bb02a96abb646fe573e3d5c");
-  EXPECT_EQ(digest(1000), "bf9c0d3a2590251349ad634ad07f03958d0be63d5f9533daf62752de734b2c76");
-  EXPECT_EQ(hexadecimal(seed_of(key, 7, Digest{}).bytes),
-            "b24ac554f68acc412c6d1f0d3bb992f372fa3b1939520dd7b522ee5f998f7365");
+  EXPECT_EQ(digest(0), "48a8997da407876b3d79c0d92325ad3b89cbb754d86ab71aee047ad345fd2c49");
+  EXPECT_EQ(digest(1), "40d15fee7c328830166ac3f918650f807e7e01e177258cdc0a39b11f598066f1");
+  EXPECT_EQ(digest(63), "c65382513f07460da39833cb666c5ed82e61b9e998f4b0c4287cee56c3cc9bcd");
+  EXPECT_EQ(digest(64), "8975b0577fd35566d750b362b0897a26c399136df07bababbde6203ff2954ed4");
+  EXPECT_EQ(digest(65), "21fe0ceb0052be7fb0f004187cacd7de67fa6eb0938d927677f2398c132317a8");
+  EXPECT_EQ(digest(1000), "d5c42863172fb2424de520ff25866bf2ac9201ce81b6a8b703f67ea4c6735767");
 }
 
 TEST(KeysTest, ADigestOfPartsIsThatOfTheWhole) {
@@ -69,6 +67,22 @@ TEST(KeysTest, AScaleMultipliesAllButIntegers) {
   fill(input, Family::normal, Seed{}, 0, integers);
   for (const double value : numbers_of(DataType::i64, integers)) EXPECT_EQ(value, std::floor(value));
   EXPECT_EQ(to_string(input), "i64[8] below 5 persistent");
+}
+
+// Another implementation of the tree in judged_arithmetic.hpp gave these, in Python.
+TEST(KeysTest, DigestsOfOutputsAreThoseOfTheTree) {
+  const Key key = counting_key();
+  const auto digest = [&](std::size_t count) {
+    return hexadecimal(digest_of(key, Digest{}, counting(count)).bytes);
+  };
+  EXPECT_EQ(digest(0), "add757ae6e9b32e2604e7520a23aa8bb93ae2a46772267722543cfe92032b633");
+  EXPECT_EQ(digest(8), "0b4dea1fbea4450d26128ea3e51321db532b8655f0041fd042711274f5d5662c");
+  EXPECT_EQ(digest(65), "4cabfd0b588aeff02f2281ce7386d0e5cd044f25622bc1989d3526b2e104b586");
+  EXPECT_EQ(digest(16384), "626d82e373192a4f4151d0243b121be2d06b4c6e7e1d9c8d6b9de9a83a72e0e2");
+  EXPECT_EQ(digest(16385), "e40be3697a266274ccf93ebab20001c2b7399fc15d24403c46beb45fc321d1f7");
+  EXPECT_EQ(digest(100000), "1d2d1c1447dfbc2e4385d5b421b31778de368886c4cfec0aed100b373bdf1e14");
+  EXPECT_EQ(hexadecimal(first_digest_of(key).bytes),
+            "249a170cfbc943653285fb5083aafd53b72f0d484095fc12880c2c22b3b16302");
 }
 
 TEST(KeysTest, ADigestStandsForAllCallsBeforeIt) {

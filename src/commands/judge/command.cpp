@@ -123,6 +123,10 @@ void add_judge_command(CLI::App& app, Invocation& invocation) {
       .add_option("--cases", flags.cases,
                   "NAME=VALUE,VALUE: parameters of make(); several flags: all combinations")
       ->allow_extra_args(false);
+  command
+      .add_option("--device", flags.device,
+                  "cpu, cuda or cuda:N; auto: the first GPU if the reference imports torch")
+      ->capture_default_str();
   command.add_option("--processes", flags.processes, "pairs of fresh processes")->capture_default_str();
   command.add_flag("--quick", flags.quick, "four pairs and shorter chains");
   command.add_option("--margin", flags.margin, "difference that counts as the same")->capture_default_str();
