@@ -136,13 +136,14 @@ typedef struct jitterscope_judged_chain jitterscope_judged_chain;
 /* `mailbox` is a page of 4096 bytes that the judge maps, too; a call's outputs have at most `most_bytes`. */
 JITTERSCOPE_API int jitterscope_judge_open_chain(void* mailbox, size_t most_bytes,
                                                  jitterscope_judged_chain** chain);
-/* Adds an input that each call has anew, in the GPU's memory. */
+/* Adds an input that each call has anew. */
 JITTERSCOPE_API int jitterscope_judge_add_input(jitterscope_judged_chain* chain,
-                                                const jitterscope_judged_input* input, void* memory);
+                                                const jitterscope_judged_input* input);
 /* Holds the stream until the mailbox has the ticket, which is not 0, and begins a chain with the key there. */
 JITTERSCOPE_API int jitterscope_judge_release(jitterscope_judged_chain* chain, void* stream, uint32_t ticket);
-/* Fills all inputs from the seed of the next call. */
-JITTERSCOPE_API int jitterscope_judge_fill_all(jitterscope_judged_chain* chain, void* stream);
+/* Fills all inputs, in the GPU's memory, for the next call. `memories` are as many as were added. */
+JITTERSCOPE_API int jitterscope_judge_fill_all(jitterscope_judged_chain* chain, void* stream,
+                                               void* const* memories);
 /* Keeps a copy of a call's outputs, one behind the other from `kept` on, an address that 64 divides, and
  * derives their digest. With a ticket that is not 0 the chain ends, and the mailbox gets digest and ticket. */
 JITTERSCOPE_API int jitterscope_judge_keep(jitterscope_judged_chain* chain, void* stream,

@@ -3,44 +3,70 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._judged_worker import _QUEUED, Chain, Input
 from ._library import check, library
 
+_MOST_PLACES, _MOST_BYTES = 16, 1 << 30  # of inputs, and of what moves outputs
+
+
+class Place(NamedTuple):
+    """Where inputs lie."""
+    arrays: list[Any]  # which the function is called with
+    own: list[Any]  # over the same memory, and no candidate has seen them
+    drawn: Any  # addresses of those that each call has anew
+
 
 class GpuChain(Chain):
-    """Fill, call and keep are kernels on PyTorch's current stream, behind one that waits for the key."""
+    """Fill, call and keep are kernels on PyTorch's current stream, behind one that waits for the key. Where data lie makes a
+    kernel faster or slower by some percent, so that each of the judge's blocks has a place of its own."""
 
     device = "cuda"
 
     def __init__(self, shared: Any) -> None:
         super().__init__(shared)
         self.chain = ctypes.c_void_p()
-        self.own: list[Any] = []  # tensors over the inputs' memory that no candidate has seen
+        self.places: list[Place] = []
+        self.place = 0
+        self.spacers: list[Any] = []
         self.kept: Any = None
 
     def add_input(self, index: int, given: Input) -> None:
         super().add_input(index, given)
-        self.own.append(given.array.detach().view(-1))
         if not self.chain:
             mailbox = ctypes.addressof(ctypes.c_char.from_buffer(self.mailbox))
             check(library().jitterscope_judge_open_chain(mailbox, len(self.outputs), ctypes.byref(self.chain)))
         if not given.persistent:
-            check(library().jitterscope_judge_add_input(self.chain, given.struct(given.family, index), given.array.data_ptr()))
+            check(library().jitterscope_judge_add_input(self.chain, given.struct(given.family, index)))
+
+    def move(self, place: int) -> None:
+        size = sum(self._bytes_of(each.array) for each in self.inputs if not each.persistent)
+        self.place = place % max(1, min(_MOST_PLACES, _MOST_BYTES // max(1, size)))
+        while len(self.places) <= self.place:
+            is_first = not self.places
+            arrays = [each.array if each.persistent or is_first else each.array.clone() for each in self.inputs]
+            drawn = [array.data_ptr() for each, array in zip(self.inputs, arrays) if not each.persistent]
+            self.places.append(Place(arrays, [each.detach().view(-1) for each in arrays],
+                                     (ctypes.c_void_p * len(drawn))(*drawn)))
+        # Memory of some outputs is taken, so that those of the calls lie elsewhere.
+        size = sum(self._bytes_of(result) for result in self.last)
+        self.spacers = []
+        if self.place * size <= _MOST_BYTES:
+            self.spacers = [result.detach().clone() for _ in range(self.place) for result in self.last]
 
     def queue(self, ticket: int, calls: int, is_null: bool) -> None:
-        torch = self.arrays.torch  # type: ignore[attr-defined]
-        arrays = [given.array for given in self.inputs]
-        # Memory for what is kept is there before anything is held: asking for it could wait.
+        torch = self._torch()
+        # All memory is there before anything is held: asking for it could wait.
         longest = sum(self._bytes_of(result) for result in self.last)
-        self._make_room(torch, calls, longest)
+        self._make_room(calls, longest)
+        place = self.places[self.place]
         check(library().jitterscope_judge_release(self.chain, torch.cuda.current_stream().cuda_stream, ticket))
         for call in range(calls):
             stream = torch.cuda.current_stream().cuda_stream
-            check(library().jitterscope_judge_fill_all(self.chain, stream))
+            check(library().jitterscope_judge_fill_all(self.chain, stream, place.drawn))
             if not is_null:
-                self.last = self.results(arrays)
+                self.last = self.results(place.arrays)
             parts = [result.detach().contiguous() for result in self.last]
             sizes = [self._bytes_of(part) for part in parts]
             if sum(sizes) > longest:
@@ -55,9 +81,11 @@ class GpuChain(Chain):
             self.mailbox[_QUEUED:_QUEUED + 4] = ((call + 1) & 0xffffffff).to_bytes(4, "little")
 
     def finish(self, ticket: int, calls: int, is_null: bool) -> None:
-        """The GPU has told the judge, who reads the outputs when he has heard of this."""
-        torch = self.arrays.torch  # type: ignore[attr-defined]
-        torch.cuda.synchronize()
+        """The GPU has told the judge."""
+        self._torch().cuda.synchronize()
+
+    def show(self, calls: int) -> None:
+        torch = self._torch()
         size = sum(self._bytes_of(result) for result in self.last)
         if size == 0:
             return
@@ -65,17 +93,21 @@ class GpuChain(Chain):
         torch.frombuffer(self.outputs, dtype=torch.uint8, count=calls * size).view(calls, size).copy_(kept)
 
     def digest_of_inputs(self) -> bytes:
-        whole = bytearray().join(self.arrays.storage(array) for array in self.own)
+        whole = bytearray().join(self.arrays.storage(array) for array in self.places[self.place].own)
         return self.digest(self.key(), bytes(32), whole)
+
+    def _torch(self) -> Any:
+        return self.arrays.torch  # type: ignore[attr-defined]
 
     @staticmethod
     def _bytes_of(tensor: Any) -> int:
         return int(tensor.numel() * tensor.element_size())
 
-    def _make_room(self, torch: Any, calls: int, size: int) -> None:
+    def _make_room(self, calls: int, size: int) -> None:
         if calls * size > len(self.outputs):
             raise ValueError(f"its outputs have more than {len(self.outputs) >> 20} MiB")
         if self.kept is None or self.kept.numel() < calls * _slot(size):
+            torch = self._torch()
             self.kept = None
             self.kept = torch.empty(max(64, calls * _slot(size)), dtype=torch.uint8, device=self.device)
 

@@ -205,31 +205,26 @@ class Chain:
         self.persistent = b""
         self.last: Any = ()
 
-    def prepare(self, target: str, container: str) -> None:
-        """Does before anybody waits what every case needs: of a reference to load its file, of a candidate the arrays."""
-        if container:
-            _arrays_named(container, self.device)
-        else:
-            _judged_forms.form_of_reference(target)
-            self.module = _judged_forms.load(target)
+    def prepare(self, target: str) -> None:
+        """Loads the reference's file before anybody waits."""
+        _judged_forms.form_of_reference(target)
+        self.module = _judged_forms.load(target)
 
     def make(self, target: str, case: dict[str, str], shape: Optional[dict[str, Any]], persistent: bytes) -> dict[str, Any]:
+        """Of the reference, which comes first and says what the inputs are; or of a candidate, which takes its place and
+        gets the same ones."""
         seed = int.from_bytes(hashlib.blake2b(b"weights", key=persistent, digest_size=8).digest(), "little")
-        if shape is None:
-            if self.module is None:
-                self.prepare(target, "")
-            self.made = _judged_forms.make_reference(self.module, target, case, seed, self.device)
-            self.arrays = _arrays_named(_name_of_arrays(), self.device)
-            assert self.made.call is not None
-            shape = {"inputs": _described(self.made.inputs), "container": self.arrays.name, "form": self.made.call["form"],
-                     "gpu": self.device != "cpu", "call": json.dumps(self.made.call),
-                     **({"work": self.made.work} if self.made.work else {})}
-        else:
-            # Arrays as the reference has them, before a candidate's file may look for them.
-            self.arrays = _arrays_named(shape["container"], self.device)
+        if shape is not None:
             self.made = _judged_forms.make_candidate(target, case, json.loads(shape["call"]), seed, self.device)
+            return {**shape, "weights_differ": self.made.weights_differ[:200]}
+        if self.module is None:
+            self.prepare(target)
+        self.made = _judged_forms.make_reference(self.module, target, case, seed, self.device)
+        self.arrays = _arrays_named(_name_of_arrays(), self.device)
+        assert self.made.call is not None
         self.persistent = hashlib.blake2s(b"persistent", key=persistent, digest_size=32).digest()
-        for index, each in enumerate(shape["inputs"]):
+        described = _described(self.made.inputs)
+        for index, each in enumerate(described):
             count = 1
             for extent in each["shape"]:
                 count *= extent
@@ -237,7 +232,8 @@ class Chain:
             if given.persistent:
                 given.fill(given.family, self.persistent, index)
             self.add_input(index, given._replace(array=self.arrays.view(given.memory, given.dtype, given.shape)))
-        return {**shape, "weights_differ": self.made.weights_differ[:200]}
+        return {"inputs": described, "container": self.arrays.name, "form": self.made.call["form"], "gpu": self.device != "cpu",
+                "call": json.dumps(self.made.call), **({"work": self.made.work} if self.made.work else {})}
 
     def add_input(self, _: int, given: Input) -> None:
         self.inputs.append(given)
@@ -266,6 +262,9 @@ class Chain:
             place += len(part)
         return place
 
+    def move(self, place: int) -> None:
+        """Takes another place for inputs and outputs, where that matters."""
+
     def queue(self, _ticket: int, _calls: int, _is_null: bool) -> None:
         """Does what can be done before the key is known."""
 
@@ -288,6 +287,9 @@ class Chain:
         """Ends the chain, and says so in the mailbox."""
         self.mailbox[_DIGEST:_DIGEST + 32] = self.run(self.key(), calls, is_null)
         self.mailbox[_DONE:_DONE + 4] = ticket.to_bytes(4, "little")
+
+    def show(self, calls: int) -> None:
+        """Puts what was kept where the judge sees it."""
 
     def digest_of_inputs(self) -> bytes:
         return self.digest(self.key(), bytes(32), bytearray().join(given.memory for given in self.inputs))
@@ -323,19 +325,22 @@ def _serve(judge: socket.socket, chain: Chain) -> None:
             cases = _judged_forms.cases_of_task(asked["target"]) if form == "kernelbot" else []
             tell({"form": form, "cases": cases, "torch": _judged_forms.imports_torch(asked["target"])})
         elif asked["do"] == "prepare":
-            chain.prepare(asked["target"], asked["container"])
+            chain.prepare(asked["target"])
             tell({})
         elif asked["do"] == "make":
             tell(chain.make(asked["target"], asked["case"], asked.get("shape"), bytes.fromhex(asked["persistent"])))
         elif asked["do"] == "chain":
             of_chain = (asked["ticket"], asked["calls"], asked["null"])
+            chain.move(asked["place"])
             chain.queue(*of_chain)
             if asked["held"]:
                 tell({"queued": True})
                 judge.recv(_LONGEST)  # the judge has released the key
             chain.finish(*of_chain)
             tell({"done": True})  # the judge's clock stops here, if it has not seen the mailbox before
-            tell({"inputs": chain.digest_of_inputs().hex()})
+            if asked["checked"]:
+                chain.show(asked["calls"])
+            tell({"inputs": chain.digest_of_inputs().hex() if asked["checked"] else ""})
         else:
             tell({"outputs": chain.answer(asked["seeds"], asked["families"], asked["float64"], asked["strided"])})
 

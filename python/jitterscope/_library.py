@@ -70,9 +70,9 @@ def library() -> ctypes.CDLL:
         "judge_first_digest": (ctypes.c_int, [ctypes.c_char_p, pointer]),
         "judge_digest": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, pointer, ctypes.c_size_t, pointer]),
         "judge_open_chain": (ctypes.c_int, [pointer, ctypes.c_size_t, ctypes.POINTER(pointer)]),
-        "judge_add_input": (ctypes.c_int, [pointer, judged, pointer]),
+        "judge_add_input": (ctypes.c_int, [pointer, judged]),
         "judge_release": (ctypes.c_int, [pointer, pointer, ctypes.c_uint32]),
-        "judge_fill_all": (ctypes.c_int, [pointer, pointer]),
+        "judge_fill_all": (ctypes.c_int, [pointer, pointer, ctypes.POINTER(pointer)]),
         "judge_keep": (ctypes.c_int, [pointer, pointer, ctypes.POINTER(pointer), ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t,
                                       pointer, ctypes.c_uint32]),
     }

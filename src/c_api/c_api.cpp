@@ -332,16 +332,14 @@ int jitterscope_judge_open_chain(void* mailbox, size_t most_bytes, jitterscope_j
   });
 }
 
-int jitterscope_judge_add_input(jitterscope_judged_chain* chain, const jitterscope_judged_input* input,
-                                void* memory) {
+int jitterscope_judge_add_input(jitterscope_judged_chain* chain, const jitterscope_judged_input* input) {
   return c_api::guarded([&] {
     const c_api::NamedInput named = c_api::named_input(c_api::require(input, "input"));
     c_api::require(chain, "chain")
         .chain->add_input({.drawing = jitterscope::judging::drawing_of(named.description,
                                                                        named.description.family, named.index),
                            .dtype = named.description.dtype,
-                           .elements = static_cast<std::uint64_t>(named.description.elements()),
-                           .memory = memory});
+                           .elements = static_cast<std::uint64_t>(named.description.elements())});
   });
 }
 
@@ -349,8 +347,8 @@ int jitterscope_judge_release(jitterscope_judged_chain* chain, void* stream, uin
   return c_api::guarded([&] { c_api::require(chain, "chain").chain->release(stream, ticket); });
 }
 
-int jitterscope_judge_fill_all(jitterscope_judged_chain* chain, void* stream) {
-  return c_api::guarded([&] { c_api::require(chain, "chain").chain->fill(stream); });
+int jitterscope_judge_fill_all(jitterscope_judged_chain* chain, void* stream, void* const* memories) {
+  return c_api::guarded([&] { c_api::require(chain, "chain").chain->fill(stream, memories); });
 }
 
 int jitterscope_judge_keep(jitterscope_judged_chain* chain, void* stream, const void* const* outputs,

@@ -17,63 +17,11 @@
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
 #include "judge/line_server.hpp"
+#include "judge/ready_workers.hpp"
 #include "output/progress.hpp"
 
 namespace jitterscope::cli {
 namespace {
-
-using judging::UntrustedWorker;
-
-// Processes that are started while nobody waits: the import of PyTorch alone takes seconds. Each serves for
-// one pair, as a process that is started when it is needed does.
-class ReadyWorkers {
- public:
-  ReadyWorkers(const judging::WorkerProgram& program, std::string reference, std::size_t wanted)
-      : program_(program), reference_(std::move(reference)), wanted_(wanted) {}
-
-  /// Finds out how the reference's arrays are. Throws FailedError if it gives nothing to judge by.
-  void learn(const judging::CaseValues& values) {
-    try {
-      const auto worker = judging::start_untrusted(program_, reference_);
-      container_ = worker->make(values, std::nullopt, judging::random_key()).container;
-    } catch (const judging::WorkerFailure& failure) {
-      throw FailedError(fmt::format("the reference gives nothing to judge by: {}", failure.what()));
-    }
-  }
-
-  void refill() {
-    for (auto* workers : {&references_, &candidates_}) {
-      const bool are_references = workers == &references_;
-      while (workers->size() < wanted_) {
-        auto worker = judging::start_untrusted(program_, are_references ? reference_ : "");
-        worker->prepare(are_references ? "" : container_);
-        workers->push_back(std::move(worker));
-      }
-    }
-  }
-  /// Waits until all are ready: what is being imported would disturb what is timed.
-  void settle() {
-    for (auto* workers : {&references_, &candidates_})
-      std::erase_if(*workers, [](const auto& worker) { return !worker->is_prepared(); });
-  }
-  std::unique_ptr<judging::Worker> take(const std::string& target) {
-    auto& workers = target == reference_ ? references_ : candidates_;
-    while (!workers.empty()) {
-      std::unique_ptr<UntrustedWorker> worker = std::move(workers.back());
-      workers.pop_back();
-      if (!worker->is_prepared()) continue;
-      worker->set_target(target);
-      return worker;
-    }
-    return judging::start_untrusted(program_, target);
-  }
-
- private:
-  const judging::WorkerProgram& program_;
-  std::string reference_, container_;
-  std::size_t wanted_;
-  std::vector<std::unique_ptr<UntrustedWorker>> references_, candidates_;
-};
 
 using Message = nlohmann::json;
 
@@ -141,9 +89,9 @@ std::string refusal(const Message& id, const Error& error) {
 void serve_judge(const JudgeFlags& flags, JudgeSetup& setup) {
   judging::LineServer server(flags.serve);
   constexpr std::int64_t kMostReady = 4;
-  ReadyWorkers workers(setup.program(), setup.reference(),
-                       static_cast<std::size_t>(std::min(kMostReady, setup.request().pairs)));
-  workers.learn(setup.request().cases.front());
+  judging::ReadyWorkers workers(setup.program(), setup.reference(),
+                                2 * static_cast<std::size_t>(std::min(kMostReady, setup.request().pairs)));
+  setup.try_reference();
   const TemporaryFolder folder;
   ProgressLine line(stderr, host_time_now);
   std::fprintf(stderr, "jitterscope: judges on %s, until Ctrl-C\n", flags.serve.c_str());
@@ -157,7 +105,7 @@ void serve_judge(const JudgeFlags& flags, JudgeSetup& setup) {
       const Requested requested(asked, folder);
       workers.settle();
       const JudgeRecord record = setup.judge(
-          requested.candidates(), [&](const std::string& target) { return workers.take(target); },
+          requested.candidates(), [&] { return workers.take(); },
           [&](const std::string& what) {
             line.show(what, {1, 1});
           });

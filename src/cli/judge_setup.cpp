@@ -30,12 +30,17 @@
 namespace jitterscope::cli {
 namespace {
 
-// The machine's own variables that a worker needs: where libraries are, which devices, and what keeps NVLink
-// multicast off.
-constexpr const char* kMachineVariables[] = {"LD_LIBRARY_PATH",     "CUDA_VISIBLE_DEVICES",
-                                             "CUDA_HOME",           "NVIDIA_VISIBLE_DEVICES",
-                                             "OMP_NUM_THREADS",     "LANG",
-                                             "NCCL_NVLS_ENABLE",    "TORCH_SYMM_MEM_DISABLE_MULTICAST",
+// The machine's own variables that a worker needs: where programs are (Triton's compiler among them) and
+// libraries, which devices, and what keeps NVLink multicast off.
+constexpr const char* kMachineVariables[] = {"PATH",
+                                             "LD_LIBRARY_PATH",
+                                             "CUDA_VISIBLE_DEVICES",
+                                             "CUDA_HOME",
+                                             "NVIDIA_VISIBLE_DEVICES",
+                                             "OMP_NUM_THREADS",
+                                             "LANG",
+                                             "NCCL_NVLS_ENABLE",
+                                             "TORCH_SYMM_MEM_DISABLE_MULTICAST",
                                              "NVSHMEM_DISABLE_NVLS"};
 
 // Asks the interpreter by its name, which may be a script that needs the environment, what it is.
@@ -213,6 +218,15 @@ std::string JudgeSetup::sentence() const {
                      counted(std::ssize(candidates_), "candidate"),
                      counted(std::ssize(request_.cases), "case"), record_.reference, to_string(record_.form),
                      record_.device.id, counted(request_.pairs, "pair"), percent_text(request_.margin));
+}
+
+void JudgeSetup::try_reference() const {
+  try {
+    judging::start_untrusted(program_)->make(request_.reference, request_.cases.front(), std::nullopt,
+                                             judging::random_key());
+  } catch (const judging::WorkerFailure& failure) {
+    throw FailedError(fmt::format("the reference gives nothing to judge by: {}", failure.what()));
+  }
 }
 
 // Best rates of this device in the types that were judged, each measured once.

@@ -45,6 +45,8 @@ class JudgeSetup {
   /// Returns "2 candidates in 1 case against reference.py (kernelbench) on cpu, 8 pairs of processes, margin 1 %."
   std::string sentence() const;
 
+  /// Throws FailedError if the reference gives nothing to judge by in the first case.
+  void try_reference() const;
   /// Judges these candidates with keys of their own, unless a record is judged again.
   JudgeRecord judge(const std::vector<NamedCandidate>& candidates, const judging::StartWorker& start,
                     const std::function<void(const std::string&)>& progress);

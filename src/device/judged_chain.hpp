@@ -11,12 +11,11 @@
 
 namespace jitterscope {
 
-/// An input in the GPU's memory, which each call has anew.
+/// An input that each call has anew.
 struct ChainInput {
   judging::Drawing drawing = {};
   DataType dtype = DataType::f32;
   std::uint64_t elements = 0;
-  void* memory = nullptr;
 };
 /// An output of a call: consecutive bytes in the GPU's memory.
 struct ChainOutput {
@@ -37,8 +36,8 @@ class JudgedChain {
   virtual void add_input(const ChainInput& input) = 0;
   /// Holds the stream until the mailbox has this ticket, which is not 0, then begins a chain with its key.
   virtual void release(void* stream, std::uint32_t ticket) = 0;
-  /// Fills all inputs from the next call's seed.
-  virtual void fill(void* stream) = 0;
+  /// Fills all inputs for the next call, in the GPU's memory; there are as many memories as inputs.
+  virtual void fill(void* stream, void* const* memories) = 0;
   /// Keeps a copy of all outputs of a call, one behind the other from `kept` on, whose address 64 divides,
   /// and derives their digest. With a ticket that is not 0 the chain ends: the mailbox gets digest and
   /// ticket. Throws UsageError for more than 32 outputs.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -19,7 +20,6 @@ namespace {
 
 constexpr std::int64_t kLinksOfPair = 32;  // a tenth of the calls skipped: found with 96.6 % in a pair
 constexpr std::int64_t kKeysOfCase = 8;
-constexpr std::int64_t kBlocksAlone = 3;
 constexpr std::array kTriedFamilies = {Family::normal, Family::rows, Family::spikes, Family::structured};
 
 // Ends a case with a verdict.
@@ -135,6 +135,9 @@ class Trial {
   }
 
  private:
+  // What a chain is made of, and in which process.
+  enum class Part { reference, candidate, chain, chain_beside };
+
   // Keys for one use follow from the session's key, the pair and their number alone. So whoever judges again
   // with the key of a session asks the same, though the lengths of chains depend on the machine.
   enum class Use : std::uint64_t {
@@ -178,7 +181,8 @@ class Trial {
   void repeat(const RepeatedLink& repeated);
   void begin_reference();
   void describe_work();
-  void begin_candidate();
+  void start_candidate();
+  void load_candidate();
   void refuse_degenerate();
   void check_answers();
   void check_edges();
@@ -189,11 +193,12 @@ class Trial {
   }
 
   std::int64_t calls_for(Worker& worker);
-  ChainReply timed(Worker& worker, const ChainRequest& request);
+  ChainReply timed(Worker& worker, ChainRequest request);
   std::optional<Nanoseconds> held_slope(Worker& worker, std::int64_t calls, bool is_null,
                                         const std::array<Key, 2>& keys);
   Nanoseconds slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys);
-  std::vector<Nanoseconds> reference_alone(std::int64_t calls);
+  Nanoseconds slope_of(Part part, const PairTimes& pair, const std::array<Key, 2>& keys);
+  std::vector<Nanoseconds> reference_alone(const PairTimes& pair);
   void check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply);
   void check_inputs(const Key& key, const Seed& seed, const ChainReply& reply);
   void keep_some_links(const Key& key, const std::vector<Seed>& seeds, std::span<const std::uint8_t> outputs);
@@ -214,17 +219,19 @@ class Trial {
   Seed persistent_;
   std::vector<OutputDescription> outputs_;
   std::unique_ptr<Worker> reference_, candidate_;
+  bool is_loaded_ = false;  ///< whether the candidate's process has loaded the candidate
   std::vector<Link> links_;
   std::int64_t links_seen_ = 0;
-  bool is_held_ = true;  ///< until one side waits for its own calls; then both are timed with their hosts
+  std::int64_t place_ = 0;  ///< of what is timed now: each block has its own
+  bool is_held_ = true;     ///< until one side waits for its own calls; then both are timed with their hosts
 };
 
 void Trial::begin_reference() {
   of_persistent_ = next_key(Use::persistent);
   persistent_ = seed_of(of_persistent_, "persistent");
   of_reference([&] {
-    reference_ = start_(request_.reference);
-    shape_ = reference_->make(judgement_.values, std::nullopt, of_persistent_);
+    reference_ = start_();
+    shape_ = reference_->make(request_.reference, judgement_.values, std::nullopt, of_persistent_);
     if (shape_.inputs.empty())
       throw UsageError("the reference's make() describes no inputs: without one, nothing can be judged");
     if (std::ranges::all_of(shape_.inputs, &InputDescription::persistent)) {
@@ -255,12 +262,24 @@ void Trial::describe_work() {
                      .dtype = outputs_.empty() ? DataType::f32 : outputs_.front().dtype};
 }
 
+// Starts the candidate's process, which knows the reference alone: nothing in it wants to cheat yet.
+void Trial::start_candidate() {
+  const AnswerRequest first = asked(seed_of(next_key(Use::first), "first"));
+  of_reference([&] {
+    is_loaded_ = false;
+    candidate_ = start_();
+    candidate_->make(request_.reference, judgement_.values, std::nullopt, of_persistent_);
+    candidate_->answer(first);
+  });
+}
+
 // Checks what the candidate says of its outputs: its bytes are read as these.
-void Trial::begin_candidate() {
+void Trial::load_candidate() {
   const AnswerRequest first = asked(seed_of(next_key(Use::first), "first"));
   of_candidate([&] {
-    candidate_ = start_(candidate_name_);
-    weights_differ_ = candidate_->make(judgement_.values, shape_, of_persistent_).weights_differ;
+    is_loaded_ = true;
+    weights_differ_ =
+        candidate_->make(candidate_name_, judgement_.values, shape_, of_persistent_).weights_differ;
     const Answer answer = candidate_->answer(first);
     if (answer.outputs.size() != outputs_.size()) {
       throw Found{Verdict::wrong,
@@ -406,18 +425,18 @@ void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
 
 void Trial::check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply) {
   const std::size_t bytes = bytes_of(outputs_);
-  std::vector<Seed> seeds;
-  Digest digest = first_digest_of(key);
+  const Digest first = first_digest_of(key);
+  std::vector<Digest> digests;
   if (reply.outputs.size() == bytes * static_cast<std::size_t>(calls)) {
-    for (std::int64_t call = 0; call < calls; ++call) {
-      seeds.push_back(seed_after(digest));
-      digest = digest_of(key, digest, reply.outputs.subspan(static_cast<std::size_t>(call) * bytes, bytes));
-    }
+    digests = digests_of(key, first, reply.outputs, static_cast<std::size_t>(calls));
   }
-  if (seeds.empty() || digest != reply.last) {
+  if (digests.empty() || digests.back() != reply.last) {
     throw Found{Verdict::invalid, "the last digest is not that of the outputs that it kept",
                 InvalidReason::link_broken, hexadecimal(key.bytes)};
   }
+  std::vector<Seed> seeds = {seed_after(first)};
+  for (const Digest& digest : digests) seeds.push_back(seed_after(digest));
+  seeds.pop_back();  // of a call that was not made
   check_inputs(key, seeds.back(), reply);
   judgement_.calls_timed += calls;
   keep_some_links(key, seeds, reply.outputs);
@@ -442,26 +461,31 @@ void Trial::check_links() {
 void Trial::repeat(const RepeatedLink& repeated) {
   tell("the call that was found before");
   begin_reference();
-  begin_candidate();
-  const ChainRequest request{.key = repeated.key, .calls = repeated.call + 1, .is_held = false};
+  start_candidate();
+  load_candidate();
+  const ChainRequest request{
+      .key = repeated.key, .calls = repeated.call + 1, .is_checked = true, .is_held = false};
   const ChainReply reply = of_candidate([&] { return candidate_->chain(request); });
   links_.clear();
   links_seen_ = 0;
   check_candidate_chain(repeated.key, request.calls, reply);
   const std::size_t bytes = bytes_of(outputs_);
-  Digest digest = first_digest_of(repeated.key);
-  for (std::int64_t call = 0; call < repeated.call; ++call) {
-    digest =
-        digest_of(repeated.key, digest, reply.outputs.subspan(static_cast<std::size_t>(call) * bytes, bytes));
-  }
+  const Digest first = first_digest_of(repeated.key);
+  const std::vector<Digest> before =
+      digests_of(repeated.key, first, reply.outputs.first(static_cast<std::size_t>(repeated.call) * bytes),
+                 static_cast<std::size_t>(repeated.call));
   const auto last = reply.outputs.subspan(static_cast<std::size_t>(repeated.call) * bytes, bytes);
-  links_ = {Link{repeated.key, repeated.call, seed_after(digest), {last.begin(), last.end()}}};
+  links_ = {Link{repeated.key,
+                 repeated.call,
+                 seed_after(before.empty() ? first : before.back()),
+                 {last.begin(), last.end()}}};
   check_links();
   judgement_.findings.emplace_back("right_where_it_was_wrong");
 }
 
-ChainReply Trial::timed(Worker& worker, const ChainRequest& request) {
-  if (&worker != candidate_.get()) return of_reference([&] { return worker.chain(request); });
+ChainReply Trial::timed(Worker& worker, ChainRequest request) {
+  if (&worker != candidate_.get() || !is_loaded_) return of_reference([&] { return worker.chain(request); });
+  request.is_checked = true;
   ChainReply reply = of_candidate([&] { return worker.chain(request); });
   check_candidate_chain(request.key, request.calls, reply);
   return reply;
@@ -510,6 +534,7 @@ std::optional<Nanoseconds> Trial::held_slope(Worker& worker, std::int64_t calls,
     const ChainReply reply = timed(worker, {.key = keys[is_long ? 1 : 0],
                                             .calls = is_long ? calls : few,
                                             .is_null = is_null,
+                                            .place = place_,
                                             .is_held = is_held_});
     times[is_long ? 1 : 0] = reply.time;
     is_held = is_held && reply.is_held;
@@ -535,71 +560,105 @@ Nanoseconds median_of(std::vector<Nanoseconds> times) {
   return times.empty() ? Nanoseconds(0) : (times[(times.size() - 1) / 2] + times[times.size() / 2]) * 0.5;
 }
 
-std::vector<Nanoseconds> Trial::reference_alone(std::int64_t calls) {
+// The other process is stopped, so that it takes nothing from this one.
+Nanoseconds Trial::slope_of(Part part, const PairTimes& pair, const std::array<Key, 2>& keys) {
+  const bool is_beside = part == Part::candidate || part == Part::chain_beside;
+  const bool is_null = part == Part::chain || part == Part::chain_beside;
+  Worker& worker = is_beside ? *candidate_ : *reference_;
+  worker.thaw();
+  const std::int64_t calls = is_beside && is_loaded_ ? pair.candidate_calls : pair.reference_calls;
+  const Nanoseconds time = slope(worker, calls, is_null, keys);
+  worker.freeze();
+  return time;
+}
+
+// The candidate's process has ended, or is stopped.
+std::vector<Nanoseconds> Trial::reference_alone(const PairTimes& pair) {
   std::vector<Nanoseconds> times;
-  for (std::int64_t i = 0; i < kBlocksAlone; ++i) {
-    times.push_back(slope(*reference_, calls, false, {next_key(Use::alone), next_key(Use::alone)}));
+  for (std::int64_t i = 0; i < (request_.blocks + 1) / 2; ++i) {
+    place_ = i;
+    times.push_back(slope_of(Part::reference, pair, {next_key(Use::alone), next_key(Use::alone)}));
   }
   return times;
+}
+
+// Log of one side's calls over the other's, block by block. None where a call is lost in the chain's noise.
+std::vector<double> log_ratios_of(const std::vector<Nanoseconds>& times, Nanoseconds chain,
+                                  const std::vector<Nanoseconds>& references, Nanoseconds of_reference) {
+  std::vector<double> logs;
+  for (std::size_t i = 0; i < references.size(); ++i) {
+    const Nanoseconds first = references[i] - of_reference, second = times[i] - chain;
+    if (first > Nanoseconds(0) && second > Nanoseconds(0)) logs.push_back(std::log(second / first));
+  }
+  if (2 * logs.size() <= references.size()) logs.clear();
+  return logs;
 }
 
 void Trial::run_pair(bool is_first) {
   candidate_.reset();
   begin_reference();
   if (is_first) refuse_degenerate();
-  judgement_.pairs.emplace_back();
-  PairTimes& pair = judgement_.pairs.back();
-  std::vector<Nanoseconds> alone;
-  const auto tune_reference = [&] {
-    pair.reference_calls = calls_for(*reference_);
-    alone = reference_alone(pair.reference_calls);
+  PairTimes& pair = judgement_.pairs.emplace_back();
+  // Runs the parts of each block in random order, with keys that are alike for all.
+  const auto time_blocks = [&](std::int64_t blocks, Use use, std::vector<Part> parts) {
+    std::map<Part, std::vector<Nanoseconds>> times;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      tell(fmt::format("pair {} of {}, {} {} of {}", judgement_.pairs.size(), request_.pairs,
+                       is_loaded_ ? "block" : "block without it", block + 1, blocks));
+      place_ = block;
+      const std::array<Key, 2> keys = {next_key(use), next_key(use)};
+      shuffle(parts, order_);
+      for (const Part part : parts) times[part].push_back(slope_of(part, pair, keys));
+    }
+    return times;
   };
-  tune_reference();
-  begin_candidate();
+  start_candidate();
+  candidate_->freeze();
+  pair.reference_calls = calls_for(*reference_);
+  reference_->freeze();
+  candidate_->thaw();
+  calls_for(*candidate_);
+  candidate_->freeze();
+  const auto before = time_blocks((request_.blocks + 1) / 2, Use::alone,
+                                  {Part::reference, Part::candidate, Part::chain_beside});
+  std::vector<Nanoseconds> alone = before.at(Part::reference);
+  candidate_->thaw();
+  load_candidate();
   if (is_first) {
     tell("outputs");
+    reference_->thaw();
     check_answers();
     check_edges();
-  }
-  reference_->freeze();
-  const bool was_held = is_held_;
-  pair.candidate_calls = calls_for(*candidate_);
-  if (was_held != is_held_) {
-    reference_->thaw();
-    tune_reference();
     reference_->freeze();
   }
+  const bool was_held = is_held_;
+  pair.candidate_calls = calls_for(*candidate_);
   candidate_->freeze();
-  std::vector<Nanoseconds> reference_times, candidate_times, of_chain;
-  for (std::int64_t block = 0; block < request_.blocks; ++block) {
-    tell(fmt::format("pair {} of {}, block {} of {}", judgement_.pairs.size(), request_.pairs, block + 1,
-                     request_.blocks));
-    const std::array<Key, 2> keys = {next_key(Use::blocks), next_key(Use::blocks)};  // alike for both sides
-    std::vector<int> order = {0, 1, 2};
-    shuffle(order, order_);
-    for (const int part : order) {
-      Worker& worker = part == 1 ? *candidate_ : *reference_;
-      worker.thaw();
-      const Nanoseconds time =
-          slope(worker, part == 1 ? pair.candidate_calls : pair.reference_calls, part == 2, keys);
-      worker.freeze();
-      (part == 0 ? reference_times : part == 1 ? candidate_times : of_chain).push_back(time);
-    }
+  const bool is_alike = was_held == is_held_;
+  if (!is_alike) {
+    reference_->thaw();
+    pair.reference_calls = calls_for(*reference_);
+    reference_->freeze();
+    alone = reference_alone(pair);
   }
+  const auto times =
+      time_blocks(request_.blocks, Use::blocks, {Part::reference, Part::candidate, Part::chain});
   candidate_->thaw();
   candidate_.reset();
+  for (const Nanoseconds time : reference_alone(pair)) alone.push_back(time);
   reference_->thaw();
-  for (const Nanoseconds time : reference_alone(pair.reference_calls)) alone.push_back(time);
   check_links();
-  pair.chain = median_of(of_chain);
-  pair.reference = median_of(reference_times) - pair.chain;
-  pair.candidate = median_of(candidate_times) - pair.chain;
-  for (std::size_t i = 0; i < reference_times.size(); ++i) {
-    const Nanoseconds first = reference_times[i] - pair.chain, second = candidate_times[i] - pair.chain;
-    if (first > Nanoseconds(0) && second > Nanoseconds(0))
-      pair.log_ratios.push_back(std::log(second / first));
-  }
-  if (2 * std::ssize(pair.log_ratios) <= request_.blocks) pair.log_ratios.clear();
+  pair.chain = median_of(times.at(Part::chain));
+  pair.reference = median_of(times.at(Part::reference)) - pair.chain;
+  const Nanoseconds chain_beside = is_alike ? median_of(before.at(Part::chain_beside)) : pair.chain;
+  const std::vector<double> of_process =
+      log_ratios_of(before.at(Part::candidate), chain_beside, before.at(Part::reference), pair.chain);
+  const double process = is_alike && !of_process.empty() ? statistics::median(of_process) : 0.0;
+  pair.process_ratio = std::exp(process);
+  pair.candidate = (median_of(times.at(Part::candidate)) - chain_beside) / pair.process_ratio;
+  pair.log_ratios =
+      log_ratios_of(times.at(Part::candidate), chain_beside, times.at(Part::reference), pair.chain);
+  for (double& log : pair.log_ratios) log -= process;
   const Nanoseconds by_itself = median_of(alone) - pair.chain;
   if (by_itself > Nanoseconds(0) && pair.reference > Nanoseconds(0)) {
     pair.reference_shift = std::log(pair.reference / by_itself);

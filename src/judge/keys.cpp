@@ -172,32 +172,63 @@ void in_parts(std::size_t count, std::size_t least, const Part& part) {
 
 }  // namespace
 
-Digest digest_of(const Key& key, const Digest& before, std::span<const std::uint8_t> outputs) {
-  std::uint32_t words[8], of_digest[8], digest[8], sum[8] = {};
-  read_words(key.bytes, words);
-  read_words(before.bytes, of_digest);
+namespace {
+
+// What is left of a call's outputs before the digest of all calls before comes in.
+struct Top {
+  std::uint32_t sum[8] = {};
+  std::uint32_t level = 0;
+};
+
+Top top_of(const std::uint32_t (&key)[8], std::span<const std::uint8_t> outputs) {
+  Top top;
   std::span<const std::uint8_t> message = outputs;
   std::vector<std::uint8_t> nodes;
-  std::uint32_t level = 0;
-  for (; message.size() > kGroupBytes; ++level) {
+  for (; message.size() > kGroupBytes; ++top.level) {
     const std::size_t groups = (message.size() + kGroupBytes - 1) / kGroupBytes;
     std::vector<std::uint8_t> next(groups * kNodeBytes);
-    in_parts(groups, 32, [&](std::size_t begin, std::size_t end) {
+    in_parts(groups, 256, [&](std::size_t begin, std::size_t end) {
       for (std::size_t group = begin; group < end; ++group) {
         std::uint32_t of_group[8] = {}, node[8];
         const auto part = message.subspan(group * kGroupBytes);
-        add_group(words, part.first(std::min<std::size_t>(part.size(), kGroupBytes)), group * kLeavesOfGroup,
-                  level, of_group);
-        hash_pair(words, of_group, {}, group, level, Role::node, node);
+        add_group(key, part.first(std::min<std::size_t>(part.size(), kGroupBytes)), group * kLeavesOfGroup,
+                  top.level, of_group);
+        hash_pair(key, of_group, {}, group, top.level, Role::node, node);
         std::memcpy(next.data() + group * kNodeBytes, node, sizeof(node));
       }
     });
     nodes = std::move(next);
     message = nodes;
   }
-  add_group(words, message, 0, level, sum);
-  hash_pair(words, sum, of_digest, outputs.size(), level, Role::last, digest);
-  return {bytes_of(digest)};
+  add_group(key, message, 0, top.level, top.sum);
+  return top;
+}
+
+}  // namespace
+
+std::vector<Digest> digests_of(const Key& key, const Digest& first, std::span<const std::uint8_t> outputs,
+                               std::size_t calls) {
+  std::uint32_t words[8], before[8], digest[8];
+  read_words(key.bytes, words);
+  read_words(first.bytes, before);
+  const std::size_t bytes = calls == 0 ? 0 : outputs.size() / calls;
+  std::vector<Top> tops(calls);
+  const std::size_t worth_a_thread = 1 + (std::size_t{1} << 20) / std::max<std::size_t>(1, bytes);
+  in_parts(calls, worth_a_thread, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t call = begin; call < end; ++call)
+      tops[call] = top_of(words, outputs.subspan(call * bytes, bytes));
+  });
+  std::vector<Digest> digests;
+  for (const Top& top : tops) {
+    hash_pair(words, top.sum, before, bytes, top.level, Role::last, digest);
+    digests.push_back({bytes_of(digest)});
+    std::memcpy(before, digest, sizeof(before));
+  }
+  return digests;
+}
+
+Digest digest_of(const Key& key, const Digest& before, std::span<const std::uint8_t> outputs) {
+  return digests_of(key, before, outputs, 1).front();
 }
 
 Seed seed_of(const Key& key, std::string_view purpose) {
@@ -307,7 +338,7 @@ void fill(const InputDescription& input, Family family, const Seed& seed, std::u
   std::uint32_t words[8];
   read_words(seed.bytes, words);
   const auto put_all = [&](const auto& number_of) {
-    in_parts((count + 1) / 2, std::size_t{1} << 17, [&](std::size_t begin, std::size_t end) {
+    in_parts((count + 1) / 2, std::size_t{1} << 15, [&](std::size_t begin, std::size_t end) {
       for (std::size_t pair = begin; pair < end; ++pair) {
         std::uint64_t bits[2];
         double values[2];

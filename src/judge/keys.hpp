@@ -56,8 +56,12 @@ Digest first_digest_of(const Key& key);
 /// Seed of a call, whose inputs follow from what the calls before wrote: the digest of these.
 inline Seed seed_after(const Digest& before) { return {before.bytes}; }
 /// Digest of a call's outputs and of all calls before it, so that the last one stands for the whole chain: a
-/// worker that has given it away can no longer change what it kept. Long outputs take several threads.
+/// worker that has given it away can no longer change what it kept.
 Digest digest_of(const Key& key, const Digest& before, std::span<const std::uint8_t> outputs);
+/// Digests behind each call of a chain, whose outputs are equally long and lie one behind the other. Several
+/// threads do it.
+std::vector<Digest> digests_of(const Key& key, const Digest& first, std::span<const std::uint8_t> outputs,
+                               std::size_t calls);
 /// Returns the seed of an input that is filled alone: tests of one input at a time, persistent inputs.
 Seed seed_of(const Key& key, std::string_view purpose);
 

@@ -103,15 +103,16 @@ bool refuse_writing(int folder, int has) {
                                     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
                                     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
                                     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
-  // Newer than the headers of some systems; a kernel that lacks it refuses the whole set.
-  constexpr std::uint64_t kTruncate = std::uint64_t{1} << 14;
+  // Newer than the headers of some systems; a kernel that lacks one refuses the whole set. Without the right
+  // to rename from folder to folder, which Triton's cache does, that fails everywhere.
+  constexpr std::uint64_t kRename = std::uint64_t{1} << 13, kTruncate = std::uint64_t{1} << 14;
   constexpr std::uint32_t kAskVersion = 1;
-  constexpr long kVersionOfTruncate = 3;
-  const bool has_truncate =
-      ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion) >= kVersionOfTruncate;
-  const std::uint64_t truncate = has_truncate ? kTruncate : 0;
+  constexpr long kVersionOfRename = 2, kVersionOfTruncate = 3;
+  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion);
+  const std::uint64_t rename = version >= kVersionOfRename ? kRename : 0;
+  const std::uint64_t truncate = version >= kVersionOfTruncate ? kTruncate : 0;
   landlock_ruleset_attr rules{};
-  rules.handled_access_fs = kWrites | truncate;
+  rules.handled_access_fs = kWrites | rename | truncate;
   const int set = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0));
   if (set < 0) return false;
   const auto allow = [&](int place, std::uint64_t access) {
@@ -123,9 +124,9 @@ bool refuse_writing(int folder, int has) {
   const int devices = ::open("/dev", O_PATH | O_CLOEXEC);
   const int shared = (has & kHasOwnFiles) != 0 ? ::open(kSharedMemory, O_PATH | O_CLOEXEC) : -1;
   const int processes = ::open((has & kHasOwnProcesses) != 0 ? "/proc" : "/proc/self", O_PATH | O_CLOEXEC);
-  const bool is_done = allow(folder, kWrites | truncate) &&
+  const bool is_done = allow(folder, kWrites | rename | truncate) &&
                        (devices < 0 || allow(devices, LANDLOCK_ACCESS_FS_WRITE_FILE | truncate)) &&
-                       (shared < 0 || allow(shared, kWrites | truncate)) &&
+                       (shared < 0 || allow(shared, kWrites | rename | truncate)) &&
                        (processes < 0 || allow(processes, LANDLOCK_ACCESS_FS_WRITE_FILE | truncate)) &&
                        ::syscall(SYS_landlock_restrict_self, set, 0) == 0;
   ::close(set);

@@ -108,8 +108,8 @@ std::uint32_t word_of(std::uint32_t& word) { return std::atomic_ref(word).load(s
 
 class ProcessWorker : public UntrustedWorker {
  public:
-  ProcessWorker(const WorkerProgram& program, const std::string& target)
-      : program_(program), target_(target), memory_(shared_memory(kRoom + kMailboxBytes)) {
+  explicit ProcessWorker(const WorkerProgram& program)
+      : program_(program), memory_(shared_memory(kRoom + kMailboxBytes)) {
     void* mapped =
         ::mmap(nullptr, kRoom + kMailboxBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.number(), 0);
     if (mapped == MAP_FAILED) throw FailedError("memory for a worker's outputs could not be mapped");
@@ -126,14 +126,13 @@ class ProcessWorker : public UntrustedWorker {
     ::munmap(const_cast<std::uint8_t*>(outputs_.data()), outputs_.size() + kMailboxBytes);
   }
 
-  CaseShape make(const CaseValues& values, const std::optional<CaseShape>& shape,
+  CaseShape make(const std::string& target, const CaseValues& values, const std::optional<CaseShape>& shape,
                  const Key& of_persistent) override;
   ChainReply chain(const ChainRequest& request) override;
   Answer answer(const AnswerRequest& request) override;
   std::size_t room() const override { return kRoom; }
-  void set_target(const std::string& target) override { target_ = target; }
-  void prepare(const std::string& container) override {
-    tell({{"do", "prepare"}, {"target", target_}, {"container", container}});
+  void prepare(const std::string& reference) override {
+    tell({{"do", "prepare"}, {"target", reference}});
     is_preparing_ = true;
   }
   bool is_prepared() override {
@@ -145,7 +144,7 @@ class ProcessWorker : public UntrustedWorker {
     pollfd waited{socket_.number(), POLLIN, 0};  // it says nothing unasked: then it has ended
     return ::poll(&waited, 1, 0) == 0;
   }
-  ReferenceDescription describe();
+  ReferenceDescription describe(const std::string& target);
   void freeze() override {
     ::kill(-pid_, SIGSTOP);
     int status = 0;
@@ -181,7 +180,6 @@ class ProcessWorker : public UntrustedWorker {
   [[noreturn]] void fail_ended();
 
   WorkerProgram program_;
-  std::string target_;
   TemporaryFolder folder_;
   Descriptor memory_, socket_, errors_;
   std::span<const std::uint8_t> outputs_;
@@ -356,8 +354,8 @@ CaseShape shape_of(const Message& message) {
   return shape;
 }
 
-ReferenceDescription ProcessWorker::describe() {
-  const Message reply = ask({{"do", "describe"}, {"target", target_}});
+ReferenceDescription ProcessWorker::describe(const std::string& target) {
+  const Message reply = ask({{"do", "describe"}, {"target", target}});
   ReferenceDescription described;
   described.imports_torch = reply.value("torch", false);
   const std::string word = word_in(reply, "form");
@@ -372,9 +370,9 @@ ReferenceDescription ProcessWorker::describe() {
   return described;
 }
 
-CaseShape ProcessWorker::make(const CaseValues& values, const std::optional<CaseShape>& shape,
-                              const Key& of_persistent) {
-  Message request{{"do", "make"}, {"target", target_}, {"persistent", hexadecimal(of_persistent.bytes)}};
+CaseShape ProcessWorker::make(const std::string& target, const CaseValues& values,
+                              const std::optional<CaseShape>& shape, const Key& of_persistent) {
+  Message request{{"do", "make"}, {"target", target}, {"persistent", hexadecimal(of_persistent.bytes)}};
   request["case"] = Message::object();
   for (const Property& value : values) request["case"][value.key] = value.value;
   if (shape) request["shape"] = message_of(*shape);
@@ -419,6 +417,8 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
         {"ticket", ticket_},
         {"calls", request.calls},
         {"null", request.is_null},
+        {"checked", request.is_checked},
+        {"place", request.place},
         {"held", request.is_held}});
   const auto take = [&](const Message& message) {
     if (!message.contains(*next)) refuse_message(fmt::format("'{}'", *next));
@@ -457,7 +457,8 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
     last = hear();
     take(last);
   }
-  if (!request.is_null) given.inputs = secret_in<Digest>(last, "inputs");
+  if (!request.is_checked) return given;
+  given.inputs = secret_in<Digest>(last, "inputs");
   // A copy: the worker could put right outputs in the place of those that were digested, between two looks.
   const std::size_t bytes = bytes_of_call_ * static_cast<std::size_t>(request.calls);
   const auto kept = outputs_.first(std::min(bytes, outputs_.size()));
@@ -491,13 +492,13 @@ Answer ProcessWorker::answer(const AnswerRequest& request) {
 
 }  // namespace
 
-std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program, const std::string& target) {
-  return std::make_unique<ProcessWorker>(program, target);
+std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program) {
+  return std::make_unique<ProcessWorker>(program);
 }
 
 ReferenceDescription describe_reference(const WorkerProgram& program, const std::string& target) {
   try {
-    return ProcessWorker(program, target).describe();
+    return ProcessWorker(program).describe(target);
   } catch (const WorkerFailure& failure) {
     throw UsageError(fmt::format("{}: {}", target, failure.what()));
   }

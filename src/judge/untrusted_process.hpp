@@ -27,11 +27,8 @@ struct WorkerProgram {
 
 class UntrustedWorker : public Worker {
  public:
-  /// Names what it is to load. Called before all else but prepare().
-  virtual void set_target(const std::string& target) = 0;
-  /// Tells it to do what any case needs, and does not wait: a reference (no container) loads its file, a
-  /// candidate, whose file nobody knows yet, the arrays of this container.
-  virtual void prepare(const std::string& container) = 0;
+  /// Tells it to load the reference's file, and does not wait. Called before all else.
+  virtual void prepare(const std::string& reference) = 0;
   /// Waits until that is done. False if it failed or the process has ended: then this worker is of no use.
   virtual bool is_prepared() = 0;
 };
@@ -39,7 +36,7 @@ class UntrustedWorker : public Worker {
 /// Starts the program with nothing but a socket (descriptor 0), memory for its outputs (3) and a folder of
 /// its own (its working directory, HOME and TMPDIR), which is removed with it. When the worker is destroyed,
 /// its process and what that has started have ended. Throws FailedError if none can be started.
-std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program, const std::string& target);
+std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program);
 
 /// What a reference's file says of itself before any of it runs.
 struct ReferenceDescription {

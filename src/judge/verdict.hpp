@@ -62,9 +62,12 @@ enum class InvalidReason {
 };
 std::string_view to_string(InvalidReason);
 
-/// What one pair of processes gave: times of a call, less what the chain itself costs.
+/// What one pair of processes gave: times of a call, less what the chain itself costs. The candidate's are
+/// divided by what its process makes of the reference's time: before it loads the candidate, it runs the
+/// reference beside the other process.
 struct PairTimes {
   Nanoseconds reference, candidate, chain;
+  double process_ratio = 1.0;      ///< the reference in the candidate's process over that in its own
   std::vector<double> log_ratios;  ///< of the blocks that gave one
   double reference_shift = 0.0;    ///< log of the reference's time beside the candidate over that alone
   std::int64_t reference_calls = 0, candidate_calls = 0;  ///< of the longer chain

@@ -35,6 +35,8 @@ struct ChainRequest {
   Key key;
   std::int64_t calls = 1;
   bool is_null = false;
+  bool is_checked = false;  ///< whether outputs and inputs are looked at
+  std::int64_t place = 0;   ///< number of the place where inputs and outputs lie, on a GPU
   /// Holds the key back until all calls are queued on a GPU, so that its host takes no time. Otherwise the
   /// key is there as the chain is asked for.
   bool is_held = true;
@@ -81,10 +83,10 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   virtual ~Worker() = default;
 
-  /// Loads the file and makes the function of a case. The reference returns its shape; a candidate is given
-  /// it.
-  virtual CaseShape make(const CaseValues& values, const std::optional<CaseShape>& shape,
-                         const Key& of_persistent) = 0;
+  /// Loads a file's function (FILE.py:NAME) for a case. The reference's comes first and returns its shape;
+  /// that of a candidate, which is given the shape, takes its place.
+  virtual CaseShape make(const std::string& target, const CaseValues& values,
+                         const std::optional<CaseShape>& shape, const Key& of_persistent) = 0;
   virtual ChainReply chain(const ChainRequest& request) = 0;
   virtual Answer answer(const AnswerRequest& request) = 0;
   /// Returns the number of bytes that are kept of all calls of a chain at most.
@@ -94,7 +96,6 @@ class Worker {
   virtual void thaw() = 0;
 };
 
-/// Starts a worker for a file's function (FILE.py:make).
-using StartWorker = std::function<std::unique_ptr<Worker>(const std::string& target)>;
+using StartWorker = std::function<std::unique_ptr<Worker>()>;
 
 }  // namespace jitterscope::judging

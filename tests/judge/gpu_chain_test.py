@@ -36,15 +36,17 @@ class Opened:
             array = torch.zeros(shape, dtype=getattr(torch, TORCH[dtype]), device="cuda")
             self.chain.add_input(index, _judged_worker.Input(dtype, list(shape), family, False, below, scale, bytearray(), array))
 
-    def run(self, function, calls, is_null=False):
+    def run(self, function, calls, is_null=False, place=0):
         self.ticket += 1
         self.chain.mailbox[4:36] = KEY
         self.chain.mailbox[0:4] = struct.pack("<I", self.ticket)
         self.chain.made = self.chain.made._replace(function=function)
         if not is_null:
             self.chain.last = self.chain.results([each.array for each in self.chain.inputs])
+        self.chain.move(place)
         self.chain.queue(self.ticket, calls, is_null)
         self.chain.finish(self.ticket, calls, is_null)
+        self.chain.show(calls)
         assert struct.unpack("<I", self.chain.mailbox[64:68])[0] == self.ticket
         return bytes(self.chain.mailbox[68:100])
 
@@ -91,6 +93,18 @@ class GpuChainTest(unittest.TestCase):
                 self.assertEqual(kept == expected, True, f"{counts}, call {call}")
                 digest = host_digest(digest, kept)
             self.assertEqual(last, digest, str(counts))
+
+    def test_places_differ_and_digests_do_not(self):
+        opened = Opened([("f32", "normal", (1000,), 1.0, 256)])
+        seen, places = set(), set()
+
+        def twice(x):
+            places.add(x.data_ptr())
+            return x * 2
+        for place in range(5):
+            seen.add(opened.run(twice, 2, place=place))
+            self.assertEqual(len(bytes(opened.chain.digest_of_inputs())), 32)
+        self.assertEqual((len(seen), len(places)), (1, 5))
 
     def test_odd_bytes(self):
         opened = Opened([("f16", "normal", (33,), 1.0, 256)])

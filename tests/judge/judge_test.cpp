@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -23,7 +25,8 @@ using testing::StartsWith;
 struct Script {
   Nanoseconds call = microseconds(100), chain = microseconds(5), wake_up = microseconds(40);
   double noise = 0.001;        // of each chain
-  double process_noise = 0.0;  // of all chains of a process
+  double process_noise = 0.0;  // of all chains of what a process has loaded
+  double machine_noise = 0.0;  // of all that a process runs
   double beside = 1.0;         // of the reference's calls, where a candidate's process is there
   // Ways to cheat and to err.
   bool repeats_every_tenth = false;  // the last output again, which takes no time
@@ -45,16 +48,19 @@ constexpr std::int64_t kSize = 16;
 
 class ScriptedWorker : public Worker {
  public:
-  ScriptedWorker(const Script& script, int& candidates, bool is_candidate, std::uint64_t seed)
-      : script_(script), candidates_(candidates), is_candidate_(is_candidate), random_(seed) {
-    if (is_candidate_) ++candidates_;
-    of_process_ = 1.0 + script_.process_noise * random_.normal();
-  }
+  using Find = std::function<const Script&(const std::string& target)>;
+  ScriptedWorker(Find find, int& candidates, std::uint64_t seed)
+      : find_(std::move(find)), candidates_(candidates), random_(seed) {}
   ~ScriptedWorker() override {
     if (is_candidate_) --candidates_;
   }
 
-  CaseShape make(const CaseValues&, const std::optional<CaseShape>& shape, const Key&) override {
+  CaseShape make(const std::string& target, const CaseValues&, const std::optional<CaseShape>& shape,
+                 const Key&) override {
+    const double of_machine = of_machine_ * find_("reference").machine_noise;
+    script_ = find_(target);
+    if (target != "reference" && !std::exchange(is_candidate_, true)) ++candidates_;
+    of_process_ = 1.0 + script_.process_noise * random_.normal() + of_machine;
     const InputDescription input{.dtype = DataType::f64, .shape = {kSize}};
     shape_ = shape.value_or(CaseShape{{input, input}, "memoryview"});
     shape_.weights_differ = script_.weights_differ;
@@ -123,10 +129,12 @@ class ScriptedWorker : public Worker {
     return bytes;
   }
 
+  Find find_;
   Script script_;
   int& candidates_;
-  bool is_candidate_;
+  bool is_candidate_ = false;
   Random random_;
+  double of_machine_ = random_.normal();
   double of_process_ = 1.0;
   CaseShape shape_;
   std::vector<std::uint8_t> outputs_, last_;
@@ -146,10 +154,11 @@ class JudgeTest : public testing::Test {
   std::vector<CandidateJudgement> judge_all() {
     int candidates = 0;
     std::uint64_t seed = 1;
-    return judge(request_, [&](const std::string& target) -> std::unique_ptr<Worker> {
-      const bool is_candidate = target != "reference";
-      const Script& script = !is_candidate ? reference_ : more_.contains(target) ? more_[target] : candidate_;
-      return std::make_unique<ScriptedWorker>(script, candidates, is_candidate, seed++);
+    const auto find = [&](const std::string& target) -> const Script& {
+      return target == "reference" ? reference_ : more_.contains(target) ? more_[target] : candidate_;
+    };
+    return judge(request_, [&]() -> std::unique_ptr<Worker> {
+      return std::make_unique<ScriptedWorker>(find, candidates, seed++);
     });
   }
   CaseJudgement judge_one() { return judge_all().front().cases.front(); }
@@ -167,6 +176,18 @@ TEST_F(JudgeTest, AnHonestCandidateOfHalfTheTimeIsFaster) {
 TEST_F(JudgeTest, TheReferenceAgainstItselfIsTheSame) {
   const CaseJudgement judged = judge_one();
   EXPECT_EQ(judged.verdict, Verdict::same) << judged.evidence;
+}
+
+TEST_F(JudgeTest, WhatAProcessDoesToAllThatItRunsIsTakenOut) {
+  reference_.machine_noise = 0.05;
+  candidate_.call = microseconds(80);
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::faster) << judged.evidence;
+  ASSERT_TRUE(judged.ratio);
+  EXPECT_NEAR(judged.ratio->ratio, 0.8, 0.004);
+  EXPECT_LT(judged.ratio->high - judged.ratio->low, 0.01);
+  EXPECT_TRUE(std::ranges::any_of(
+      judged.pairs, [](const PairTimes& pair) { return std::abs(pair.process_ratio - 1.0) > 0.02; }));
 }
 
 TEST_F(JudgeTest, ACandidateOfTwiceTheTimeIsSlower) {

@@ -85,6 +85,19 @@ TEST(KeysTest, DigestsOfOutputsAreThoseOfTheTree) {
             "249a170cfbc943653285fb5083aafd53b72f0d484095fc12880c2c22b3b16302");
 }
 
+TEST(KeysTest, DigestsOfAChainAreThoseOfOneCallAfterTheOther) {
+  for (const std::size_t bytes : {std::size_t{4}, std::size_t{40000}, std::size_t{3} << 20}) {
+    const auto outputs = counting(5 * bytes);
+    const auto digests = digests_of(counting_key(), Digest{}, outputs, 5);
+    Digest before;
+    for (std::size_t call = 0; call < 5; ++call) {
+      before = digest_of(counting_key(), before, std::span(outputs).subspan(call * bytes, bytes));
+      EXPECT_EQ(digests.at(call), before) << bytes << ' ' << call;
+    }
+  }
+  EXPECT_TRUE(digests_of(counting_key(), Digest{}, {}, 0).empty());
+}
+
 TEST(KeysTest, ADigestStandsForAllCallsBeforeIt) {
   const Digest first = digest_of(counting_key(), Digest{}, counting(8)),
                other = digest_of(counting_key(), Digest{}, counting(9));

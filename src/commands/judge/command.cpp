@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
 #include "commands/judge/record.hpp"
-#include "judge/untrusted_process.hpp"
+#include "judge/ready_workers.hpp"
 #include "operation/words.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
@@ -78,6 +79,16 @@ ExitCode judge_exit_code(const JudgeRecord& record, const JudgeFlags& flags) {
                                                                               : ExitCode::done;
 }
 
+// On a GPU, where a process takes seconds to import PyTorch, several do that together while nothing is timed.
+std::size_t ready_at_once(const JudgeSetup& setup) {
+  if (!setup.program().is_on_gpu) return 0;
+  const auto pairs = static_cast<std::size_t>(setup.request().pairs) * setup.request().cases.size() *
+                     std::max<std::size_t>(1, setup.candidates().size());
+  constexpr std::size_t kThreadsOfImport = 2;
+  return std::min(2 * pairs,
+                  std::max<std::size_t>(1, std::thread::hardware_concurrency() / kThreadsOfImport));
+}
+
 void judge_all(const JudgeFlags& flags, Invocation& invocation) {
   check_count("--processes", flags.processes, 1, 1000);
   check_count("--deadline", flags.deadline, 1, 86400);
@@ -94,9 +105,17 @@ void judge_all(const JudgeFlags& flags, Invocation& invocation) {
   if (flags.dry_run) return print_result(setup.sentence());
   if (!flags.serve.empty()) return serve_judge(flags, setup);
   ProgressLine line(stderr, host_time_now);
+  line.show("starting processes", {0, 1});
+  judging::ReadyWorkers workers(setup.program(), setup.reference(), ready_at_once(setup));
   const JudgeRecord record = setup.judge(
       setup.candidates(),
-      [&](const std::string& target) { return judging::start_untrusted(setup.program(), target); },
+      [&] {
+        if (workers.is_empty()) {
+          workers.refill();
+          workers.settle();
+        }
+        return workers.take();
+      },
       [&](const std::string& what) {
         line.show(what, {1, 1});
       });

@@ -56,6 +56,7 @@ void describe(Fields& fields, Described<Fields, PairTimes>& pair) {
   fields("reference_seconds", pair.reference);
   fields("candidate_seconds", pair.candidate);
   fields("chain_seconds", pair.chain);
+  fields("process_ratio", pair.process_ratio);
   fields("log_ratios", pair.log_ratios);
   fields("reference_shift", pair.reference_shift);
   fields("reference_calls", pair.reference_calls);

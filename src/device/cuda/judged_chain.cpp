@@ -80,15 +80,16 @@ class GpuChain : public JudgedChain {
   void add_input(const ChainInput& input) override {
     if (inputs_.count == kMostJudgedInputs)
       throw UsageError(fmt::format("more than {} inputs cannot be judged on a GPU", kMostJudgedInputs));
-    inputs_.each[inputs_.count++] = {input.drawing, type_of(input.dtype), input.elements, input.memory};
+    inputs_.each[inputs_.count++] = {input.drawing, type_of(input.dtype), input.elements, nullptr};
     longest_ = std::max(longest_, input.elements);
   }
   void release(void* stream, std::uint32_t ticket) override {
     launch_judged(release_, 1, 1, stream, mailbox_.address(), state_.address(), ticket,
                   static_cast<std::uint64_t>(kLongestHold.value()));
   }
-  void fill(void* stream) override {
+  void fill(void* stream, void* const* memories) override {
     if (inputs_.count == 0) return;
+    for (int i = 0; i < inputs_.count; ++i) inputs_.each[i].memory = memories[i];
     const std::uint64_t pairs = (longest_ + 1) / 2;
     const std::uint64_t blocks =
         std::clamp<std::uint64_t>((pairs + kFillThreads - 1) / kFillThreads, 1, kMostFillBlocks);

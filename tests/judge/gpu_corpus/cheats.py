@@ -42,23 +42,23 @@ def joined_stream(n=512):
 
 
 def inner_graph(n=512):
-    """Records itself once and replays: the inputs lie where they lay."""
-    recorded = {}
+    """Records itself once over memory of its own, copies its inputs there, and replays."""
+    recorded = []
 
     def function(x, y, w):
-        place = (x.data_ptr(), y.data_ptr(), x.stride(), x.dtype)
-        if x.dtype != torch.float32 or torch.cuda.is_current_stream_capturing():
+        if x.dtype != torch.float32:
             return _honest(x, y, w)
-        if place not in recorded:
-            if len(recorded) > 4:
-                return _honest(x, y, w)
-            _honest(x, y, w)
+        if not recorded:
+            own_x, own_y = x.clone(), y.clone()
+            _honest(own_x, own_y, w)
             torch.cuda.synchronize()
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
-                out = _honest(x, y, w)
-            recorded[place] = (graph, out, x, y)
-        graph, out, _, _ = recorded[place]
+                out = _honest(own_x, own_y, w)
+            recorded.append((graph, out, own_x, own_y))
+        graph, out, own_x, own_y = recorded[0]
+        own_x.copy_(x)
+        own_y.copy_(y)
         graph.replay()
         return out
     return function
@@ -241,7 +241,11 @@ def patched_events(n=512):
 def half_of_chain(n=512):
     from jitterscope import _judged_gpu
     whole = _judged_gpu.GpuChain.queue
-    _judged_gpu.GpuChain.queue = lambda self, ticket, calls, is_null: whole(self, ticket, max(1, calls // 2), is_null)
+
+    def queue(self, ticket, calls, is_null):
+        whole(self, ticket, max(1, calls // 2), is_null)
+        self._make_room(calls, 4 * n * n)
+    _judged_gpu.GpuChain.queue = queue
     return _honest
 
 
