@@ -31,6 +31,10 @@ WorkList read_targets(const std::vector<std::string>& targets, const std::string
 /// Throws UsageError if the file is no execution trace, or not of the same step.
 void join_execution_trace(WorkList& work, const std::string& file);
 
+/// Returns resnet50 for resnet50:batch=64; nullopt if the target does not begin with a built-in network's
+/// name.
+std::optional<std::string> network_named_by(const std::string& target);
+
 /// Returns a network that names no batch with a batch of 1, and a typed operation without its number of
 /// samples with one; any other target as it is.
 std::string with_one_sample(const std::string& target);
@@ -44,7 +48,7 @@ std::optional<std::string> with_twice_the_batch(const std::string& target);
 void refuse_impossible(const WorkList& work, const DeviceDescription& device);
 
 /// Makes a model recorded with TF32 run in f32 if the device has no TF32, with a note. Typed operations stay
-/// as they are.
+/// as they are. On a simulated GPU no remedy is left for what cannot be timed.
 void fit_to_device(WorkList& work, const DeviceDescription& device);
 
 /// Makes typed f32 convolutions run in TF32, as PyTorch runs those of float32 tensors, if the device has it.
