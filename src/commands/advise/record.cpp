@@ -145,12 +145,11 @@ std::string time_of(const ComparisonRecord& comparison, std::size_t alternative)
   return time ? time_text(*time) : std::string(kAbsent);
 }
 
-// Returns ", 2 of 21 operations"; empty if there is one.
+// Returns ", 2 of 21", in operations; empty if there is one.
 std::string part_of(const AdviceRecord& record, std::int64_t operations) {
   const auto all = std::ssize(record.layers);
   if (all < 2) return {};
-  return operations == all ? fmt::format(", all {} operations", all)
-                           : fmt::format(", {} of {} operations", operations, all);
+  return operations == all ? fmt::format(", all {}", all) : fmt::format(", {} of {}", operations, all);
 }
 
 void add_sum(PathColumns& columns, const std::string& name, const AdviceRecord& record,
