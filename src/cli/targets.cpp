@@ -393,12 +393,6 @@ Model read_model_target(const std::string& text, const std::vector<std::string>&
   fail_unknown(text, others);
 }
 
-std::optional<std::string> network_named_by(const std::string& text) {
-  Target target = split_target(text);
-  const bool is_known = std::ranges::count(named_models(), target.name, &ModelDescription::name) > 0;
-  return is_known ? std::optional(std::move(target.name)) : std::nullopt;
-}
-
 std::string with_one_sample(const std::string& text) {
   std::string parameter;
   const Target target = split_target(text);

@@ -31,10 +31,6 @@ WorkList read_targets(const std::vector<std::string>& targets, const std::string
 /// Throws UsageError if the file is no execution trace, or not of the same step.
 void join_execution_trace(WorkList& work, const std::string& file);
 
-/// Returns resnet50 for resnet50:batch=64; nullopt if the target does not begin with a built-in network's
-/// name.
-std::optional<std::string> network_named_by(const std::string& target);
-
 /// Returns a network that names no batch with a batch of 1, and a typed operation without its number of
 /// samples with one; any other target as it is.
 std::string with_one_sample(const std::string& target);

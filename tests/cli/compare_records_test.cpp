@@ -61,6 +61,9 @@ TEST_F(RecordFiles, OfDifferentNetworksAreExplainedOnlyWhereTheyAreEqual) {
   const Outcome equal = run_tool("explain " + large + " " + small);
   EXPECT_EQ(equal.exit_code, 0) << equal.errors;
   EXPECT_THAT(equal.output, testing::StartsWith("- **Different networks**: resnet50, then resnet18."));
+  EXPECT_THAT(
+      run_tool("compare " + large + " " + small).output,
+      testing::StartsWith("What differs between the records:\n\n- network: resnet50, then resnet18\n"));
   const Outcome refused = run_tool("explain " + large + " " + text);
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_EQ(refused.output, "");

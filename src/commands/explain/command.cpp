@@ -28,6 +28,7 @@
 #include "explain/factors.hpp"
 #include "group/group.hpp"
 #include "measure/machine.hpp"
+#include "model/named_models.hpp"
 #include "operation/kinds_collective.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
@@ -121,13 +122,6 @@ std::string left_out_note(const Model& model) {
                         percent_text(time / *model.recorded_gpu_time));
   }
   return fmt::format("{} ({}).", text, one_line(sorted.front().why()));
-}
-
-// Returns the name of the one network that was timed; nullopt for operations and files, or if it is not
-// known.
-std::optional<std::string> network_of(const RunRecord& record) {
-  if (!record.asked || record.asked->targets.size() != 1) return std::nullopt;
-  return network_named_by(record.asked->targets.front());
 }
 
 class ExplainCommand {
