@@ -44,6 +44,12 @@ def timed_part(record: dict[str, Any]) -> Optional[tuple[float, str]]:
     return share, f"{sentence}, {share:.1%} of its GPU time"
 
 
+def ended_early(record: dict[str, Any]) -> bool:
+    """Interrupted, or ended as others had failed, before all that can be timed was: in records of earlier versions
+    and of runs that were killed no operator says whether it was reached."""
+    return any(each.get("is_unreached", record.get("interrupted", False)) for each in record.get("untimed", []))
+
+
 def totals_of(record: dict[str, Any]) -> list[Total]:
     """In the order of conditions; none of what is no network."""
     return [Total(each["cache"], each["load"], float(each["seconds"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Optional, Union
 
 from ._errors import UsageError
-from ._network import Total, network_rows, rest_sentence, timed_part, totals_of
+from ._network import Total, ended_early, network_rows, rest_sentence, timed_part, totals_of
 from ._result import Record, Time, refusals
 from ._text import interval_text, time_text
 
@@ -74,7 +74,7 @@ class Times(Record):
     @property
     def median(self) -> float:
         """Seconds: of a network that of all its calls, of a single time its median. UsageError where there are several
-        times, and of a file of which less than half was timed: `total` has the time of what was."""
+        times, of a file of which less than half was timed, and of a run that ended early: `total` has the time of what was."""
         return self._whole().seconds
 
     @property
@@ -84,7 +84,7 @@ class Times(Record):
 
     def _whole(self) -> Total:
         part = timed_part(self.record)
-        if part and part[0] < 0.5:
+        if part and (part[0] < 0.5 or ended_early(self.record)):
             raise UsageError(f"there is no time of the whole: {part[1]}; .total has the time of these")
         return self.total
 

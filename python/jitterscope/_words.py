@@ -12,7 +12,7 @@ _SENTENCES = [
     (r": --top all shows them, --details all that is known of each\.",
      ": text(top=N) shows N of them, text(details=True) all that is known of each."),
     (r"; all: --top all\.", "; N of them: text(top=N)."),
-    (r"\(COLUMNS=(\d+) shows all\)", r"(text(width=\1) shows all)"),
+    (r"\((?:--(?:html|json) FILE or )?COLUMNS=(\d+) shows all\)", r"(text(width=\1) shows all)"),
     (r"--findings all", 'text(findings="all")'),
     (r"--details", "text(details=True)"),
     (r"--json(?: FILE| -)?", "record"),

@@ -218,6 +218,20 @@ class FromPython(unittest.TestCase):
         record["untimed"][0]["recorded_seconds"] = 0.4
         self.assertEqual(js.Times(record).median, network.median)
 
+    def test_of_an_interrupted_run_there_is_a_median_only_where_all_had_their_turn(self):
+        network = js.run("resnet18:batch=2,direction=fprop", only="layer1", device="virtual:quiet", cache="warm")
+        operator = {"name": "conv2d", "count": 1, "reason": "interrupted", "is_unreached": True}
+        for unreached, interrupted, refused in [(True, True, True), (True, False, True), (False, True, False),
+                                                (None, True, True), (None, False, False)]:
+            untimed = {**operator, "is_unreached": unreached}
+            if unreached is None:
+                del untimed["is_unreached"]
+            times = js.Times({**network.record, "interrupted": interrupted, "untimed": [untimed]})
+            if refused:
+                self.assertRaises(js.UsageError, lambda: times.median)
+            else:
+                self.assertEqual(times.median, network.median)
+
     def test_of_what_cannot_be_timed_the_reason_is_raised(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "cumsum.json"

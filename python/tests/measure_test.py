@@ -124,6 +124,7 @@ class Words(unittest.TestCase):
                                  ("hold it by --lock-clocks.", "hold it by `--lock-clocks` of the command line."),
                                  ("`jitterscope run X --json FILE` has it", "`jitterscope run X --json FILE` has it"),
                                  ("rate (COLUMNS=120 shows all).", "rate (text(width=120) shows all)."),
+                                 ("rate (--html FILE or COLUMNS=120 shows all).", "rate (text(width=120) shows all)."),
                                  ("| a --b |", "| a --b |")]:
             self.assertEqual(page_in_python(flags, 80), arguments)
 

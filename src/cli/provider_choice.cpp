@@ -54,7 +54,7 @@ std::string nothing_left(const WorkList& work) {
       operators.push_back(fmt::format("{} more", untimed.size() - kNamed));
       break;
     }
-    operators.push_back(fmt::format("{} ×{} ({})", printable(each.name, 100), each.count, each.reason));
+    operators.push_back(fmt::format("{} ×{} ({})", printable(each.name, 100), each.count, each.why()));
   }
   return fmt::format("nothing of {} can be timed here: {}", printable(work.title, 200), joined(operators));
 }

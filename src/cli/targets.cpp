@@ -167,6 +167,10 @@ void join_execution_trace(WorkList& work, const std::string& file) {
 }
 
 void fit_to_device(WorkList& work, const DeviceDescription& device) {
+  // However they are recorded, a simulated GPU has no PyTorch to run them.
+  if (device.capabilities.is_simulated) {
+    for (UntimedOperator& each : work.model.untimed) each.remedy.clear();
+  }
   if (!work.is_model || has_type(device, DataType::tf32)) return;
   std::size_t changed = 0;
   for (Layer& layer : work.model.layers) {
@@ -394,8 +398,7 @@ std::string with_one_sample(const std::string& text) {
   const Target target = split_target(text);
   if (names_operation(text)) {
     parameter = batch_parameter(trimmed(text.substr(0, text.find(':'))));
-  } else if (!exists(target.name) &&
-             std::ranges::count(named_models(), target.name, &ModelDescription::name) > 0) {
+  } else if (!exists(target.name) && network_named_by(text)) {
     parameter = "batch";
   }
   const std::string setting = parameter + "=";

@@ -44,7 +44,7 @@ std::optional<std::string> with_twice_the_batch(const std::string& target);
 void refuse_impossible(const WorkList& work, const DeviceDescription& device);
 
 /// Makes a model recorded with TF32 run in f32 if the device has no TF32, with a note. Typed operations stay
-/// as they are.
+/// as they are. On a simulated GPU no remedy is left for what cannot be timed.
 void fit_to_device(WorkList& work, const DeviceDescription& device);
 
 /// Makes typed f32 convolutions run in TF32, as PyTorch runs those of float32 tensors, if the device has it.

@@ -358,6 +358,16 @@ std::vector<EntryPair> entries_in_common(const RunRecord& first, const RunRecord
   return shared_calls(pairs);
 }
 
+std::vector<EntryPair> equal_entries(const RunRecord& first, const RunRecord& second) {
+  std::vector<EntryPair> pairs;
+  for (const RunEntry& a : first.entries) {
+    const auto found = std::ranges::find_if(
+        second.entries, [&](const RunEntry& b) { return a.result.subject == b.result.subject; });
+    if (found != second.entries.end()) pairs.push_back({&a, &*found, a.count});
+  }
+  return shared_calls(pairs);
+}
+
 void compare_records(const RunRecord& first, std::span<const RunRecord> others, ComparisonRecord& record,
                      Judging judging) {
   RecordComparer(record, judging).compare(first, others);

@@ -237,5 +237,7 @@ struct EntryPair {
   std::int64_t count;  ///< number of calls that both networks have of them, each in one pair only
 };
 std::vector<EntryPair> entries_in_common(const RunRecord& first, const RunRecord& second);
+/// The same of different networks, whose calls' names mean nothing: only equal operations belong together.
+std::vector<EntryPair> equal_entries(const RunRecord& first, const RunRecord& second);
 
 }  // namespace jitterscope

@@ -348,6 +348,17 @@ std::optional<Sides> sides_of(const RunRecord& first_record, const RunRecord& se
   return nearest;
 }
 
+std::vector<Account> accounts_of(const RunRecord& first, const RunRecord& second,
+                                 const std::vector<EntryPair>& pairs) {
+  const std::vector<RecordDifference> machines = machine_differences(first, second);
+  std::vector<Account> accounts;
+  for (const auto& [a, b, count] : pairs) {
+    if (const auto sides = sides_of(first, second, *a, *b))
+      accounts.push_back(account_of(*sides, count, machines));
+  }
+  return accounts;
+}
+
 }  // namespace
 
 std::string_view rest_name(const RatioEstimate& rest, bool has_parts) {
@@ -368,14 +379,13 @@ std::vector<const Account*> largest_change_first(const std::vector<Account>& acc
 }
 
 std::vector<Account> account_for(const RunRecord& first, const RunRecord& second) {
-  const std::vector<RecordDifference> machines = machine_differences(first, second);
-  std::vector<Account> accounts;
-  for (const auto& [a, b, count] : entries_in_common(first, second)) {
-    if (const auto sides = sides_of(first, second, *a, *b))
-      accounts.push_back(account_of(*sides, count, machines));
-  }
+  std::vector<Account> accounts = accounts_of(first, second, entries_in_common(first, second));
   if (accounts.empty()) throw UsageError("the two records have no operation in common that both timed");
   return accounts;
+}
+
+std::vector<Account> account_for_equal_work(const RunRecord& first, const RunRecord& second) {
+  return accounts_of(first, second, equal_entries(first, second));
 }
 
 std::optional<RatioEstimate> foretold(const Measurement& fitted, double clock_ratio) {

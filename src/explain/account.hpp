@@ -61,6 +61,8 @@ std::string_view rest_name(const RatioEstimate& rest, bool has_parts);
 /// Returns an account for each operation that both records timed, in their nearest conditions. Throws
 /// UsageError if they share none.
 std::vector<Account> account_for(const RunRecord& first, const RunRecord& second);
+/// The same of different networks: only for equal operations.
+std::vector<Account> account_for_equal_work(const RunRecord& first, const RunRecord& second);
 
 /// Returns what one call of the layer took in the program: its kernels' sum, by the mean. nullopt if its
 /// record does not say.
@@ -98,6 +100,18 @@ struct AccountTotal {
   bool is_explained() const { return rest.low <= 1.0 && 1.0 <= rest.high; }
 };
 
+/// The calls that accounts are about, and those of the records.
+struct ComparedCalls {
+  std::int64_t together = 0, of_first = 0, of_second = 0;
+
+  bool are_all() const { return together >= of_first && together >= of_second; }
+};
+ComparedCalls compared_calls(const RunRecord& first, const RunRecord& second,
+                             const std::vector<Account>& accounts);
+/// Counts operators of the program that cannot be timed, too.
+ComparedCalls compared_calls(const RunRecord& record, const Model& program,
+                             const std::vector<Account>& accounts);
+
 /// Returns a sentence for each record that has calls without an account, and says which times are accounted
 /// for.
 std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& second,
@@ -119,6 +133,7 @@ std::vector<const Account*> largest_change_first(const std::vector<Account>& acc
 
 /// Returns sentences, the most important first: the difference of all calls, and which operations make it up;
 /// what accounts for it, what remains; then the same of the operations that changed most.
-std::vector<std::string> conclusions_of(const std::vector<Account>& accounts);
+std::vector<std::string> conclusions_of(const std::vector<Account>& accounts,
+                                        const std::optional<ComparedCalls>& calls = std::nullopt);
 
 }  // namespace jitterscope::explain

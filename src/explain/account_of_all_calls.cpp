@@ -79,19 +79,45 @@ Nanoseconds change_of_all(const Account& account) {
   return (account.second.median - account.first.median) * static_cast<double>(account.count);
 }
 
+namespace {
+
+std::int64_t calls_of(const RunRecord& record) {
+  std::int64_t calls = 0;
+  for (const RunEntry& entry : record.entries) add_calls(calls, entry.count);
+  return calls;
+}
+
+std::int64_t calls_of(const std::vector<Account>& accounts) {
+  std::int64_t calls = 0;
+  for (const Account& account : accounts) add_calls(calls, account.count);
+  return calls;
+}
+
+}  // namespace
+
+ComparedCalls compared_calls(const RunRecord& first, const RunRecord& second,
+                             const std::vector<Account>& accounts) {
+  return {calls_of(accounts), calls_of(first), calls_of(second)};
+}
+
+ComparedCalls compared_calls(const RunRecord& record, const Model& program,
+                             const std::vector<Account>& accounts) {
+  std::int64_t calls = 0;
+  for (const Layer& layer : program.layers) add_calls(calls, layer.calls());
+  for (const UntimedOperator& untimed : program.untimed) add_calls(calls, untimed.count);
+  return {calls_of(accounts), calls_of(record), calls};
+}
+
 std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& second,
                                   const std::vector<Account>& accounts) {
-  std::int64_t together = 0;
-  for (const Account& account : accounts) add_calls(together, account.count);
+  const ComparedCalls calls = compared_calls(first, second, accounts);
   std::vector<std::string> notes;
-  for (const auto& [name, record] : {std::pair("first", &first), {"second", &second}}) {
-    std::int64_t own = 0;
-    for (const RunEntry& entry : record->entries) add_calls(own, entry.count);
-    if (own <= together) continue;
+  for (const auto& [name, own] : {std::pair("first", calls.of_first), {"second", calls.of_second}}) {
+    if (own <= calls.together) continue;
     notes.push_back(
         fmt::format("{} of {} calls of the {} record have no partner in the other, or no time: nothing "
                     "here is about them.",
-                    own - together, own, name));
+                    own - calls.together, own, name));
   }
   const bool over_processes = std::ranges::any_of(accounts, [](const Account& account) {
     return !account.first_processes.empty() && !account.second_processes.empty();
@@ -182,13 +208,23 @@ std::string share_of_change(Nanoseconds change, const AccountTotal& total) {
   return percent_text(change / total.change());
 }
 
+// Returns "All 403 calls", or "The 2 calls that both have (of 403, then 301)" where calls are left out.
+std::string which_calls(const AccountTotal& total, bool are_typed,
+                        const std::optional<ComparedCalls>& calls) {
+  if (!calls || calls->are_all())
+    return fmt::format("All {} {}", total.calls, are_typed ? "operations together" : "calls");
+  return fmt::format("The {} {} that both have (of {}, then {})", total.calls,
+                     are_typed ? "operations" : "calls", calls->of_first, calls->of_second);
+}
+
 // Says how all calls together changed, and which operations make that up.
-std::string total_sentence(const AccountTotal& total, const std::vector<const Account*>& sorted) {
+std::string total_sentence(const AccountTotal& total, const std::vector<const Account*>& sorted,
+                           const std::optional<ComparedCalls>& calls) {
   constexpr std::size_t kNamed = 4;
-  const char* what = sorted.front()->layers.empty() ? "operations together" : "calls";
-  std::string text = fmt::format("All {} {}: {}, {}, then {}", total.calls, what, time_words(total.time),
-                                 time_text(total.first.median, total.first.precision()),
-                                 time_text(total.second.median, total.second.precision()));
+  std::string text =
+      fmt::format("{}: {}, {}, then {}", which_calls(total, sorted.front()->layers.empty(), calls),
+                  time_words(total.time), time_text(total.first.median, total.first.precision()),
+                  time_text(total.second.median, total.second.precision()));
   if (!total.is_changed()) return text + ": no change is shown.";
   std::vector<std::string> named;
   Nanoseconds rest = total.change();
@@ -224,7 +260,7 @@ std::string named_part(const TotalPart& part, const AccountTotal& total, std::si
   return words.empty() ? part.name : fmt::format("{} ({})", part.name, joined(words, "; "));
 }
 
-std::string causes_sentence(const AccountTotal& total, std::size_t operations) {
+std::string causes_sentence(const AccountTotal& total, std::size_t operations, bool are_all) {
   std::vector<std::string> known, unknown, by_clock;
   for (const TotalPart& part : total.parts) {
     const std::string words = named_part(part, total, operations);
@@ -236,7 +272,8 @@ std::string causes_sentence(const AccountTotal& total, std::size_t operations) {
       known.push_back(known_words(part) + words.substr(part.name.size()));
     }
   }
-  std::string text = "Over all calls: " + reasons_words(std::move(known), unknown, total.rest);
+  std::string text = (are_all ? "Over all calls: " : "Over these calls: ") +
+                     reasons_words(std::move(known), unknown, total.rest);
   if (total.is_explained() && !unknown.empty()) text += " Also different: " + joined(unknown) + '.';
   if (!by_clock.empty()) text += " What acts by the clock: " + joined(by_clock) + '.';
   return text;
@@ -244,15 +281,16 @@ std::string causes_sentence(const AccountTotal& total, std::size_t operations) {
 
 }  // namespace
 
-std::vector<std::string> conclusions_of(const std::vector<Account>& accounts) {
+std::vector<std::string> conclusions_of(const std::vector<Account>& accounts,
+                                        const std::optional<ComparedCalls>& calls) {
   const std::vector<const Account*> sorted = largest_change_first(accounts);
   constexpr std::size_t kSaid = 3;
   std::vector<std::string> sentences, experiments, tried;
   if (std::string unlike = unlike_work_sentence(accounts); !unlike.empty())
     sentences.push_back(std::move(unlike));
   if (const std::optional<AccountTotal> total = total_of(accounts)) {
-    sentences.push_back(total_sentence(*total, sorted));
-    sentences.push_back(causes_sentence(*total, accounts.size()));
+    sentences.push_back(total_sentence(*total, sorted, calls));
+    sentences.push_back(causes_sentence(*total, accounts.size(), !calls || calls->are_all()));
   }
   for (std::size_t i = 0; i < std::min(kSaid, sorted.size()); ++i) {
     sentences.push_back(account_sentence(*sorted[i]));

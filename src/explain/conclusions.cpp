@@ -89,15 +89,18 @@ std::string variation_sentence(const Observation& observation) {
     if (share.variation == Variation::rest) rest += share.share;
     if (is_explained(share) && (largest == nullptr || share.share > largest->share)) largest = &share;
   }
-  if (largest == nullptr) return {};
+  if (largest == nullptr || !(observation.between_stretches > 0.0)) return {};
+  const std::string vary =
+      fmt::format("Plain loops vary by {} (standard deviation of the medians of launches 1, 2–3, 4–7, …)",
+                  percent_text(observation.between_stretches));
   const double unexplained = between_loops + rest;
   if (largest->share < unexplained) {
     return fmt::format(
-        "Most of how plain loops vary ({}) goes with nothing that was seen beside them: {} differs from loop "
-        "to loop, {} within loops.",
-        percent_text(unexplained), percent_text(between_loops), percent_text(rest));
+        "{}; most of that variance ({}) goes with nothing that was seen beside them: {} of it differs from "
+        "loop to loop, {} within loops.",
+        vary, percent_text(unexplained), percent_text(between_loops), percent_text(rest));
   }
-  return fmt::format("Plain loops vary mostly with {}: it accounts for {} of that, and {} is unexplained.",
+  return fmt::format("{}, mostly with {}: it accounts for {} of that variance, and {} is unexplained.", vary,
                      variation_words(largest->variation), percent_text(largest->share),
                      percent_text(unexplained));
 }

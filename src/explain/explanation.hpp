@@ -63,7 +63,10 @@ struct Observation {
   Nanoseconds mean = {};                              ///< over all launches of all loops
   std::optional<Recurrence> recurrence = {};          ///< recurring slow launches, if calls may differ
   double within_loops = 0.0;   ///< relative; a loop's middle half as a standard deviation, median over loops
-  double between_loops = 0.0;  ///< relative, between the loops' medians
+  double between_loops = 0.0;  ///< the same of the loops' medians
+  /// Relative standard deviation of the medians of all loops' stretches: of its square the shares are. One
+  /// odd loop moves it, and not the two above. 0: not known.
+  double between_stretches = 0.0;
   std::vector<VariationShare> shares = {};  ///< they add up to one
 };
 

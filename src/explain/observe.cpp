@@ -27,6 +27,8 @@ Nanoseconds any_idle(Random& random) {
       std::exp(random.uniform(std::log(kShortestIdle.value()), std::log(kLongestIdle.value()))));
 }
 
+Nanoseconds timer_grain(TreatedLoop& bench) { return bench.session().calibration().events.grain; }
+
 class PlainLoop {
  public:
   PlainLoop(TreatedLoop& bench, std::int64_t launches, Random& random)
@@ -39,7 +41,7 @@ class PlainLoop {
     ObservedLoop loop;
     loop.idle_before = idle_;
     read_times();
-    loop.median = Nanoseconds(statistics::median(times_));
+    loop.median = median_of(times_);
     loop.minimum = Nanoseconds(*std::ranges::min_element(times_));
     loop.maximum = Nanoseconds(*std::ranges::max_element(times_));
     loop.stretches = stretches();
@@ -79,6 +81,11 @@ class PlainLoop {
     }
   }
 
+  // The medians of a coarse timer are equal although loops differ by less than its step.
+  Nanoseconds median_of(std::span<const double> times) const {
+    return Nanoseconds(statistics::median_of_readings(times, timer_grain(bench_).value()));
+  }
+
   std::vector<LoopStretch> stretches() {
     std::vector<LoopStretch> stretches;
     for (std::size_t begin = 0; begin < times_.size(); begin = 2 * begin + 1) {
@@ -86,7 +93,7 @@ class PlainLoop {
       LoopStretch& stretch = stretches.emplace_back();
       stretch.first_launch = static_cast<std::int64_t>(begin) + 1;
       stretch.launches = static_cast<std::int64_t>(end - begin);
-      stretch.median = Nanoseconds(statistics::median(std::span(times_).subspan(begin, end - begin)));
+      stretch.median = median_of(std::span(times_).subspan(begin, end - begin));
       const std::size_t stamp = stretches.size();
       const auto clock = bench_.session().queue().clock_between(stamps_[stamp - 1], stamps_[stamp]);
       if (clock) stretch.clock = clock->frequency;
@@ -137,6 +144,9 @@ class Regression {
     return statistics::shapley_shares(all, values_);
   }
 
+  /// Returns the standard deviation of what the shares are of.
+  double deviation() const { return values_.size() < 2 ? 0.0 : statistics::standard_deviation(values_); }
+
  private:
   static double log_idle(const ObservedLoop& loop) {
     return std::log(std::max(loop.idle_before.value(), 1.0));
@@ -147,10 +157,20 @@ class Regression {
   std::vector<double> values_, clocks_;
 };
 
-std::vector<VariationShare> shares_of(const std::vector<ObservedLoop>& loops, Random& random) {
-  constexpr int kResamples = 200;
+std::vector<const ObservedLoop*> each_of(const std::vector<ObservedLoop>& loops) {
   std::vector<const ObservedLoop*> all;
   for (const ObservedLoop& loop : loops) all.push_back(&loop);
+  return all;
+}
+
+double deviation_of_stretches(const std::vector<ObservedLoop>& loops) {
+  const std::vector<const ObservedLoop*> all = each_of(loops);
+  return Regression(all).deviation();
+}
+
+std::vector<VariationShare> shares_of(const std::vector<ObservedLoop>& loops, Random& random) {
+  constexpr int kResamples = 200;
+  const std::vector<const ObservedLoop*> all = each_of(loops);
   std::vector<VariationShare> shares;
   for (const Variation variation :
        {Variation::position, Variation::idle, Variation::clock, Variation::loop, Variation::rest}) {
@@ -175,12 +195,18 @@ std::vector<VariationShare> shares_of(const std::vector<ObservedLoop>& loops, Ra
 }
 
 // Returns the middle half as a standard deviation of normal values, so that a single launch held up by
-// another program does not dominate.
-double relative_deviation(std::span<const double> values) {
+// another program does not dominate. Where that half lies within two steps of the timer, its width is a whole
+// number of steps, often none, and says nothing: then it is the deviation of all within two steps.
+double relative_deviation(std::span<const double> values, double grain = 0.0) {
   constexpr std::array kQuartiles = {0.25, 0.75};
-  constexpr double kOfNormal = 1.349;
+  constexpr double kOfNormal = 1.349, kSteps = 2.0;
   const std::vector<double> ends = statistics::quantiles(values, kQuartiles);
-  return (ends[1] - ends[0]) / kOfNormal / statistics::median(values);
+  const double median = statistics::median(values);
+  if (ends[1] - ends[0] >= kSteps * grain) return (ends[1] - ends[0]) / kOfNormal / median;
+  std::vector<double> near;
+  std::ranges::copy_if(values, std::back_inserter(near),
+                       [&](double value) { return std::abs(value - median) <= kSteps * grain; });
+  return near.size() < 2 ? 0.0 : statistics::standard_deviation(near) / median;
 }
 
 }  // namespace
@@ -219,7 +245,7 @@ Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
     }
     all.insert(all.end(), loop.times().begin(), loop.times().end());
     medians.push_back(observation.loops.back().median.value());
-    within.push_back(relative_deviation(loop.times()));
+    within.push_back(relative_deviation(loop.times(), timer_grain(bench).value()));
   }
   if (observation.loops.empty()) return observation;
   constexpr std::array kProbabilities = {0.05, 0.5, 0.95};
@@ -237,6 +263,7 @@ Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
   observation.within_loops = statistics::median(within);
   observation.between_loops = relative_deviation(medians);
   observation.shares = shares_of(observation.loops, random);
+  observation.between_stretches = deviation_of_stretches(observation.loops);
   return observation;
 }
 

@@ -87,6 +87,7 @@ std::optional<std::int64_t> whole_number_of(simdjson::dom::element element);
 /// Thrown if a field is not as expected; the sentence names the field.
 struct FieldProblem {
   std::string sentence;
+  std::string remedy = {};  ///< as UntimedOperator::remedy
 };
 /// The next four functions throw FieldProblem.
 simdjson::dom::array array_field(simdjson::dom::object object, std::string_view name);

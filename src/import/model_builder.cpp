@@ -51,11 +51,12 @@ void LayerCollector::add_call_time(std::size_t layer, std::optional<Nanoseconds>
 }
 
 void LayerCollector::add_untimed(std::string_view name, std::string_view reason,
-                                 std::optional<Nanoseconds> time) {
+                                 std::optional<Nanoseconds> time, std::string_view remedy) {
   const auto [known, is_new] =
       untimed_.try_emplace({std::string(name), std::string(reason)}, model_.untimed.size());
   if (is_new) model_.untimed.push_back({std::string(name), 0, std::string(reason)});
   UntimedOperator& untimed = model_.untimed[known->second];
+  if (untimed.remedy.empty()) untimed.remedy = remedy;
   ++untimed.count;
   add_time(untimed.recorded_time, time);
 }
@@ -128,7 +129,7 @@ Model ModelBuilder::finish(std::string_view file_name, std::string format) {
     std::string problem = fmt::format("{}: this {} has no operator that can be timed", file_name, format);
     if (!model_.untimed.empty()) {
       const UntimedOperator& first = model_.untimed.front();
-      problem += fmt::format("; {} of {}: {}", first.count, first.name, first.reason);
+      problem += fmt::format("; {} of {}: {}", first.count, first.name, first.why());
     }
     throw UsageError(problem);
   }

@@ -26,7 +26,7 @@ struct RecordedWork {
 class LayerCollector {
  public:
   void add_untimed(std::string_view name, std::string_view reason,
-                   std::optional<Nanoseconds> time = std::nullopt);
+                   std::optional<Nanoseconds> time = std::nullopt, std::string_view remedy = {});
 
  protected:
   /// Returns the index of the operation's layer, which may be new.

@@ -172,7 +172,7 @@ Aten aten_of(const RecordedOperator& recorded) {
   const std::string overload = recorded.overload ? *recorded.overload : known_overload(recorded);
   aten.name = overload.empty() ? recorded.name : recorded.name + "." + overload;
   for (const RecordedArgument& argument : recorded.arguments) {
-    if (!argument.problem.empty()) throw UsageError(argument.problem);
+    if (!argument.problem.empty()) throw IncompleteRecord(argument);
     aten.arguments.push_back(argument.value);
   }
   aten.argument_names.resize(aten.arguments.size());

@@ -86,7 +86,7 @@ class ProfilerTraceImporter {
 
   struct Conversion {
     std::vector<ConvertedOperation> operations;
-    std::string problem;
+    std::string problem, remedy;
     bool allow_tf32 = true;
   };
 
@@ -153,7 +153,7 @@ class ProfilerTraceImporter {
     const auto [place, is_new] = known_.try_emplace(std::move(key));
     if (is_new) place->second = conversion_of(index, copies);
     context_.allow_tf32 = place->second.allow_tf32;
-    if (!place->second.problem.empty()) throw FieldProblem{place->second.problem};
+    if (!place->second.problem.empty()) throw FieldProblem{place->second.problem, place->second.remedy};
     return place->second.operations;
   }
 
@@ -170,6 +170,9 @@ class ProfilerTraceImporter {
       if (sums_[index] && !leave_bias_gradient_out(recorded))
         throw FieldProblem{"only the gradient of the bias was wanted, whose sum is timed apart"};
       result.operations = convert(recorded, context_);
+    } catch (const IncompleteRecord& error) {
+      result.problem = error.what();
+      result.remedy = error.remedy;
     } catch (const UsageError& error) {
       result.problem = error.what();
     } catch (const FieldProblem& problem) {
@@ -214,7 +217,7 @@ class ProfilerTraceImporter {
                           with_recorded_precision(operations[i], work), work);
       }
     } catch (const FieldProblem& problem) {
-      builder_.add_untimed(called.name, problem.sentence, time);
+      builder_.add_untimed(called.name, problem.sentence, time, problem.remedy);
     } catch (const simdjson::simdjson_error& error) {  // in an operator that it called
       builder_.add_untimed(called.name, fmt::format("Its arguments cannot be read: {}.", error.what()), time);
     }

@@ -227,9 +227,8 @@ RecordedArgument read_argument(std::string_view type, std::optional<std::string_
       argument.problem = fmt::format("its argument {} is not recorded in full", in_quotes(*concrete));
   } else if (type == "TensorList" || type == "GenericList") {
     argument.value.kind = Kind::list;
-    argument.problem =
-        "a profiler trace does not record the tensors of a list; an execution trace (torch.profiler."
-        "ExecutionTraceObserver) does";
+    argument.problem = "a profiler trace does not record the tensors of a list";
+    argument.remedy = "an execution trace (torch.profiler.ExecutionTraceObserver) does";
   } else if (!type.empty()) {
     argument.problem = fmt::format("its argument of type {} is not in the record", in_quotes(type));
   }

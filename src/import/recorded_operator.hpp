@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "jitterscope/error.hpp"
 #include "jitterscope/operation.hpp"
 
 namespace jitterscope {
@@ -23,6 +24,14 @@ struct RecordedArgument {
   std::optional<TensorIdentity> identity = {};  ///< for a tensor, if the record tells tensors apart
   std::string device = {};                      ///< for a tensor: cuda:0, cpu; empty if unknown
   std::string problem = {};                     ///< why `value` is not the passed one; empty if it is
+  std::string remedy = {};                      ///< what would tell it, if anything: UntimedOperator::remedy
+};
+
+/// The record lacks an argument, and another kind of record would have it.
+struct IncompleteRecord : UsageError {
+  explicit IncompleteRecord(const RecordedArgument& argument)
+      : UsageError(argument.problem), remedy(argument.remedy) {}
+  std::string remedy;
 };
 
 struct RecordedOperator {

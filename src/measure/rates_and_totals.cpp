@@ -113,10 +113,17 @@ std::optional<TimedPart> timed_part(const RunRecord& record) {
   return part;
 }
 
+// An operator that cannot be timed is none that the run has missed.
+bool ended_early(const RunRecord& record) {
+  return std::ranges::any_of(record.untimed, [&](const UntimedOperator& each) {
+    return each.is_unreached.value_or(record.interrupted);
+  });
+}
+
 std::optional<TimedPart> smaller_timed_part(const RunRecord& record) {
   constexpr double kHalf = 0.5;
   const std::optional<TimedPart> part = timed_part(record);
-  return part && (record.interrupted || part->share() < kHalf) ? part : std::nullopt;
+  return part && (ended_early(record) || part->share() < kHalf) ? part : std::nullopt;
 }
 
 std::vector<std::optional<double>> shares_of_total(const RunRecord& record, const Conditions& conditions) {

@@ -54,8 +54,10 @@ struct TimedPart {
 };
 /// nullopt if all of it was timed, or nothing.
 std::optional<TimedPart> timed_part(const RunRecord& record);
-/// Returns the part if it is less than half, or where an interrupted run ended: then no sum of these times
-/// stands for the file.
+/// True if the run was interrupted, or ended as others had failed, before it reached all that it can time.
+bool ended_early(const RunRecord& record);
+/// Returns the part if it is less than half, or where a run ended early: then no sum of these times stands
+/// for the file.
 std::optional<TimedPart> smaller_timed_part(const RunRecord& record);
 
 /// Returns each entry's share of the total in these conditions, all calls; nullopt if it was not measured.

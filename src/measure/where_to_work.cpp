@@ -196,7 +196,7 @@ std::optional<double> WorkGroup::of_ceiling() const {
 std::optional<WhereToWork> where_to_work(const RunRecord& record) {
   if (!is_network(record) || record.entries.size() < 2) return std::nullopt;
   // Calls that were not reached may take most of the time.
-  if (record.interrupted && timed_part(record)) return std::nullopt;
+  if (ended_early(record)) return std::nullopt;
   const std::vector<Conditions> conditions = distinct_conditions(record);
   if (conditions.empty()) return std::nullopt;
   WhereToWork where = Collector(record, conditions.front()).where();

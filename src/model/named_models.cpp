@@ -89,4 +89,15 @@ std::optional<Model> named_model(std::string_view name, const ModelOptions& opti
   }
 }
 
+std::optional<std::string> network_named_by(std::string_view target) {
+  std::string name(target.substr(0, target.find(':')));
+  const bool is_known = std::ranges::count(named_models(), name, &ModelDescription::name) > 0;
+  return is_known ? std::optional(std::move(name)) : std::nullopt;
+}
+
+std::optional<std::string> network_of(const RunRecord& record) {
+  if (!record.asked || record.asked->targets.size() != 1) return std::nullopt;
+  return network_named_by(record.asked->targets.front());
+}
+
 }  // namespace jitterscope

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jitterscope/operation.hpp"
+#include "measure/run_record.hpp"
 #include "model/network.hpp"
 #include "operation/model.hpp"
 
@@ -21,6 +22,12 @@ std::vector<ModelDescription> named_models();
 /// Returns one training step of a network, or the part of it that is asked for. nullopt if no network has
 /// this name. Throws UsageError for an option that the network does not have, or a size that it cannot have.
 std::optional<Model> named_model(std::string_view name, const ModelOptions& options);
+
+/// Returns resnet50 for resnet50:batch=64; nullopt if the text does not begin with a network's name.
+std::optional<std::string> network_named_by(std::string_view target);
+/// Returns the name of the one network that a run was asked for; nullopt for operations and files, or if the
+/// record does not say.
+std::optional<std::string> network_of(const RunRecord& record);
 
 // The networks, each with the weights' names and order of torchvision or Hugging Face.
 

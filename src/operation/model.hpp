@@ -79,12 +79,19 @@ inline std::optional<Nanoseconds> sum_if_known(std::optional<Nanoseconds> first,
   return first && second ? std::optional(*first + *second) : std::nullopt;
 }
 
-/// An operator in a record that jitterscope cannot time.
+/// An operator of a record without a time.
 struct UntimedOperator {
   std::string name;
   std::int64_t count = 0;
   std::string reason;                             ///< a sentence
   std::optional<Nanoseconds> recorded_time = {};  ///< all calls; 0 if they launched nothing, nullopt: unknown
+  /// True if it can be timed, but the run ended before its turn. nullopt: not known, of a run that has not
+  /// ended or of an earlier version's.
+  std::optional<bool> is_unreached = {};
+  /// What would give it a time: a clause behind the reason. Empty if nothing is known to.
+  std::string remedy = {};
+
+  std::string why() const { return remedy.empty() ? reason : reason + "; " + remedy; }
 };
 
 /// How the recorded program used its GPU, as far as the record tells.

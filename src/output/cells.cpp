@@ -267,6 +267,17 @@ ConditionLabels label_conditions(const RunRecord& record) {
   return result;
 }
 
+Text without_results(bool interrupted, std::string_view all, std::string_view nothing,
+                     std::span<const std::string> reasons, std::size_t width) {
+  Text text = wrapped(
+      interrupted ? fmt::format("Interrupted before all {} were timed once: there are no results.", all)
+                  : fmt::format("No {} was timed.", nothing),
+      width);
+  if (!reasons.empty()) text += "\n";
+  for (const std::string& reason : reasons) text += list_item(one_line(reason), width);
+  return text;
+}
+
 std::string explain_conditions(const ConditionLabels& labels) {
   std::vector<std::string> caches, loads, queues, data;
   for (const Conditions& conditions : labels.conditions) {

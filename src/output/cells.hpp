@@ -23,6 +23,11 @@ Headline headline_of(std::string subject, const TimeEstimate& estimate);
 /// Returns one of a difference of times: the change, and its interval.
 Headline headline_of(std::string subject, const RatioEstimate& ratio);
 
+/// Says that no results are there, and lists why. `all` was to be timed: "ranks"; without an interruption
+/// nothing of it was: "group of ranks".
+Text without_results(bool interrupted, std::string_view all, std::string_view nothing,
+                     std::span<const std::string> reasons, std::size_t width);
+
 // Below: rates, and their shares of a ceiling.
 
 /// Shown instead of a share: the ceiling is a copy through memory, which does not limit operands in a cache.

@@ -288,8 +288,20 @@ void fit_names(std::vector<TableColumn>& columns, std::size_t width) {
   wrap_names(columns, widths);
 }
 
+// A wider page is no help where the terminal is as wide as it can be, so a flag comes first.
+std::string what_shows_all(AllColumns all, std::size_t width) {
+  const std::string wider = "COLUMNS=" + std::to_string(width);
+  switch (all) {
+    case AllColumns::page_of_html: return "--html FILE or " + wider;
+    case AllColumns::details: return "--details";
+    case AllColumns::file_of_json: return "--json FILE or " + wider;
+    case AllColumns::wider_terminal: break;
+  }
+  return wider;
+}
+
 std::string left_out_line(std::span<const TableColumn> all, std::span<const TableColumn> shown,
-                          std::size_t width) {
+                          std::size_t width, AllColumns shown_by) {
   std::vector<std::string> names;
   for (const TableColumn& column : all) {
     if (std::ranges::find(shown, column.heading, &TableColumn::heading) == shown.end())
@@ -298,7 +310,7 @@ std::string left_out_line(std::span<const TableColumn> all, std::span<const Tabl
   if (names.empty()) return {};
   std::string text = "Left out at " + std::to_string(width) + " columns: " + joined(names);
   return '\n' +
-         wrapped_lines(text + " (COLUMNS=" + std::to_string(table_width(all)) + " shows all).", width, 0);
+         wrapped_lines(text + " (" + what_shows_all(shown_by, table_width(all)) + " shows all).", width, 0);
 }
 
 std::string table_lines(std::span<const TableColumn> columns);
@@ -331,13 +343,13 @@ std::string lines_in_parts(const std::vector<TableColumn>& columns, std::size_t 
   return split_lines({columns.front()}, all.subspan(1), width);
 }
 
-std::string fitted_lines(const std::vector<TableColumn>& columns, std::size_t width) {
+std::string fitted_lines(const std::vector<TableColumn>& columns, std::size_t width, AllColumns all) {
   // If a name must be wrapped in any case, a column is worth more than a long line of it.
   constexpr std::size_t kWrapped = 36;
   std::vector<TableColumn> shown = without_spare(columns, width, width);
   if (table_width(shown) > width) shown = without_spare(columns, kWrapped, width);
   if (!fits(shown, kShortestName, width)) shown = without_spare(columns, kShortestName, width);
-  const std::string left_out = left_out_line(columns, shown, width);
+  const std::string left_out = left_out_line(columns, shown, width, all);
   fit_names(shown, width);
   const bool is_too_wide = shown.size() > 2 && table_width(shown) > width;
   return (is_too_wide ? lines_in_parts(shown, width) : table_lines(shown)) + left_out;
@@ -388,7 +400,7 @@ struct LinesOf {
   }
   std::string operator()(const Text::Table& table) const {
     return table.is_split ? split_lines(table.keys, table.columns, table.width)
-                          : fitted_lines(table.columns, table.width);
+                          : fitted_lines(table.columns, table.width, table.all);
   }
 
  private:
@@ -461,8 +473,8 @@ Text markdown_table(std::span<const TableColumn> columns) {
   return fitted_table({columns.begin(), columns.end()}, kUnlimited);
 }
 
-Text fitted_table(std::vector<TableColumn> columns, std::size_t width) {
-  return Text::Block(Text::Table{{}, with_values(columns), width, false});
+Text fitted_table(std::vector<TableColumn> columns, std::size_t width, AllColumns all) {
+  return Text::Block(Text::Table{{}, with_values(columns), width, false, all});
 }
 
 Text split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,

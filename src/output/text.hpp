@@ -83,6 +83,14 @@ struct TableColumn {
   int spare = 0;
 };
 
+/// What shows the columns that a table leaves out for want of room.
+enum class AllColumns {
+  page_of_html,   ///< --html FILE, or a wider terminal
+  details,        ///< --details
+  file_of_json,   ///< --json FILE, or a wider terminal
+  wider_terminal  ///< no flag does
+};
+
 /// A text reads as a std::string: its lines. html_of (output/html.hpp) writes it as HTML.
 class Text {
  public:
@@ -103,6 +111,7 @@ class Text {
     std::vector<TableColumn> keys, columns;
     std::size_t width;
     bool is_split;  ///< in lines, columns that do not fit continue in a further table behind the keys
+    AllColumns all = AllColumns::page_of_html;
   };
   using Block = std::variant<std::string, Paragraph, Item, Table>;  // a string: lines as they are
 
@@ -149,7 +158,8 @@ Text markdown_table(std::span<const TableColumn> columns);
 /// Makes a table of at most `width` columns, and a line that names the spare columns that it leaves out.
 /// Nothing is cut: if names (left-aligned cells) do not fit beside what is never left out, they continue on
 /// further lines. A table of many numbers may be wider.
-Text fitted_table(std::vector<TableColumn> columns, std::size_t width);
+Text fitted_table(std::vector<TableColumn> columns, std::size_t width,
+                  AllColumns all = AllColumns::page_of_html);
 
 /// True if the table takes at most `width` columns where no name is longer than `longest_name`.
 bool fits(std::span<const TableColumn> columns, std::size_t longest_name, std::size_t width);

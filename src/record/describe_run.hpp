@@ -237,6 +237,8 @@ void describe(Fields& fields, Described<Fields, UntimedOperator>& untimed) {
   fields("count", untimed.count);
   fields("reason", untimed.reason);
   fields("recorded_seconds", untimed.recorded_time);
+  fields("is_unreached", untimed.is_unreached);
+  fields("remedy", untimed.remedy);
 }
 
 template <class Fields>

@@ -125,15 +125,40 @@ std::string steps_sentence(const AdviceRecord& record) {
                                       : "a load without pauses was");
 }
 
+// Returns "all 21 operations (53 calls)", "the 2 longest of 21 operations (6 of 53 calls)"; empty for one.
+std::string part_words(const AdviceRecord& record, const ComparisonRecord& comparison) {
+  const ComparedPart part = compared_part(record, comparison);
+  if (part.of_operations < 2) return {};
+  std::string text;
+  if (part.is_whole()) {
+    text = fmt::format("all {} operations", part.operations);
+  } else {
+    const char* const longest = part.are_longest ? " longest" : "";
+    text =
+        part.operations == 1
+            ? fmt::format("{} of {} operations", part.are_longest ? "the longest" : "one", part.of_operations)
+            : fmt::format("the {}{} of {} operations", part.operations, longest, part.of_operations);
+  }
+  if (part.of_calls == part.of_operations) return text;
+  return text + (part.is_whole() ? fmt::format(" ({} calls)", part.of_calls)
+                                 : fmt::format(" ({} of {} calls)", part.calls, part.of_calls));
+}
+
+// Says of what it speaks: under a sustained load only so many operations are measured as have time.
+std::string sustained_sentence(const AdviceRecord& record, const RatioEstimate& time) {
+  const std::string part = part_words(record, *record.sustained);
+  const bool is_one = part.empty() || compared_part(record, *record.sustained).operations == 1;
+  return fmt::format("Without pauses, where power limits the clock, {} {} {}.", part.empty() ? "it" : part,
+                     is_one ? "is" : "are", speed_against(time, "before"));
+}
+
 std::string whole_sentence(const AdviceRecord& record) {
   const auto together = outcome_together(record.together);
   const std::string taken = what_was_taken(record);
   if (!together || is_unfinished(*record.together)) return steps_sentence(record);
   std::string text = fmt::format("**With {} it is {}**", taken, speed_against(together->time, "before"));
-  const auto layers = std::ssize(record.together->comparisons);
-  const bool is_network = !record.together->totals.empty() && layers > 1;
-  text += is_network ? fmt::format(", measured together over {}", counted(layers, "different layer"))
-                     : ", measured side by side";
+  const std::string part = part_words(record, *record.together);
+  text += part.empty() ? ", measured side by side" : ", measured together over " + part;
   const std::optional<double> error = together->error ? together->error : largest_error_of_steps(record);
   if (error && *error > 0.0) {
     text +=
@@ -307,6 +332,25 @@ std::optional<RatioEstimate> ratio_together(const ComparisonRecord& comparison) 
   return outcome ? std::optional(outcome->time) : std::nullopt;
 }
 
+ComparedPart compared_part(const AdviceRecord& record, const ComparisonRecord& comparison) {
+  ComparedPart part;
+  bool is_any_left_out = false;
+  for (const AdvisedLayer& layer : record.layers) {
+    const bool has_time = std::ranges::any_of(comparison.comparisons, [&](const Comparison& each) {
+      return each.failure.empty() && to_string(each.first.subject) == to_string(layer.subject);
+    });
+    ++part.of_operations;
+    add_calls(part.of_calls, layer.count);
+    if (has_time) {
+      ++part.operations;
+      add_calls(part.calls, layer.count);
+      part.are_longest = part.are_longest && !is_any_left_out;
+    }
+    is_any_left_out = is_any_left_out || !has_time;
+  }
+  return part;
+}
+
 std::size_t alternative_of(const AdviceStep& step, const TriedRemedy& remedy) {
   const std::vector<std::string>& names = step.comparison.alternatives;
   const auto found = std::ranges::find(names, remedy_name(remedy.study, remedy.arm));
@@ -354,8 +398,7 @@ std::vector<std::string> conclusions_of(const AdviceRecord& record) {
   }
   const auto sustained = outcome_together(record.sustained);
   if (sustained && !is_unfinished(*record.sustained)) {
-    sentences.push_back(fmt::format("Without pauses, where power limits the clock, it is {}.",
-                                    speed_against(sustained->time, "before")));
+    sentences.push_back(sustained_sentence(record, sustained->time));
   }
   if (auto unsteady = unsteady_sentence(record)) sentences.push_back(std::move(*unsteady));
   if (auto inexact = inexact_sentence(record)) sentences.push_back(std::move(*inexact));

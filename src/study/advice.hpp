@@ -133,6 +133,16 @@ std::optional<RatioEstimate> ratio_together(const ComparisonRecord& comparison);
 /// Returns the alternative as which a step's comparison tried the remedy.
 std::size_t alternative_of(const AdviceStep& step, const TriedRemedy& remedy);
 
+/// The part of the work that a comparison has times of.
+struct ComparedPart {
+  std::int64_t operations = 0, of_operations = 0;
+  std::int64_t calls = 0, of_calls = 0;
+  bool are_longest = true;  ///< no longer operation is left out
+
+  bool is_whole() const { return operations == of_operations; }
+};
+ComparedPart compared_part(const AdviceRecord& record, const ComparisonRecord& comparison);
+
 /// Returns sentences for the user.
 std::vector<std::string> conclusions_of(const AdviceRecord& record);
 

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
+#include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "timeline/series.hpp"
 
@@ -581,15 +582,15 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
 }
 
 Steps steps_of_ranges(const Process& process, const DeviceWork& work, const std::string& name) {
+  constexpr std::size_t kNamed = 20;
   std::vector<Time> begins;
-  std::set<std::string> names;
   for (const NamedRange& range : process.ranges) {
-    names.insert(range.name);
     if (range.name == name) begins.push_back(range.span.begin);
   }
   if (begins.size() < 2) {
+    const std::string names = ranges_in_words(process, kNamed);
     throw UsageError(fmt::format("no range named '{}' comes twice; the program's ranges: {}", name,
-                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+                                 names.empty() ? "none" : names));
   }
   std::sort(begins.begin(), begins.end());
   Steps result;
@@ -610,22 +611,48 @@ bool comes_again(const Process& process, const std::string& range) {
                        [&](const NamedRange& each) { return each.name == range; }) > 1;
 }
 
+namespace {
+
+struct RangesOfName {
+  std::string name;
+  std::size_t count = 0;
+  Time length = 0;  ///< of all
+};
+
+// Returns the longest first.
+std::vector<RangesOfName> ranges_by_name(const Process& process) {
+  std::map<std::string, RangesOfName> found;
+  for (const NamedRange& range : process.ranges) {
+    RangesOfName& ranges = found.try_emplace(range.name, RangesOfName{range.name}).first->second;
+    ++ranges.count;
+    ranges.length += range.span.length();
+  }
+  std::vector<RangesOfName> sorted;
+  for (auto& [name, ranges] : found) sorted.push_back(std::move(ranges));
+  std::ranges::stable_sort(sorted, std::greater(), &RangesOfName::length);
+  return sorted;
+}
+
+}  // namespace
+
 std::vector<std::string> repeated_ranges(const Process& process) {
   constexpr std::size_t kFewest = 5, kMost = 3;
-  std::map<std::string, std::pair<std::size_t, Time>> found;  // how often, and how long in all
-  for (const NamedRange& range : process.ranges) {
-    auto& [count, length] = found[range.name];
-    ++count;
-    length += range.span.length();
-  }
-  std::erase_if(found, [&](const auto& each) { return each.second.first < kFewest; });
   std::vector<std::string> names;
-  for (const auto& each : found) names.push_back(each.first);
-  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    return found.at(a).second > found.at(b).second;
-  });
-  names.resize(std::min(names.size(), kMost));
+  for (const RangesOfName& ranges : ranges_by_name(process)) {
+    if (ranges.count >= kFewest && names.size() < kMost) names.push_back(ranges.name);
+  }
   return names;
+}
+
+std::string ranges_in_words(const Process& process, std::size_t most) {
+  std::vector<RangesOfName> sorted = ranges_by_name(process);
+  std::ranges::stable_sort(sorted, std::greater(), [](const RangesOfName& each) { return each.count > 1; });
+  std::vector<std::string> words;
+  for (const RangesOfName& ranges : sorted) {
+    if (words.size() < most) words.push_back(fmt::format("{} ×{}", ranges.name, ranges.count));
+  }
+  if (sorted.size() > most) words.push_back(fmt::format("{} more", sorted.size() - most));
+  return joined(words);
 }
 
 }  // namespace jitterscope::timeline

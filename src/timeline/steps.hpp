@@ -64,4 +64,8 @@ bool comes_again(const Process& process, const std::string& range);
 /// Names of ranges that come at least five times: three at most, those that take the longest.
 std::vector<std::string> repeated_ranges(const Process& process);
 
+/// Names at most so many ranges and how often each comes: "forward ×20, load ×20, 3 more". First stand those
+/// that come again, which can begin steps, then those that take longest. Empty if there are none.
+std::string ranges_in_words(const Process& process, std::size_t most);
+
 }  // namespace jitterscope::timeline

@@ -52,6 +52,24 @@ class RecordFiles : public testing::Test {
   std::string folder_ = testing::TempDir() + "jitterscope_records_" + std::to_string(::getpid());
 };
 
+TEST_F(RecordFiles, OfDifferentNetworksAreExplainedOnlyWhereTheyAreEqual) {
+  const std::string large = measured("resnet50.json",
+                                     "resnet50:batch=1,direction=fprop --only '^(conv1|layer1.0.relu)'"),
+                    small =
+                        measured("resnet18.json", "resnet18:batch=1,direction=fprop --only '^(conv1|fc)'"),
+                    text = measured("gpt2.json", "gpt2:batch=1,direction=fprop --only ln_f");
+  const Outcome equal = run_tool("explain " + large + " " + small);
+  EXPECT_EQ(equal.exit_code, 0) << equal.errors;
+  EXPECT_THAT(equal.output, testing::StartsWith("- **Different networks**: resnet50, then resnet18."));
+  EXPECT_THAT(
+      run_tool("compare " + large + " " + small).output,
+      testing::StartsWith("What differs between the records:\n\n- network: resnet50, then resnet18\n"));
+  const Outcome refused = run_tool("explain " + large + " " + text);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.output, "");
+  EXPECT_THAT(refused.errors, HasSubstr("are different networks, resnet50 and gpt2, and no operation"));
+}
+
 TEST_F(RecordFiles, AreComparedAfterWhatTheyDifferIn) {
   const std::string monday = measured("monday.json", "spin:ns=10000"),
                     tuesday = measured("tuesday.json", "spin:ns=10000 --seed 2"),

@@ -149,7 +149,7 @@ TEST(RecordErrors, OfACutFileTheBeginningIsRead) {
   fs::remove(cut);
   EXPECT_EQ(outcome.exit_code, 5);
   EXPECT_THAT(outcome.output, HasSubstr("ends early"));
-  EXPECT_THAT(outcome.output, HasSubstr("| conv2d:"));
+  EXPECT_THAT(outcome.output, HasSubstr("| conv2d "));
   EXPECT_EQ(run.exit_code, 5);
   EXPECT_THAT(run.output, HasSubstr("ends early"));
 }

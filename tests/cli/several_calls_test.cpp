@@ -177,6 +177,26 @@ TEST_F(SeveralCalls, OfWhichNoneCanBeTimedAreNamedWithTheReason) {
   }
 }
 
+// Nothing that a program records gives a simulated GPU the operators of PyTorch.
+TEST(ATrace, OnASimulatedGpuNoOtherRecordIsAdvised) {
+  const std::string trace = JITTERSCOPE_TEST_DATA "/import/resnet18_trace.json.gz";
+  EXPECT_THAT(run_tool("list " + trace).output, HasSubstr("ExecutionTraceObserver"));
+  const Outcome outcome =
+      run_tool("run " + trace +
+               " --only 'foreach|relu' --details --time-limit 0.1 --min-rounds 2 --no-ceilings "
+               "--device virtual:h200");
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("does not record the tensors of a list"),
+                                    testing::Not(HasSubstr("ExecutionTraceObserver"))));
+}
+
+TEST(ATrace, ADryRunNamesItsRanges) {
+  const std::string trace = JITTERSCOPE_TEST_DATA "/bert_trace.json.gz";
+  const std::string text =
+      test::on_one_line(run_tool("run " + trace + " --device virtual:h200 --dry-run").output);
+  EXPECT_THAT(text, HasSubstr("Ranges that the program named: "));
+  EXPECT_THAT(text, HasSubstr("`jitterscope capture show " + trace + " --ranges NAME`"));
+}
+
 TEST_F(SeveralCalls, ADryRunSaysWhatIsLeftOut) {
   EXPECT_THAT(run_tool("run " + trace(2, 3) + " --device virtual:h200 --dry-run").output,
               AllOf(testing::StartsWith("1 operation on "), HasSubstr("aten::cumsum ×3")));

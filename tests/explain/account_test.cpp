@@ -536,6 +536,31 @@ TEST(TotalAccount, CallsWithoutAPartnerAreCounted) {
   EXPECT_EQ(accounts[0].count, 2);
   EXPECT_THAT(notes_on(first, second, accounts),
               testing::ElementsAre(HasSubstr("1 of 4 calls of the first record have no partner")));
+  const std::vector<std::string> sentences =
+      conclusions_of(accounts, compared_calls(first, second, accounts));
+  EXPECT_THAT(sentences.at(0), testing::StartsWith("The 3 calls that both have (of 4, then 3): "));
+  EXPECT_THAT(sentences.at(1), testing::StartsWith("Over these calls: "));
+  const std::vector<Account> whole = account_for(first, first);
+  EXPECT_THAT(conclusions_of(whole, compared_calls(first, first, whole)).at(0),
+              testing::StartsWith("All 4 calls: "));
+}
+
+// A layer's name in two networks says nothing: `head` is another operation in each.
+TEST(TotalAccount, OfDifferentNetworksOnlyEqualOperationsAreAccountedFor) {
+  const Hertz clock = megahertz(1000);
+  RunRecord first = network_of(microseconds(100), microseconds(200), clock),
+            other = test::record_of({test::entry_of("add:count=1024", {measured(microseconds(90), clock)}),
+                                     test::entry_of("relu:count=4096", {measured(microseconds(1), clock)})});
+  other.device.name = "NVIDIA H200";
+  other.entries[0].layers = {"stem"};
+  other.entries[1].layers = {"head"};
+  EXPECT_EQ(account_for(first, other).size(), 2u);
+  const std::vector<Account> equal = account_for_equal_work(first, other);
+  ASSERT_EQ(equal.size(), 1u);
+  EXPECT_EQ(equal[0].first_subject, equal[0].second_subject);
+  EXPECT_EQ(equal[0].count, 1);
+  other.entries.erase(other.entries.begin());
+  EXPECT_TRUE(account_for_equal_work(first, other).empty());
 }
 
 TEST(Account, NothingInCommonIsRefused) {

@@ -117,12 +117,18 @@ TEST(Conclusions, SpreadsAndVariationHaveTheirShares) {
                                     {.variation = Variation::clock, .share = 0.7},
                                     {.variation = Variation::loop, .share = 0.0},
                                     {.variation = Variation::rest, .share = 0.2}};
+  explanation.observation.between_stretches = 0.011;
   EXPECT_THAT(
       conclusions_of(explanation),
-      ElementsAre(HasSubstr("An idle"), HasSubstr("The process moves the time by 0.3 %"),
-                  HasSubstr("with the clock: it accounts for 70 % of that, and 20 % is unexplained")));
+      ElementsAre(
+          HasSubstr("An idle"), HasSubstr("The process moves the time by 0.3 %"),
+          "Plain loops vary by 1.1 % (standard deviation of the medians of launches 1, 2–3, 4–7, …), mostly "
+          "with the clock: it accounts for 70 % of that variance, and 20 % is unexplained."));
   explanation.observation.shares.back().share = 0.9;
-  EXPECT_THAT(conclusions_of(explanation).back(), HasSubstr("Most of how plain loops vary (90 %)"));
+  EXPECT_THAT(conclusions_of(explanation).back(),
+              HasSubstr("4–7, …); most of that variance (90 %) goes with nothing"));
+  explanation.observation.between_stretches = 0.0;
+  EXPECT_THAT(conclusions_of(explanation), testing::SizeIs(2)) << "what does not vary has no shares";
 }
 
 // That loops differ explains nothing, so it is unexplained, too.
@@ -131,14 +137,16 @@ TEST(Conclusions, CountWhatDiffersBetweenLoopsAsUnexplained) {
   explanation.observation.shares = {{.variation = Variation::position, .share = 0.5},
                                     {.variation = Variation::loop, .share = 0.28},
                                     {.variation = Variation::rest, .share = 0.22}};
+  explanation.observation.between_stretches = 0.011;
   EXPECT_THAT(
       conclusions_of(explanation).back(),
-      HasSubstr("the launch's place in the loop: it accounts for 50 % of that, and 50 % is unexplained"));
+      HasSubstr(
+          "the launch's place in the loop: it accounts for 50 % of that variance, and 50 % is unexplained"));
   explanation.observation.shares[0].share = 0.3;
   explanation.observation.shares[1].share = 0.48;
   EXPECT_THAT(
       conclusions_of(explanation).back(),
-      HasSubstr("Most of how plain loops vary (70 %) goes with nothing that was seen beside them: 48 % "
+      HasSubstr("most of that variance (70 %) goes with nothing that was seen beside them: 48 % of it "
                 "differs from loop to loop, 22 % within loops."));
 }
 

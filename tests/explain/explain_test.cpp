@@ -216,6 +216,18 @@ TEST(Explain, SharesOfTheVariationAddUp) {
   EXPECT_GT(found.observation.shares[2].share, 0.3);
 }
 
+// 64 Ki elements take 3.8 µs, read in steps of 32 ns: the loops' medians were all the same step, and they
+// differed by 0 %, beside a share of the variation between loops.
+TEST(Explain, LoopsDifferByLessThanATimersStep) {
+  const Explanation found =
+      study(physics::find_preset("h200"), Operation::parse("add:count=64Ki"), quick({"data"}));
+  const Observation& seen = found.observation;
+  EXPECT_GT(seen.between_loops, 0.0);
+  EXPECT_LT(seen.between_loops, 32e-9 / to_seconds(seen.median)) << "below one step";
+  EXPECT_GT(seen.within_loops, 0.0);
+  EXPECT_GT(seen.between_stretches, seen.between_loops) << "their first launches vary more";
+}
+
 TEST(Explain, AShortStudySaysWhatItLeavesOut) {
   const Explanation brief = study(physics::find_preset("h200"), convolution(), {.time_limit = seconds(15)});
   EXPECT_EQ(factor(brief, "contention_link").verdict, FactorVerdict::left_out);

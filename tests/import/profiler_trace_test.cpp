@@ -88,6 +88,8 @@ TEST(ProfilerTrace, ListsWhatItCannotTimeWithItsTime) {
   ASSERT_THAT(model.untimed, SizeIs(1));
   EXPECT_EQ(model.untimed[0].name, "aten::_foreach_add_");
   EXPECT_EQ(model.untimed[0].count, 2);
+  EXPECT_EQ(model.untimed[0].reason, "a profiler trace does not record the tensors of a list");
+  EXPECT_EQ(model.untimed[0].remedy, "an execution trace (torch.profiler.ExecutionTraceObserver) does");
   EXPECT_NEAR(model.untimed[0].recorded_time->value(), 70'495.0, 1.0);
   // The file's calls are those of both kinds, as `run` counts them.
   EXPECT_EQ(

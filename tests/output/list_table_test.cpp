@@ -28,7 +28,22 @@ MB are for one launch.
 )");
   EXPECT_THAT(model_text(sample_model(), 60),
               testing::AllOf(HasSubstr("| matmul:m=1000,n=1000,k=1000,dtype=f32 |\n"),
-                             HasSubstr("\nLeft out at 60 columns: GFLOP, MB, layers (COLUMNS=")));
+                             HasSubstr("\nLeft out at 60 columns: GFLOP, MB, layers (--json FILE or")));
+}
+
+// Three lines for a convolution at 80 columns were hard to read.
+TEST(ListText, OperationsThatDoNotFitAreShortened) {
+  const Model model{"one",
+                    "convolutions",
+                    {{{"a"}, Operation::parse("conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=tf32")},
+                     {{"b"}, Operation::parse("conv2d:n=32,c=128,hw=28,k=128,rs=3,pad=1,dtype=tf32")}}};
+  const std::string text = model_text(model, 80);
+  EXPECT_THAT(text, HasSubstr("| conv2d c=64,hw=56,k=64 "));
+  EXPECT_THAT(text,
+              HasSubstr("Operations are shortened, and all have\nn=32,rs=3,pad=1,dtype=tf32,layout=nchw,"));
+  EXPECT_THAT(model_text(model, 120),
+              testing::AllOf(HasSubstr("| conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype"),
+                             testing::Not(HasSubstr("shortened"))));
 }
 
 TEST(ListText, OneLayerIsNotCalledLayers) {

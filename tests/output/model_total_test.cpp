@@ -101,7 +101,7 @@ RunRecord called_twelve_times() {
 }
 
 TEST(ModelTotal, OfOneOperationIsWhatIsQuoted) {
-  const std::string table = run_table(called_twelve_times());
+  const std::string table = run_table(called_twelve_times(), {.width = 160});
   // 12 · 30 µs; ± 0.1 %, and 1 % of the instrument beside it.
   EXPECT_THAT(table,
               HasSubstr("\n360.0 µs ± 0.1 % for all 12 calls (95 % interval 359.6–360.4 µs, instrument ± 3.6 "

@@ -36,7 +36,7 @@ ceiling: at most 25 % to gain)**
 |   3 | fc                  |     – |           failed |           failed |
 
 Left out at 80 columns: operation, rate, of ceiling, could save, clock
-(COLUMNS=173 shows all).
+(--details shows all).
 
 The first row adds the calls, each measured alone, cached (warm) or not (cold);
 --in-sequence times a whole pass. Beside its ±: instrument ± 150 ns.
@@ -77,7 +77,8 @@ More: --details here, --csv FILE a row for each time, --json FILE everything.
 
 TEST(RunTable, OneOperation) {
   EXPECT_EQ(run_table(test::sample_operation()), R"(**matmul:m=4096,n=4096,k=4096,dtype=f16**
-180.0 µs ± 0.1 % (95 % interval 179.8–180.2 µs), warm burst, 1716 MHz, NVIDIA H200, jitterscope 0.1.0
+180.0 µs ± 0.1 % (95 % interval 179.8–180.2 µs), warm burst, 1716 MHz, NVIDIA
+H200, jitterscope 0.1.0
 
 Work: run by cudnn eng28, 137 GFLOP, at least 19.1 MiB to move, workspace 64
 KiB.
@@ -180,16 +181,18 @@ TEST(RunTable, WhatAllRowsSayIsSaidOnce) {
 
 TEST(RunTable, TheFirstLineOfOneOperationCanBeQuoted) {
   RunRecord record = test::sample_operation();
-  EXPECT_THAT(run_table(record),
+  EXPECT_THAT(run_table(record, {.width = 120}),
               HasSubstr("**\n180.0 µs ± 0.1 % (95 % interval 179.8–180.2 µs), warm burst, 1716 MHz, "
                         "NVIDIA H200, jitterscope 0.1.0\n"));
+  EXPECT_THAT(run_table(record, {.width = 80}), HasSubstr("1716 MHz, NVIDIA\nH200, jitterscope 0.1.0\n"))
+      << "no line is wider than the page";
   Measurement& measurement = record.entries[0].result.measurements[0];
   measurement.constant.uncertainty = microseconds(2);
   for (Round& round : measurement.rounds) round.launches_per_value = 1;
   measurement.conditions.data = DataKind::zeros;
   measurement.conditions.queue = QueueMode::eager;
   record.entries[0].result.measurements.resize(1);
-  EXPECT_THAT(run_table(record),
+  EXPECT_THAT(run_table(record, {.width = 120}),
               HasSubstr("179.8–180.2 µs, instrument ± 2.0 µs), warm burst zeros eager, 1716"));
 }
 
@@ -198,7 +201,7 @@ TEST(RunTable, ASustainedLoadThatDidNotSettleIsNotQuotedAsIfItHad) {
   std::swap(record.entries[0].result.measurements[0], record.entries[0].result.measurements[2]);
   EXPECT_THAT(run_table(record), Not(HasSubstr("not steady")));
   record.entries[0].result.measurements[0].steadiness->verdict = Steadiness::Verdict::never_steady;
-  EXPECT_THAT(run_table(record), HasSubstr("warm sustained, not steady, 1716 MHz"));
+  EXPECT_THAT(run_table(record, {.width = 120}), HasSubstr("warm sustained, not steady, 1716 MHz"));
 }
 
 TEST(RunTable, WhyTheCpuWasTakenStandsFirst) {
@@ -386,7 +389,7 @@ TEST(RunTable, OfSeveralOperationsThoseFasterColdAreNamed) {
 TEST(RunTable, AnInterruptedNetworkGivesNoAdvice) {
   RunRecord record = test::sample_model();
   record.interrupted = true;
-  record.untimed = {{.name = "conv2d", .count = 2, .reason = "it was interrupted before their turn"}};
+  record.untimed = {{.name = "conv2d", .count = 2, .reason = "not reached", .is_unreached = true}};
   const std::string text = run_table(record, {.width = 400});
   EXPECT_THAT(text,
               HasSubstr("**Interrupted** when 3 of 6 calls were timed, so there is no time of the whole."));
@@ -396,6 +399,26 @@ TEST(RunTable, AnInterruptedNetworkGivesNoAdvice) {
   // Further processes only make intervals narrower.
   record.untimed.clear();
   EXPECT_THAT(run_table(record), HasSubstr("**Work on: convolutions 1x1 of layer2"));
+}
+
+// Ctrl-C in the third process of eight: all that can be timed has a time, and what cannot be timed never had
+// a turn.
+TEST(RunTable, AnInterruptionAfterAllCallsLeavesTheWhole) {
+  RunRecord record = test::sample_model();
+  record.interrupted = true;
+  record.untimed = {{.name = "aten::nll_loss", .count = 1, .reason = "PyTorch's", .is_unreached = false}};
+  const std::string text = run_table(record, {.width = 400});
+  EXPECT_THAT(text, Not(HasSubstr("**Interrupted** when")));
+  EXPECT_THAT(text, HasSubstr("all 4 calls"));
+  EXPECT_THAT(text, HasSubstr("**Work on: convolutions 1x1 of layer2"));
+  EXPECT_THAT(text, HasSubstr("Interrupted: these are the results so far."));
+  // Of a run that was killed, or a record of an earlier version, it is not known.
+  record.untimed.front().is_unreached.reset();
+  EXPECT_THAT(run_table(record, {.width = 400}), HasSubstr("**Interrupted** when 3 of 5 calls"));
+  // An error of all later operations ends a run, too.
+  record.interrupted = false;
+  record.untimed.front().is_unreached = true;
+  EXPECT_THAT(run_table(record, {.width = 400}), HasSubstr("Only 3 of the 5 calls"));
 }
 
 TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {

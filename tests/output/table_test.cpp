@@ -67,7 +67,7 @@ TEST(FittedTable, TheSparestColumnIsLeftOutFirstAndNamed) {
   without_rate.pop_back();
   EXPECT_EQ(fitted_table(wide_columns(), all - 1),
             markdown_table(without_rate) + "\nLeft out at " + std::to_string(all - 1) +
-                " columns: rate (COLUMNS=" + std::to_string(all) + " shows all).\n");
+                " columns: rate (--html FILE or COLUMNS=" + std::to_string(all) + " shows all).\n");
 }
 
 TEST(FittedTable, NamesContinueOnFurtherLinesAndNothingIsCut) {
@@ -76,7 +76,9 @@ TEST(FittedTable, NamesContinueOnFurtherLinesAndNothingIsCut) {
             "| --: | ----------------------- | ----------------: |\n"
             "|   1 | conv2d n=32,c=64,hw=56, | 124.9 µs ± 0.15 % |\n"
             "|     |   k=64,rs=3             |                   |\n"
-            "\nLeft out at 55 columns: clock, rate (COLUMNS=87 shows\nall).\n");
+            "\nLeft out at 55 columns: clock, rate (--html FILE or\nCOLUMNS=87 shows all).\n");
+  EXPECT_THAT(fitted_table(wide_columns(), 55, AllColumns::details).lines(),
+              testing::HasSubstr("clock, rate (--details shows\nall)."));
   for (const std::size_t width : {45u, 30u, 10u}) {
     const std::string narrow = fitted_table(wide_columns(), width);
     EXPECT_NE(narrow.find("124.9 µs ± 0.15 %"), std::string::npos) << width;

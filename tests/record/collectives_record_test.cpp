@@ -158,7 +158,13 @@ TEST(CollectivesRecord, WithoutAGroupSaysSo) {
   record.rows.clear();
   record.groups = 0;
   record.interrupted = true;
-  EXPECT_EQ(shown(record), "Interrupted before all ranks were measured once: there are no results.\n");
+  EXPECT_EQ(shown(record), "Interrupted before all ranks were timed once: there are no results.\n");
+  record.notes = {"Lost: one", "Lost: two"};
+  EXPECT_EQ(shown(record),
+            "Interrupted before all ranks were timed once: there are no results.\n\n"
+            "- Lost: one\n- Lost: two\n");
+  record.interrupted = false;
+  EXPECT_THAT(shown(record), testing::StartsWith("No group of ranks was timed.\n"));
 }
 
 TEST(RecordsOfSeveralGpus, ThatWereInterruptedBeforeAResultSaySo) {

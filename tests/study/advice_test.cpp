@@ -174,6 +174,36 @@ TEST(Advice, TheAnswerIsTheSumThatWasMeasured) {
           HasSubstr("largest relative error of a result 4.0e-04 (3355 ulp of f32)")));
 }
 
+// A sum of a part of the work is not the whole's: each sentence says of what it speaks.
+TEST(Advice, SentencesNameThePartThatTheyAreOf) {
+  AdviceRecord record = record_with({"precision", "f16", 0.4, 4e-4});
+  record.layers = {layer_of(100, 3), layer_of(10, 2), layer_of(1, 1)};
+  const auto compared = [&](const std::vector<std::size_t>& layers, double ratio) {
+    ComparisonRecord comparison = *record.together;
+    comparison.comparisons.clear();
+    for (const std::size_t layer : layers) {
+      Comparison& each =
+          comparison.comparisons.emplace_back(comparison_of(1, {"precision", "f16", ratio}, 0.002));
+      each.first.subject = record.layers[layer].subject;
+      each.count = record.layers[layer].count;
+    }
+    return comparison;
+  };
+  record.together = compared({0, 1, 2}, 0.4);
+  record.sustained = compared({0, 1}, 0.9);
+  std::vector<std::string> sentences = conclusions_of(record);
+  EXPECT_THAT(sentences.front(), HasSubstr("measured together over all 3 operations (6 calls)"));
+  EXPECT_THAT(sentences.back(),
+              HasSubstr("limits the clock, the 2 longest of 3 operations (5 of 6 calls) are "
+                        "faster than before: -10.00 %"));
+  record.sustained = compared({0}, 0.9);
+  EXPECT_THAT(conclusions_of(record).back(),
+              HasSubstr("the longest of 3 operations (3 of 6 calls) is faster"));
+  record.together = compared({0, 2}, 0.4);
+  EXPECT_THAT(conclusions_of(record).front(), HasSubstr("over the 2 of 3 operations (4 of 6 calls)"))
+      << "a longer one has no time";
+}
+
 TEST(Advice, AMachineThatChangedMeanwhileIsNamed) {
   AdviceRecord record = record_with({"graph", "graph", 0.4});
   record.layers.resize(1);

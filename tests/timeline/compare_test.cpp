@@ -70,6 +70,27 @@ TEST(CompareCaptures, OfALevelThatChangedComparesItsLaterSteps) {
                     HasSubstr("from step 121 on a step takes"), Not(HasSubstr("not shown"))));
 }
 
+// Names take the room that numbers leave: 80 columns left 15 to them, and 120 cut what had room.
+TEST(CompareCaptures, NamesTakeTheRoomThatIsLeft) {
+  const std::string name =
+      "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64";
+  CaptureComparison comparison;
+  comparison.changes.resize(1);
+  WorkChange& change = comparison.changes.front();
+  change.name = {.name = name, .grid = {132, 1, 1}};
+  change.same_shape = false;
+  change.first_calls = 6.0;
+  change.second_calls = 3.0;
+  change.time = {196e-6, 190e-6, statistics::Effect{.value = -0.031, .interval = {-0.033, -0.029}}};
+  change.is_shown = true;
+  const std::string wide = capture_comparison_text(comparison, {.width = 160});
+  EXPECT_THAT(wide, HasSubstr("| " + name + " [132], another shape |"));
+  const std::string narrow = capture_comparison_text(comparison, {.width = 80});
+  EXPECT_THAT(narrow, AllOf(HasSubstr("| sm90_xmma_fprop_implicit_gemm_"), HasSubstr(" -3.05 ± 0.19 % |")));
+  EXPECT_THAT(capture_comparison_text(comparison, {.width = 100}).lines(),
+              AllOf(HasSubstr("| 3, was 6 |"), Not(HasSubstr("Left out"))));
+}
+
 // Blocks of a program that drifts are like their neighbours: without that, intervals are too narrow.
 TEST(CompareCaptures, IntervalsHoldWhereNothingChanged) {
   std::size_t held = 0;

@@ -195,8 +195,19 @@ TEST(Steps, OfRangesBeginWithTheRange) {
     steps_of_ranges(process, work, "epoch");
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("iteration"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("iteration ×10"));
   }
+}
+
+TEST(Steps, RangesAreNamedThatComeAgainFirst) {
+  Process process;
+  EXPECT_EQ(ranges_in_words(process, 3), "");
+  process.ranges = {{"whole", {0, 1000}},          {"load", {0, 10}},       {"forward", {10, 90}},
+                    {"load", {100, 110}},          {"forward", {110, 190}}, {"ProfilerStep#1", {0, 100}},
+                    {"ProfilerStep#2", {100, 200}}};
+  EXPECT_EQ(ranges_in_words(process, 3), "forward ×2, load ×2, whole ×1, 2 more");
+  EXPECT_EQ(ranges_in_words(process, 9),
+            "forward ×2, load ×2, whole ×1, ProfilerStep#1 ×1, ProfilerStep#2 ×1");
 }
 
 // Programs as people write them: what they launch, step after step, with noise in every time.

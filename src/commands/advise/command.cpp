@@ -641,7 +641,7 @@ void AdvisedWork::measure_together() {
         record_.notes,
         fmt::format("All together means the {} on which remedies were tried: the others did not fit into the "
                     "budget of {}.",
-                    counted(std::ssize(tried.model.layers), "layer"), duration_text(request_.budget)));
+                    counted(std::ssize(tried.model.layers), "operation"), duration_text(request_.budget)));
   }
   say("measuring what was taken together");
   record_.together = compare(alternatives, whole, names, request_.options, verify);

@@ -145,14 +145,20 @@ std::string time_of(const ComparisonRecord& comparison, std::size_t alternative)
   return time ? time_text(*time) : std::string(kAbsent);
 }
 
-void add_sum(PathColumns& columns, const std::string& name, const std::optional<ComparisonRecord>& sum) {
+// Returns ", 2 of 21", in operations; empty if there is one.
+std::string part_of(const AdviceRecord& record, std::int64_t operations) {
+  const auto all = std::ssize(record.layers);
+  if (all < 2) return {};
+  return operations == all ? fmt::format(", all {}", all) : fmt::format(", {} of {}", operations, all);
+}
+
+void add_sum(PathColumns& columns, const std::string& name, const AdviceRecord& record,
+             const std::optional<ComparisonRecord>& sum) {
   if (!sum || study::is_unfinished(*sum)) return;
   const auto ratio = study::ratio_together(*sum);
-  const auto layers = std::ssize(sum->comparisons);
-  const std::string what =
-      sum->totals.empty() || layers < 2 ? name : fmt::format("{}, {}", name, counted(layers, "layer"));
   if (!ratio) return;
-  columns.add(what, fmt::format("{} → {}", time_of(*sum, 0), time_of(*sum, 1)), change_of(*ratio), "", "");
+  columns.add(name + part_of(record, study::compared_part(record, *sum).operations),
+              fmt::format("{} → {}", time_of(*sum, 0), time_of(*sum, 1)), change_of(*ratio), "", "");
 }
 
 Text path_table(const AdviceRecord& record, std::size_t width) {
@@ -160,8 +166,7 @@ Text path_table(const AdviceRecord& record, std::size_t width) {
   PathColumns columns;
   const auto tried = std::ranges::count_if(record.layers, &AdvisedLayer::is_tried);
   const bool is_part = tried > 0 && tried < std::ssize(record.layers);
-  columns.add(is_part ? fmt::format("as it is, {}", counted(tried, "layer")) : "as it is",
-              time_of(record.steps.front().comparison, 0), "", "", "");
+  columns.add("as it is" + part_of(record, tried), time_of(record.steps.front().comparison, 0), "", "", "");
   for (const AdviceStep& step : record.steps) {
     for (const TriedRemedy& remedy : step.remedies) {
       if (remedy.outcome != Trying::taken) continue;
@@ -169,8 +174,8 @@ Text path_table(const AdviceRecord& record, std::size_t width) {
                   change_of(remedy.time), error_of(remedy), memory_of(remedy));
     }
   }
-  add_sum(columns, "all together", record.together);
-  add_sum(columns, "sustained", record.sustained);
+  add_sum(columns, "all together", record, record.together);
+  add_sum(columns, "sustained", record, record.sustained);
   Text text =
       fitted_table({columns.step, columns.time, columns.change, columns.error, columns.memory}, width);
   // Without these words a reader sees two times of the same work.
@@ -178,7 +183,7 @@ Text path_table(const AdviceRecord& record, std::size_t width) {
     text +=
         '\n' + wrapped(fmt::format("Steps time the {} that take {} of the time, and the sum all {}: so it "
                                    "begins with a longer time.",
-                                   counted(tried, "layer"), percent_text(share_tried(record)),
+                                   counted(tried, "operation"), percent_text(share_tried(record)),
                                    record.together->comparisons.size()),
                        width);
   }

@@ -452,7 +452,7 @@ Text table_for(std::vector<TableColumn> columns, const ShownPage& shown) {
   if (shown.details) {
     for (TableColumn& column : columns) column.spare = 0;
   }
-  return fitted_table(std::move(columns), shown.width);
+  return fitted_table(std::move(columns), shown.width, AllColumns::details);
 }
 
 std::string follows_text(const CaptureCause& cause) {

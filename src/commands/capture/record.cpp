@@ -539,10 +539,9 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
 
 }  // namespace
 
-std::string shortened_name(const std::string& name) {
-  constexpr std::size_t kMost = 44, kEnd = 12;
-  return name.size() <= kMost ? name
-                              : name.substr(0, kMost - kEnd - 1) + "…" + name.substr(name.size() - kEnd);
+std::string shortened_name(const std::string& name, std::size_t most) {
+  constexpr std::size_t kEnd = 12;
+  return name.size() <= most ? name : name.substr(0, most - kEnd - 1) + "…" + name.substr(name.size() - kEnd);
 }
 
 std::string process_label(const CaptureDevice& device) {
@@ -554,8 +553,8 @@ std::string process_label(const CaptureDevice& device) {
   return label + " …";
 }
 
-std::string kernel_label(const timeline::WorkName& name) {
-  return shortened_name(timeline::short_name(name)) +
+std::string kernel_label(const timeline::WorkName& name, std::size_t most) {
+  return shortened_name(timeline::short_name(name), most) +
          (name.kind == WorkKind::kernel ? fmt::format(" [{}]", name.blocks()) : "");
 }
 

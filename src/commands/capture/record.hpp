@@ -208,12 +208,13 @@ Headline headline_of(const CaptureRecord& record);
 /// Reads the record from a document whose envelope names the command. Throws UsageError.
 void read_fields(const Json& document, const std::string& name, CaptureRecord& record);
 
-/// A name in 44 characters at most: its beginning and its end.
-std::string shortened_name(const std::string& name);
+inline constexpr std::size_t kShortName = 44;
+/// A name in so many characters at most: its beginning and its end.
+std::string shortened_name(const std::string& name, std::size_t most = kShortName);
 /// A device's process on one line, of 60 characters at most: "pid 4711 python3 train.py --batch 256 …".
 std::string process_label(const CaptureDevice& device);
 /// A kernel's name and how many blocks it has, as tables show it: "vectorized_add [1024]".
-std::string kernel_label(const timeline::WorkName& name);
+std::string kernel_label(const timeline::WorkName& name, std::size_t most = kShortName);
 /// A table that leaves out what has no room, or, with details, nothing.
 Text table_for(std::vector<TableColumn> columns, const ShownPage& shown);
 /// "follows" in a few words: "clock 88 % (+14 %)".

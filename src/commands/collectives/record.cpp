@@ -582,13 +582,8 @@ bool has_waits(const RowsOfCollective& rows) {
 }  // namespace
 
 Text record_text(const CollectivesRecord& record, const ShownPage& shown) {
-  if (record.ranks.empty()) {
-    Text text = record.interrupted
-                    ? "Interrupted before all ranks were measured once: there are no results.\n"
-                    : "No group of ranks was measured.\n";
-    for (const std::string& note : record.notes) text += "\n" + list_item(one_line(note), shown.width);
-    return text;
-  }
+  if (record.ranks.empty())
+    return without_results(record.interrupted, "ranks", "group of ranks", record.notes, shown.width);
   std::string head = hosts_text(record);
   if (!record.library.empty()) head += ", " + one_line(record.library);
   std::vector<std::string> settings;

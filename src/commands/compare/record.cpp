@@ -11,6 +11,7 @@
 #include "commands/gate/table.hpp"
 #include "commands/run/files.hpp"
 #include "experiment/gate.hpp"
+#include "model/named_models.hpp"
 #include "output/cells.hpp"
 #include "output/comparison_rows.hpp"
 #include "output/comparison_table.hpp"
@@ -119,6 +120,13 @@ void compare_files_of(const std::vector<RunRecord>& records, const std::vector<s
   for (const RunRecord& record : records) compared.measured.push_back(record.environment.time);
   compared.device = records.back().device;
   compare_records(records.front(), std::span(records).subspan(1), compared);
+  // Layers of two networks may have the same names.
+  const std::optional<std::string> network = network_of(records.front());
+  for (std::size_t i = records.size(); i-- > 1;) {
+    const std::optional<std::string> other = network_of(records[i]);
+    if (network && other && *network != *other)
+      compared.differences.insert(compared.differences.begin(), {"network", *network, *other, false, {}, i});
+  }
 }
 
 namespace {

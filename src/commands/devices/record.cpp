@@ -315,12 +315,8 @@ std::string spreads_text(const DevicesComparison& comparison) {
 }  // namespace
 
 Text record_text(const DevicesRecord& record, const ShownPage& shown) {
-  if (record.devices.empty()) {
-    Text text = record.interrupted ? "Interrupted before all GPUs were timed once: there are no results.\n"
-                                   : "No GPU was timed.\n";
-    for (const std::string& sentence : record.lost) text += "\n" + list_item(one_line(sentence), shown.width);
-    return text;
-  }
+  if (record.devices.empty())
+    return without_results(record.interrupted, "GPUs", "GPU", record.lost, shown.width);
   Text text =
       wrapped(fmt::format("{}**{} GPUs** ({}), each alone and all at once, in {} each.",
                           record.title.empty() ? "" : fmt::format("**{}** on ", one_line(record.title)),

@@ -28,6 +28,7 @@
 #include "explain/factors.hpp"
 #include "group/group.hpp"
 #include "measure/machine.hpp"
+#include "model/named_models.hpp"
 #include "operation/kinds_collective.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
@@ -120,7 +121,7 @@ std::string left_out_note(const Model& model) {
     text += fmt::format("; together {} of the recorded time of the GPU",
                         percent_text(time / *model.recorded_gpu_time));
   }
-  return fmt::format("{} ({}).", text, one_line(sorted.front().reason));
+  return fmt::format("{} ({}).", text, one_line(sorted.front().why()));
 }
 
 class ExplainCommand {
@@ -155,9 +156,25 @@ class ExplainCommand {
     refuse_flags_of_studies();
     const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
     record_.device = second.device;
-    record_.accounts = explain::account_for(first, second);
+    const std::optional<std::string> network = network_of(first), other = network_of(second);
+    const bool are_different = network && other && *network != *other;
+    record_.accounts =
+        are_different ? explain::account_for_equal_work(first, second) : explain::account_for(first, second);
+    if (record_.accounts.empty()) {
+      throw UsageError(fmt::format(
+          "{} and {} are different networks, {} and {}, and no operation of one is equal to one of the other: "
+          "there is no change to explain; name two records of one network",
+          flags_.targets[0], flags_.targets[1], *network, *other));
+    }
+    record_.compared_calls = explain::compared_calls(first, second, record_.accounts);
     record_.notes = explain::notes_on(first, second, record_.accounts);
-    record_.conclusions = explain::conclusions_of(record_.accounts);
+    record_.conclusions = explain::conclusions_of(record_.accounts, record_.compared_calls);
+    if (are_different) {
+      record_.conclusions.insert(
+          record_.conclusions.begin(),
+          fmt::format("**Different networks**: {}, then {}. Only what is equal in both is compared: {}.",
+                      *network, *other, counted(std::ssize(record_.accounts), "operation")));
+    }
   }
 
   bool is_record_with_trace() const {
@@ -185,7 +202,8 @@ class ExplainCommand {
     const Model trace = read_model_target(flags_.targets[1]);
     record_.device = record.device;
     record_.accounts = explain::account_for(record, trace);
-    record_.conclusions = explain::conclusions_of(record_.accounts);
+    record_.compared_calls = explain::compared_calls(record, trace, record_.accounts);
+    record_.conclusions = explain::conclusions_of(record_.accounts, record_.compared_calls);
   }
 
   // Returns false for --dry-run, which only prints the plan.

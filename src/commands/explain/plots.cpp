@@ -169,8 +169,9 @@ std::optional<Plot> variation_plot(const Explanation& study) {
       .id = "variation",
       .title = "Why it varied: " + study.operation,
       .caption =
-          "Shares of how the plain loops varied, with 95 % intervals: the launch's position in its loop, the clock, "
-          "what differs from loop to loop, and the rest, which nothing here explains.",
+          "Shares of the variance of the plain loops (of the medians of their launches 1, 2–3, 4–7, …), with 95 % "
+          "intervals: the launch's position in its loop, the clock, what differs from loop to loop, and the rest, "
+          "which nothing here explains.",
       .spec = single_plot(view),
       .table = std::move(table)};
 }
@@ -372,8 +373,7 @@ Plot account_plot(const Account& account) {
 }
 
 Plot total_plot(const AccountTotal& total, bool is_of_program) {
-  return waterfall_between(total, fmt::format("all {} calls", total.calls), "time of all calls",
-                           is_of_program);
+  return waterfall_between(total, fmt::format("{} calls", total.calls), "time of these calls", is_of_program);
 }
 
 namespace {

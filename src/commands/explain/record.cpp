@@ -64,6 +64,8 @@ void describe(Fields& fields, Described<Fields, explain::Observation>& observati
   fields("recurrence", observation.recurrence);
   fields("within_loops_deviation", observation.within_loops);
   fields("between_loops_deviation", observation.between_loops);
+  fields.where(observation.between_stretches > 0.0, "between_stretches_deviation",
+               observation.between_stretches);
   fields("shares", observation.shares);
   fields("loops", observation.loops);
 }
@@ -182,6 +184,13 @@ void describe(Fields& fields, Described<Fields, explain::Explanation>& study) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::ComparedCalls>& calls) {
+  fields("together", calls.together);
+  fields("of_first", calls.of_first);
+  fields("of_second", calls.of_second);
+}
+
+template <class Fields>
 void describe_content(Fields& fields, Described<Fields, ExplainRecord>& record) {
   fields("conclusions", record.conclusions);
   fields("study", record.study);
@@ -191,6 +200,7 @@ void describe_content(Fields& fields, Described<Fields, ExplainRecord>& record) 
     if (const auto total = explain::total_of(record.accounts)) fields("total", *total);
   }
   fields("accounts", record.accounts);
+  fields("compared_calls", record.compared_calls);
   fields("notes", record.notes);
 }
 
@@ -207,6 +217,14 @@ std::string write_record(const ExplainRecord& record) { return write_envelope("e
 Text record_text(const ExplainRecord& record, const ShownPage& shown) {
   return explanation_table(record, page_of(shown, record.accounts.size() > 1));
 }
+
+namespace {
+
+bool are_all_compared(const ExplainRecord& record) {
+  return !record.compared_calls || record.compared_calls->are_all();
+}
+
+}  // namespace
 
 Headline headline_of(const ExplainRecord& record) {
   if (record.study) {
@@ -230,7 +248,10 @@ Headline headline_of(const ExplainRecord& record) {
   if (record.accounts.size() == 1)
     return headline_of(fmt::format("{}: {}", explain::name_of(first), sides), first.time);
   const explain::AccountTotal total = *explain::total_of(record.accounts);
-  Headline headline = headline_of(fmt::format("all {} calls: {}", total.calls, sides), total.time);
+  const std::string calls = are_all_compared(record)
+                                ? fmt::format("all {} calls", total.calls)
+                                : fmt::format("the {} calls that both have", total.calls);
+  Headline headline = headline_of(fmt::format("{}: {}", calls, sides), total.time);
   headline.marks = {time_text(total.first.median, total.first.precision()),
                     "then " + time_text(total.second.median, total.second.precision())};
   return headline;
@@ -301,7 +322,7 @@ Text observation_section(const Observation& observation, std::size_t width) {
   if (observation.loops.empty()) return {};
   std::string text = fmt::format(
       "Seen in {}: events around a launch read {} ({} for 90 % of launches); they differ by {} within a loop, and "
-      "loops by {} (standard deviations).",
+      "the loops' medians by {} (standard deviations without odd launches and odd loops).",
       counted(std::ssize(observation.loops), "plain loop"), time_text(observation.median),
       time_range_text(observation.p5, observation.p95), percent_text(observation.within_loops),
       percent_text(observation.between_loops));
@@ -394,11 +415,17 @@ Text variation_table(const Observation& observation, std::size_t width) {
     shares.cells.push_back(percent_text(share.share));
     intervals.cells.push_back(fmt::format("{} to {}", percent_text(share.low), percent_text(share.high)));
   }
+  const std::string deviation = observation.between_stretches > 0.0
+                                    ? fmt::format(" (standard deviation {}, odd loops included)",
+                                                  percent_text(observation.between_stretches))
+                                    : "";
   return fitted_table({causes, shares, intervals}, width) + '\n' +
-         wrapped(fmt::format(
-                     "share: of how plain loops vary ({} within a loop, {} between loops), not of the time.",
-                     percent_text(observation.within_loops), percent_text(observation.between_loops)),
-                 width);
+         wrapped(
+             fmt::format(
+                 "share: of the variance of the medians of launches 1, 2–3, 4–7, … of each loop{}, not of "
+                 "the time.",
+                 deviation),
+             width);
 }
 
 // Names what could not be switched by reason, and what remains to be done about it.
@@ -483,7 +510,7 @@ Text explanation_table(const ExplainRecord& record, const Page& page) {
                   factors_table(explanation, page), variation_table(explanation.observation, page.width),
                   random_factors_section(explanation, page.width), open_section(explanation, page.width)});
   }
-  parts.push_back(accounts_section(record.accounts, page));
+  parts.push_back(accounts_section(record.accounts, page, are_all_compared(record)));
   parts.push_back(meaning_section(record, page));
   return sections(parts);
 }
@@ -550,10 +577,11 @@ std::string signed_time(Nanoseconds change) {
 }
 
 // Shows what each circumstance does to the time of all calls.
-Text total_account(const explain::AccountTotal& total, std::size_t operations, std::size_t width) {
-  TableColumn parts{"all calls", Align::left, {}}, firsts{"first", Align::left, {}, 1},
-      seconds{"second", Align::left, {}, 1}, places{"in operations", Align::right, {}, 2},
-      changes{"time", Align::right, {}};
+Text total_account(const explain::AccountTotal& total, std::size_t operations, bool are_all,
+                   std::size_t width) {
+  TableColumn parts{are_all ? "all calls" : "calls of both", Align::left, {}},
+      firsts{"first", Align::left, {}, 1}, seconds{"second", Align::left, {}, 1},
+      places{"in operations", Align::right, {}, 2}, changes{"time", Align::right, {}};
   const auto add = [&](const std::string& name, const std::string& first, const std::string& second,
                        const std::string& place, const std::string& change) {
     parts.cells.push_back(name);
@@ -575,7 +603,7 @@ Text total_account(const explain::AccountTotal& total, std::size_t operations, s
   return fitted_table({parts, firsts, seconds, places, changes}, width);
 }
 
-Text several_accounts(const std::vector<Account>& accounts, const Page& page) {
+Text several_accounts(const std::vector<Account>& accounts, const Page& page, bool are_all) {
   std::vector<const Account*> rows = explain::largest_change_first(accounts);
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));
@@ -607,7 +635,7 @@ Text several_accounts(const std::vector<Account>& accounts, const Page& page) {
   std::vector<TableColumn> columns = {names, firsts, seconds, changes, adds};
   if (has_shares) columns.push_back(shares);
   columns.insert(columns.end(), {sources, rests, explained});
-  Text text = total ? total_account(*total, all, page.width) + '\n' : Text();
+  Text text = total ? total_account(*total, all, are_all, page.width) + '\n' : Text();
   text += fitted_table(std::move(columns), page.width);
   if (rows.size() < all) text += fmt::format("{} of {} operations; all: --top all.\n", rows.size(), all);
   return text;
@@ -615,9 +643,10 @@ Text several_accounts(const std::vector<Account>& accounts, const Page& page) {
 
 }  // namespace
 
-Text accounts_section(const std::vector<Account>& accounts, const Page& page) {
+Text accounts_section(const std::vector<Account>& accounts, const Page& page, bool are_all) {
   if (accounts.empty()) return {};
-  return accounts.size() == 1 ? one_account(accounts.front(), page.width) : several_accounts(accounts, page);
+  return accounts.size() == 1 ? one_account(accounts.front(), page.width)
+                              : several_accounts(accounts, page, are_all);
 }
 
 }  // namespace jitterscope

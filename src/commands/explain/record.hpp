@@ -23,6 +23,7 @@ struct ExplainRecord {
   std::optional<explain::Explanation> study;  ///< for one operation; empty if two records were compared
   std::int64_t calls = 1;                     ///< number of calls of the operation in its network
   std::vector<explain::Account> accounts;     ///< for two records, operation by operation
+  std::optional<explain::ComparedCalls> compared_calls;  ///< nullopt in records of earlier versions
   std::vector<std::string> notes;
   bool interrupted = false;
 };
@@ -54,8 +55,8 @@ std::string factors_text(const std::vector<explain::Factor>& factors, const std:
 // Below: how much each circumstance contributes to the difference between two records.
 
 /// Makes a row for each part of one operation, or a row for each of several operations, the largest change
-/// first. Empty if there are none.
-Text accounts_section(const std::vector<explain::Account>& accounts, const Page& page);
+/// first. Empty if there are none. `are_all`: no calls of the records are left out.
+Text accounts_section(const std::vector<explain::Account>& accounts, const Page& page, bool are_all = true);
 
 }  // namespace jitterscope
 

@@ -77,7 +77,7 @@ void list_names(const History& history) {
     newest.cells.push_back(shortest_id(entries.back(), entries));
   }
   print_result(fmt::format("Records in {}:\n\n", one_line(history.folder().string())) +
-               fitted_table({name, records, newest}, page_width()));
+               fitted_table({name, records, newest}, page_width(), AllColumns::wider_terminal));
 }
 
 void list_records(const History& history, const std::string& name) {
@@ -97,7 +97,7 @@ void list_records(const History& history, const std::string& name) {
       for (TableColumn* column : {&time, &device, &version}) column->cells.emplace_back(kAbsent);
     }
   }
-  print_result(fitted_table({id, what, time, device, version}, page_width()));
+  print_result(fitted_table({id, what, time, device, version}, page_width(), AllColumns::wider_terminal));
 }
 
 void list(const HistoryCommandFlags& flags) {

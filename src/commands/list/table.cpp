@@ -8,6 +8,7 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "commands/run/table.hpp"
+#include "output/cells.hpp"
 #include "output/text.hpp"
 #include "record/describe_run.hpp"
 #include "record/values.hpp"
@@ -233,7 +234,17 @@ std::string model_text(const Model& model, std::size_t width) {
           counted(total.layers, "layer") + (model.untimed.empty() ? "" : " that can be timed"),
           counted(std::ssize(model.layers), "different operation"), total.flops / kGiga, total.bytes / kMega),
       width);
-  text += '\n' + fitted_table({numbers, counts, operations, flops, bytes, names}, width);
+  std::string shortened;
+  if (const std::vector<TableColumn> keys = {numbers, counts, operations}; table_width(keys) > width) {
+    const OperationLabels labels = label_operations(operations.cells);
+    operations.cells = labels.labels;
+    shortened =
+        fmt::format("Operations are shortened{}; `jitterscope run` with --dry-run writes them in full.",
+                    labels.common.empty() ? "" : ", and all have " + labels.common);
+  }
+  text += '\n' +
+          fitted_table({numbers, counts, operations, flops, bytes, names}, width, AllColumns::file_of_json);
+  if (!shortened.empty()) text += '\n' + wrapped(shortened, width);
   const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time, width);
   if (!untimed.empty()) {
     text += '\n' + untimed +

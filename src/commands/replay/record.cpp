@@ -121,7 +121,7 @@ void take_shares(const Model& program, const RunRecord& times, ReplayRecord& rec
   for (const UntimedOperator& untimed : program.untimed) {
     if (has_nothing_to_replay(untimed)) continue;
     add_calls(record.recorded_calls, untimed.count);
-    add_unreplayed({kind_of(untimed), untimed.count, untimed.recorded_time, untimed.name, untimed.reason},
+    add_unreplayed({kind_of(untimed), untimed.count, untimed.recorded_time, untimed.name, untimed.why()},
                    record.unreplayed);
   }
   for (std::size_t i = 0; i < program.layers.size(); ++i) {
@@ -206,9 +206,9 @@ void take_unknown(const Model& program, const RunRecord& times, ReplayRecord& re
   if (!times.sequence) parts.emplace_back("the kernel before each call");
   if (!record.recorded_gpu_time) {
     record.unknown.push_back(fmt::format(
-        "This {} holds no GPU times: calls are run again, but nothing says what they took in the program. A "
-        "profiler trace of the same step does.",
-        program.format));
+        "This {} holds no GPU times: calls are run again, but nothing says what they took in the program.{}",
+        program.format,
+        record.device.capabilities.is_simulated ? "" : " A profiler trace of the same step does."));
     return;
   }
   record.unknown.push_back(fmt::format(

@@ -22,11 +22,15 @@
 #include "commands/run/files.hpp"
 #include "device/open_device.hpp"
 #include "experiment/run_plan.hpp"
+#include "import/import.hpp"
+#include "import/recognise.hpp"
 #include "measure/machine.hpp"
 #include "measure/run_record.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 #include "record/run_file.hpp"
+#include "timeline/steps.hpp"
+#include "timeline/timeline.hpp"
 
 // Carries out `run`, and with --continue goes on where an earlier run was interrupted.
 
@@ -84,6 +88,23 @@ std::string note_on_device(const std::string& asked_for, const DeviceDescription
   reason = reason.substr(0, std::min(reason.find(" ("), reason.find(';')));
   return fmt::format("No NVIDIA GPU can be used{}; timing on the CPU.",
                      reason.empty() ? "" : " (" + reason + ")");
+}
+
+// Names the ranges of a profiler trace, for `capture show --ranges NAME`, since a run's own record has none.
+Text ranges_text(const std::vector<std::string>& targets, std::size_t width) {
+  constexpr std::size_t kNamed = 6;
+  if (targets.size() != 1 || !is_file(targets.front())) return {};
+  const std::string& file = targets.front();
+  if (recognise(read_file(file).text) != FileKind::profiler_trace) return {};
+  const timeline::Timeline trace = timeline::read_profiler_trace(file);
+  const auto has_ranges = [](const timeline::Process& process) { return !process.ranges.empty(); };
+  const auto process = std::ranges::find_if(trace.processes, has_ranges);
+  if (process == trace.processes.end()) return {};
+  return "\n" +
+         wrapped(fmt::format("Ranges that the program named: {}. `jitterscope capture show {} --ranges NAME` "
+                             "takes those that come again as its steps.",
+                             one_line(timeline::ranges_in_words(*process, kNamed)), one_line(file)),
+                 width);
 }
 
 class RunCommand {
@@ -158,7 +179,8 @@ class RunCommand {
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (flags_.dry_run) {
       if (!record_.device_note.empty()) print_result(record_.device_note + '\n');
-      print_result(plan_text(request_, record_.device, page_.width));
+      print_result(plan_text(request_, record_.device, page_.width) +
+                   ranges_text(flags_.targets, page_.width).lines());
       if (files_of_devices) {
         print_result(wrapped(
             fmt::format("So on each of {} devices, alone and all at once, in {} fresh processes each.",
@@ -275,11 +297,13 @@ class RunCommand {
     const std::string reason = record_.interrupted ? "it was interrupted before their turn"
                                                    : "it ended before their turn, as others had failed";
     const std::vector<Layer>& layers = request_.work.model.layers;
+    for (UntimedOperator& each : record_.untimed) each.is_unreached = false;
     for (std::size_t i = record_.entries.size(); i < layers.size(); ++i) {
       add_untimed(record_.untimed, {.name = std::string(layers[i].operation.kind()),
                                     .count = layers[i].calls(),
                                     .reason = reason,
-                                    .recorded_time = layers[i].recorded_time()});
+                                    .recorded_time = layers[i].recorded_time(),
+                                    .is_unreached = true});
     }
   }
 

@@ -245,7 +245,7 @@ Text page_table(const RunPage& run, bool model) {
     }
     const bool fits = needed_width(keys + times + facts) <= run.page.width;
     if (!fits && !(has_recorded && with_precision == 0)) continue;  // long names continue on further lines
-    const Text table = fitted_table(keys + times + facts, run.page.width);
+    const Text table = fitted_table(keys + times + facts, run.page.width, AllColumns::details);
     const Text bare = without_precision(run, with_precision);
     return table + (table.lines().ends_with("|\n") && !bare.empty() ? "\n" : "") + bare;
   }

@@ -219,9 +219,9 @@ std::string all_calls_text(const RunPage& run, const NetworkTotal& total) {
                      instrument_beside_text(time, total.instrument_error));
 }
 
-// Returns all that is needed to quote a number, in one line however wide the page is: "124.9 µs ± 0.15 % (95
-// % interval 124.6–125.0 µs), warm burst, 1704 MHz, NVIDIA H200, jitterscope 0.1.0".
-std::string line_to_quote(const RunPage& run) {
+// Returns all that is needed to quote a number: "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs), warm
+// burst, 1704 MHz, NVIDIA H200, jitterscope 0.1.0".
+Text words_to_quote(const RunPage& run) {
   const Measurement& measurement =
       *find_measurement(run.record.entries.front().result, run.labels.conditions.front());
   std::vector<std::string> parts = {
@@ -236,7 +236,7 @@ std::string line_to_quote(const RunPage& run) {
   if (!run.record.environment.tool_version.empty()) {
     parts.push_back("jitterscope " + run.record.environment.tool_version);
   }
-  return joined(parts) + '\n';
+  return wrapped(joined(parts), run.page.width);
 }
 
 // Describes one of several calls: "One of the 12 calls: 58.24 µs ± 0.12 % (…), linear:n=…".
@@ -347,7 +347,7 @@ Text times_table(const RunPage& run) {
   std::vector<TableColumn> all = {condition_column(run)};
   all.insert(all.end(), columns.begin(), columns.end());
   Text text = run.page.details ? split_tables({all.front()}, columns, run.page.width)
-                               : fitted_table(all, run.page.width);
+                               : fitted_table(all, run.page.width, AllColumns::details);
   const std::vector<std::string>& shares = columns.back().cells;
   const std::string explained = ceiling_words_explained(shares);
   if (!explained.empty()) text += '\n' + wrapped(explained, run.page.width);
@@ -551,7 +551,7 @@ Text single_operation_table(const RunPage& run) {
     const Text part = smaller_part_line(run);
     if (!run.page.is_html) head = "**" + (title.empty() ? operation : title) + "**\n";
     if (!part.empty()) head += part;
-    if (part.empty() && !run.page.is_html) head += line_to_quote(run);
+    if (part.empty() && !run.page.is_html) head += words_to_quote(run);
     work = one_call_line(run);
   }
   if (run.page.details) {
@@ -591,13 +591,13 @@ Text untimed_text(const std::vector<UntimedOperator>& untimed,
   // Most operators share one of a few reasons, which are sentences.
   std::vector<std::string> reasons;
   for (const UntimedOperator& each : sorted) {
-    if (std::ranges::find(reasons, each.reason) == reasons.end()) reasons.push_back(each.reason);
+    if (std::ranges::find(reasons, each.why()) == reasons.end()) reasons.push_back(each.why());
   }
   Text text = "Not timed, with their calls:\n\n";
   for (const std::string& reason : reasons) {
     std::vector<std::string> names;
     for (const UntimedOperator& each : sorted) {
-      if (each.reason != reason) continue;
+      if (each.why() != reason) continue;
       const bool has_share = each.recorded_time && recorded_gpu_time && recorded_gpu_time->value() > 0;
       names.push_back(fmt::format("{} ×{}", one_line(each.name), each.count));
       if (has_share)

@@ -61,7 +61,7 @@ bool has_ceilings(const WhereToWork& where) {
 }  // namespace
 
 Text advice_line(const RunPage& run) {
-  if (is_network(run.record) && run.record.interrupted && timed_part(run.record)) {
+  if (is_network(run.record) && ended_early(run.record) && timed_part(run.record)) {
     return wrapped("**Work on: not known yet**, as the calls that are not timed may take most of the time.",
                    run.page.width);
   }

@@ -196,10 +196,7 @@ Text record_text(const ParallelStudyRecord& record, const ShownPage& shown) {
   for (const std::string& answer : record.answers) text += wrapped(one_line(answer), shown.width);
   if (!record.answers.empty()) text += "\n";
   if (record.ranks.empty()) {
-    text += record.interrupted ? "Interrupted before all ranks were timed once: there are no results.\n"
-                               : "No group of ranks was timed.\n";
-    for (const std::string& note : record.notes) text += list_item(one_line(note), shown.width);
-    return text;
+    return text + without_results(record.interrupted, "ranks", "group of ranks", record.notes, shown.width);
   }
   text += wrapped(facts_of(record), shown.width) + "\n" + arms_table(record, shown.width);
   if (shown.details && !record.ranks.empty()) text += "\n" + ranks_table(record, shown.width);
