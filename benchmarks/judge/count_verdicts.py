@@ -3,7 +3,7 @@ and ones that do twice the work, or half of it.
 
     PYTHONPATH=python JITTERSCOPE_LIBRARY=… JITTERSCOPE_PROGRAM=… python3 benchmarks/judge/count_verdicts.py --minutes 10
 
-Rounds visit all pairs in random order until the time is over. It prints a line for each judgement and a row for
+With --device cuda the functions are PyTorch's, of some ten microseconds each. Rounds visit all pairs in random order until the time is over. It prints a line for each judgement and a row for
 docs/evidence/judge.md: what was called wrong or invalid though it is honest, what was called faster or slower though the
 work is the same, and what was called the opposite of what it is. Exit code 1 if any of these is there.
 """
@@ -83,6 +83,118 @@ def make(n=4096):
 # Against a reference that does the work twice.
 SLOW_REFERENCE = REFERENCE.replace("    return array(code", "    array(code, [2.0 * a + b for a, b in zip(x, y)])\n    return array(code")
 AGAINST_SLOW = {"half of the work": ("faster", REFERENCE)}
+
+# The same for a GPU: a product with an epilogue, in half precision. Half of the work is a reference that does it twice.
+GPU_REFERENCE = """import torch
+
+
+def function(x, w, bias):
+    return torch.relu(x @ w + bias)
+
+
+def make(n=1024):
+    halves = [{"shape": shape, "dtype": "f16"} for shape in ((n, n), (n, n), (n,))]
+    return function, [halves[0], {**halves[1], "persistent": True, "scale": 0.03}, halves[2]], {"flops": 2 * n**3}
+"""
+_GPU_MAKE = """
+
+def make(n=1024):
+    return function
+"""
+GPU_CANDIDATES = {
+    "the same file": ("equal", GPU_REFERENCE),
+    "other names": ("equal", """import torch
+
+
+def function(a, b, c):
+    return torch.relu(a @ b + c)
+""" + _GPU_MAKE),
+    "a buffer of its own": ("unknown", """import torch
+
+out = torch.empty(1024, 1024, dtype=torch.float16, device="cuda")
+
+
+def function(x, w, bias):
+    if x.dtype != out.dtype:
+        return torch.relu(x @ w + bias)
+    torch.mm(x, w, out=out)
+    return out.add_(bias).relu_()
+""" + _GPU_MAKE),
+    "the bias within the product": ("faster", """import torch
+
+
+def function(x, w, bias):
+    return torch.addmm(bias, x, w).relu_()
+""" + _GPU_MAKE),
+    "a stream that is joined": ("unknown", """import torch
+
+side = torch.cuda.Stream()
+
+
+def function(x, w, bias):
+    main = torch.cuda.current_stream()
+    side.wait_stream(main)
+    with torch.cuda.stream(side):
+        low = torch.relu(x[512:] @ w + bias)
+    high = torch.relu(x[:512] @ w + bias)
+    main.wait_stream(side)
+    low.record_stream(main)
+    return torch.cat([high, low])
+""" + _GPU_MAKE),
+    "a graph of its own": ("unknown", """import torch
+
+recorded = []
+
+
+def work(x, w, bias):
+    return torch.relu(x @ w + bias)
+
+
+def function(x, w, bias):
+    if x.dtype != torch.float16:
+        return work(x, w, bias)
+    if not recorded:
+        own = (x.clone(), w, bias.clone())
+        work(*own)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = work(*own)
+        recorded.append((graph, own, out))
+    graph, own, out = recorded[0]
+    own[0].copy_(x)
+    own[2].copy_(bias)
+    graph.replay()
+    return out
+""" + _GPU_MAKE),
+    "as torch.compile makes it": ("unknown", """import torch
+
+
+@torch.compile
+def function(x, w, bias):
+    return torch.relu(x @ w + bias)
+""" + _GPU_MAKE),
+    "packed weights": ("unknown", """import torch
+
+packed = []
+
+
+def function(x, w, bias):
+    if x.dtype != torch.float16:
+        return torch.relu(x @ w + bias)
+    if not packed:
+        packed.append(w.t().contiguous())
+    return torch.nn.functional.linear(x, packed[0], bias).relu_()
+""" + _GPU_MAKE),
+    "twice the work": ("slower", """import torch
+
+
+def function(x, w, bias):
+    torch.relu(x @ w + bias)
+    return torch.relu(x @ w + bias)
+""" + _GPU_MAKE),
+}
+GPU_SLOW_REFERENCE = GPU_REFERENCE.replace("    return torch.relu", "    torch.relu(x @ w + bias)\n    return torch.relu")
 OPPOSITE = {"faster": "slower", "slower": "faster"}
 
 
@@ -97,7 +209,7 @@ def miss_of(expected: str, verdict: str) -> str:
     return ""
 
 
-def count(minutes: float, processes: int, quick: bool, seed: int):
+def count(minutes: float, processes: int, quick: bool, seed: int, device: str):
     """Yields (name, expected, Judgement, seconds) until the time is over."""
     order = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -106,10 +218,14 @@ def count(minutes: float, processes: int, quick: bool, seed: int):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             return path
-        options = {"quick": quick, "processes": processes or None}
-        with js.Judge(written("reference.py", REFERENCE), **options) as judge, \
-                js.Judge(written("slow_reference.py", SLOW_REFERENCE), **options) as judge_of_slow:
-            visits = [(judge, *each) for each in CANDIDATES.items()] + [(judge_of_slow, *each) for each in AGAINST_SLOW.items()]
+        options = {"quick": quick, "processes": processes or None, "device": device}
+        is_gpu = device.startswith("cuda")
+        reference, slow = (GPU_REFERENCE, GPU_SLOW_REFERENCE) if is_gpu else (REFERENCE, SLOW_REFERENCE)
+        against_slow = {"half of the work": ("faster", GPU_REFERENCE)} if is_gpu else AGAINST_SLOW
+        with js.Judge(written("reference.py", reference), **options) as judge, \
+                js.Judge(written("slow_reference.py", slow), **options) as judge_of_slow:
+            visits = [(judge, *each) for each in (GPU_CANDIDATES if is_gpu else CANDIDATES).items()]
+            visits += [(judge_of_slow, *each) for each in against_slow.items()]
             end = time.monotonic() + 60.0 * minutes
             while True:
                 order.shuffle(visits)
@@ -127,11 +243,13 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=0, help="pairs of each judgement; 0: as --quick or the default has it")
     parser.add_argument("--full", action="store_true", help="not --quick")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--json", help="writes each verdict to this file, a line each")
     flags = parser.parse_args()
     counts, misses, took, widths = collections.defaultdict(collections.Counter), collections.Counter(), [], []
     log = open(flags.json, "w", encoding="utf-8") if flags.json else None  # pylint: disable=consider-using-with
-    for name, expected, judged, spent in count(flags.minutes, flags.processes, not flags.full, flags.seed):
+    for name, expected, judged, spent in count(flags.minutes, flags.processes, not flags.full, flags.seed,
+                                                flags.device):
         verdict, miss = judged.verdict, miss_of(expected, judged.verdict)
         counts[expected][verdict] += 1
         took.append(spent)

@@ -31,10 +31,14 @@ class GpuChain(Chain):
         self.place = 0
         self.spacers: list[Any] = []
         self.kept: Any = None
+        self.synchronize: Any = None
+        self.current_stream: Any = None
 
     def add_input(self, index: int, given: Input) -> None:
         super().add_input(index, given)
         if not self.chain:
+            # Before a candidate's file can put others in their place.
+            self.synchronize, self.current_stream = self._torch().cuda.synchronize, self._torch().cuda.current_stream
             mailbox = ctypes.addressof(ctypes.c_char.from_buffer(self.mailbox))
             check(library().jitterscope_judge_open_chain(mailbox, len(self.outputs), ctypes.byref(self.chain)))
         if not given.persistent:
@@ -56,14 +60,13 @@ class GpuChain(Chain):
             self.spacers = [result.detach().clone() for _ in range(self.place) for result in self.last]
 
     def queue(self, ticket: int, calls: int, is_null: bool) -> None:
-        torch = self._torch()
         # All memory is there before anything is held: asking for it could wait.
         longest = sum(self._bytes_of(result) for result in self.last)
         self._make_room(calls, longest)
         place = self.places[self.place]
-        check(library().jitterscope_judge_release(self.chain, torch.cuda.current_stream().cuda_stream, ticket))
+        check(library().jitterscope_judge_release(self.chain, self.current_stream().cuda_stream, ticket))
         for call in range(calls):
-            stream = torch.cuda.current_stream().cuda_stream
+            stream = self.current_stream().cuda_stream
             check(library().jitterscope_judge_fill_all(self.chain, stream, place.drawn))
             if not is_null:
                 self.last = self.results(place.arrays)
@@ -82,7 +85,7 @@ class GpuChain(Chain):
 
     def finish(self, ticket: int, calls: int, is_null: bool) -> None:
         """The GPU has told the judge."""
-        self._torch().cuda.synchronize()
+        self.synchronize()
 
     def show(self, calls: int) -> None:
         torch = self._torch()

@@ -42,7 +42,8 @@ class JudgeSetup {
   const judging::WorkerProgram& program() const { return program_; }
   const std::string& reference() const { return request_.reference; }
   const judging::JudgeRequest& request() const { return request_; }
-  /// Returns "2 candidates in 1 case against reference.py (kernelbench) on cpu, 8 pairs of processes, margin 1 %."
+  /// Returns "2 candidates in 1 case against reference.py (kernelbench) on cpu, 8 pairs of processes, margin
+  /// 1 %."
   std::string sentence() const;
 
   /// Throws FailedError if the reference gives nothing to judge by in the first case.

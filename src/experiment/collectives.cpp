@@ -283,8 +283,7 @@ std::optional<CollectiveLaunches> launches_of(Groups groups, const std::string& 
   }
   if (costs.empty()) return std::nullopt;
   CollectiveLaunches launches;
-  for (const std::vector<double>& of_rank : costs)
-    launches.costs.emplace_back(statistics::median(of_rank));
+  for (const std::vector<double>& of_rank : costs) launches.costs.emplace_back(statistics::median(of_rank));
   launches.slow_host = slow_host_of(costs);
   return launches;
 }

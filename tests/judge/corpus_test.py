@@ -75,6 +75,12 @@ class CorpusTest(unittest.TestCase):
     def test_exit_codes(self):
         self.assertEqual(judged("constant", fail_if="wrong")[1], 1)
         self.assertEqual(judged("plain", precision="1%")[1], 4)  # one pair decides nothing
+        _, code, errors = judge(str(CORPUS / "reference.py"), str(CORPUS / "cheats.py") + ":plain", device="virtual:h200")
+        self.assertEqual(code, 2)
+        self.assertIn("a simulated GPU cannot", errors)
+        # Without a GPU, or because its reference does not import torch.
+        _, code, _ = judge(str(CORPUS / "reference.py"), str(CORPUS / "cheats.py") + ":plain", device="cuda")
+        self.assertIn(code, (2, 3))
         _, code, errors = judge(str(CORPUS / "nothing.py"), str(CORPUS / "cheats.py") + ":plain")
         self.assertEqual(code, 2)
         self.assertIn("does not exist", errors)
