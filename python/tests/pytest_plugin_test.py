@@ -69,7 +69,8 @@ class Sessions(unittest.TestCase):
     def test_a_table_stands_at_the_end_and_no_gpu_is_a_reason_to_skip(self):
         code, said = self.pytest("-k", "wait")
         self.assertEqual(code, 0, said)
-        self.assertRegex(said, r"gpu benchmarks[^\n]*\n+test.*95 % interval[^\n]*\ntest_it.py::test_wait +[\d.]+ .s")
+        # Beside other work a measurement of some rounds may have no interval.
+        self.assertRegex(said, r"gpu benchmarks[^\n]*\n+test +time[^\n]*\ntest_it.py::test_wait +[\d.]+ .?s")
         if not pathlib.Path("/dev/nvidiactl").exists():
             code, said = self.pytest("-k", "on_the_gpu")
             self.assertRegex(said, "SKIPPED.*gpu_benchmark: cuda:0 cannot be used")

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 
 #include "device/cpu/number_formats.hpp"
 #include "jitterscope/error.hpp"
+#include "judge/in_parts.hpp"
 
 namespace jitterscope::judging {
 
@@ -156,23 +156,6 @@ void add_group(const std::uint32_t (&key)[8], std::span<const std::uint8_t> mess
     }
   }
 }
-
-// Calls part(begin, end) for pieces of [0, count), on several threads where there is much to do.
-template <class Part>
-void in_parts(std::size_t count, std::size_t least, const Part& part) {
-  const std::size_t threads =
-      std::clamp<std::size_t>(count / std::max<std::size_t>(1, least), 1,
-                              std::max<std::size_t>(1, std::thread::hardware_concurrency()));
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < threads; ++i) {
-    others.emplace_back([&part, count, threads, i] { part(count * i / threads, count * (i + 1) / threads); });
-  }
-  part(std::size_t{0}, count / threads);
-}
-
-}  // namespace
-
-namespace {
 
 // What is left of a call's outputs before the digest of all calls before comes in.
 struct Top {

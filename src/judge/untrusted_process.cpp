@@ -30,6 +30,7 @@
 #include "base/quantity_text.hpp"
 #include "device/judged_arithmetic.hpp"
 #include "jitterscope/error.hpp"
+#include "judge/in_parts.hpp"
 #include "judge/sandbox.hpp"
 
 namespace jitterscope::judging {
@@ -463,7 +464,10 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
   // A copy: the worker could put right outputs in the place of those that were digested, between two looks.
   const std::size_t bytes = bytes_of_call_ * static_cast<std::size_t>(request.calls);
   const auto kept = outputs_.first(std::min(bytes, outputs_.size()));
-  of_chain_.assign(kept.begin(), kept.end());
+  of_chain_.resize(kept.size());
+  in_parts(kept.size(), std::size_t{8} << 20, [&](std::size_t from, std::size_t to) {
+    std::memcpy(of_chain_.data() + from, kept.data() + from, to - from);
+  });
   given.outputs = of_chain_;
   return given;
 }

@@ -37,7 +37,7 @@ json processes_json(const std::string& arguments) {
 TEST(RunInProcesses, SaysSoInTheTableAndInTheJson) {
   const Outcome table = run_tool("run add:count=1Mi --cache warm" + kBriefly);
   EXPECT_EQ(table.exit_code, 0) << table.errors;
-  EXPECT_THAT(table.output, HasSubstr(", warm burst, 3 processes, "));
+  EXPECT_THAT(on_one_line(table.output), HasSubstr(", warm burst, 3 processes, "));
   EXPECT_THAT(on_one_line(table.output), HasSubstr("Each time and its interval are over 3 fresh processes"));
   const json document = processes_json("add:count=1Mi --cache warm,cold");
   for (const json& measurement : document.at("results").at(0).at("measurements")) {

@@ -11,6 +11,7 @@ namespace jitterscope {
 namespace {
 
 using nlohmann::json;
+using test::on_one_line;
 using test::Outcome;
 using test::run_tool;
 using testing::HasSubstr;
@@ -21,8 +22,8 @@ constexpr const char* kConvolution = "conv2d:n=256,c=64,hw=56,k=64,rs=3,pad=1,dt
 TEST(VirtualTool, RunsAnOperationAndSaysThatItIsSimulated) {
   const Outcome outcome = run_tool(std::string("run ") + kConvolution + " --device virtual:h200");
   EXPECT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr(", warm burst, 17"));
-  EXPECT_THAT(outcome.output, HasSubstr(" MHz, virtual H200 (simulated), jitterscope "));
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr(", warm burst, 17"));
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr(" MHz, virtual H200 (simulated), jitterscope "));
   EXPECT_THAT(outcome.output, HasSubstr("| cold burst |"));
   EXPECT_THAT(outcome.output, Not(HasSubstr("| warm sustained |")));
   EXPECT_THAT(outcome.errors, HasSubstr("(simulated)"));

@@ -128,8 +128,12 @@ class CorpusTest(unittest.TestCase):
                 if name == "plain":
                     self.assertIn(second["verdict"], HONEST)
                     continue
-                # The same inputs and call; what a cheat gives there may come from calls before it in its process.
-                for word in ("verdict", "key", "call") if name == "less_work_later" else ("verdict", "key", "evidence"):
+                # The same inputs and call; what a cheat gives there may come from calls before it in its process, and one
+                # that works for 40 calls is right where the judge finds an early one of a later chain.
+                words = ("verdict", "key", "evidence")
+                if name == "less_work_later":
+                    words = ("verdict", "key", "call") if first["call"] >= 40 else ("verdict",)
+                for word in words:
                     self.assertEqual(second[word], first[word], name)
                 # Another candidate is asked the same, and is right.
                 mended, _, errors = judge(str(CORPUS / "reference.py"), f"{CORPUS / 'cheats.py'}:plain", replay=path)

@@ -254,8 +254,9 @@ Text record_text(const JudgeRecord& record, const ShownPage& shown) {
     verdicts += wrapped(verdict_sentence(candidate), shown.width);
   }
   std::string facts =
-      fmt::format("Against {}, {} of processes, margin {}, isolation {}", one_line(record.reference),
-                  counted(record.processes, "pair"), percent_text(record.margin), one_line(record.isolation));
+      fmt::format("Against {} on {}, {} of processes, margin {}, isolation {}", one_line(record.reference),
+                  one_line(record.device.name), counted(record.processes, "pair"),
+                  percent_text(record.margin), one_line(record.isolation));
   if (!record.lacks.empty()) facts += ", without " + one_line(joined(record.lacks));
   facts +=
       ". Times are on the judge's clock, of inputs just written, less what the chain itself takes; each call's "
@@ -280,7 +281,7 @@ Text record_text(const JudgeRecord& record, const ShownPage& shown) {
 Headline headline_of(const JudgeRecord& record) {
   Headline headline{
       .subject = counted(std::ssize(record.candidates), "candidate") + " against " + record.reference,
-      .marks = {counted(record.processes, "pair"), "isolation " + record.isolation}};
+      .marks = {record.device.name, counted(record.processes, "pair"), "isolation " + record.isolation}};
   if (record.candidates.size() != 1) return headline;
   const CandidateJudgement& only = record.candidates.front();
   headline.subject = only.candidate + " against " + record.reference;

@@ -1,0 +1,200 @@
+// One candidate in one case: its processes, its outputs, its times.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/random.hpp"
+#include "jitterscope/error.hpp"
+#include "judge/judge.hpp"
+
+namespace jitterscope::judging {
+
+/// Ends a case with a verdict.
+struct Found {
+  Verdict verdict;
+  std::string evidence;
+  InvalidReason reason = InvalidReason::none;
+  std::string key = {};
+  std::int64_t call = -1;
+};
+
+/// A call of a timed chain, to be computed again.
+struct Link {
+  Key key;
+  std::int64_t call = 0;
+  Seed seed;
+  std::vector<std::uint8_t> outputs;
+};
+
+/// Runs a candidate's part: its failures are the candidate's verdict.
+template <class Part>
+auto of_candidate(const Part& part) {
+  try {
+    return part();
+  } catch (const WorkerFailure& failure) {
+    if (failure.kind == WorkerFailure::Kind::malformed) {
+      throw Found{Verdict::invalid, failure.what(), InvalidReason::judge_touched};
+    }
+    throw Found{Verdict::wrong, failure.what()};
+  }
+}
+
+/// Runs the reference's part: its failures end the judgement.
+template <class Part>
+auto of_reference(const Part& part) {
+  try {
+    return part();
+  } catch (const WorkerFailure& failure) {
+    throw FailedError(fmt::format("the reference gives nothing to judge by: {}", failure.what()));
+  }
+}
+
+/// What both sides are asked and the reference's two answers.
+struct Truth {
+  Answer reference;
+  Numbers rounded, exact;
+};
+
+/// One candidate in one case.
+class Trial {
+ public:
+  Trial(const JudgeRequest& request, const StartWorker& start, const std::string& candidate,
+        const CaseValues& values, std::uint64_t number)
+      : request_(request),
+        start_(start),
+        candidate_name_(candidate),
+        session_(key_of(request.session, number)),
+        order_(0),
+        choice_(0) {
+    judgement_.values = values;
+    if (request.time_limit) is_late_ = request.time_limit();
+  }
+
+  CaseJudgement run(const RepeatedLink* repeated) {
+    try {
+      if (repeated != nullptr) {
+        begin_pair(repeated->pair);
+        repeat(*repeated);
+      }
+      for (std::int64_t pair = 0; pair < request_.pairs; ++pair) {
+        begin_pair(pair);
+        tell(fmt::format("pair {} of {}", pair + 1, request_.pairs));
+        run_pair(pair == 0);
+      }
+    } catch (const Found& found) {
+      judgement_.verdict = found.verdict;
+      judgement_.evidence = found.evidence;
+      if (found.verdict == Verdict::wrong && !weights_differ_.empty()) {
+        judgement_.evidence += "; its weights are not the reference's: " + weights_differ_;
+      }
+      judgement_.reason = found.reason;
+      judgement_.key = found.key;
+      judgement_.call = found.call;
+      judgement_.pair = pair_;
+    }
+    if (!weights_differ_.empty()) judgement_.findings.emplace_back("weights_differ");
+    return std::move(judgement_);
+  }
+
+ private:
+  // What a chain is made of, and in which process.
+  enum class Part { reference, candidate, chain, chain_beside };
+
+  // Keys for one use follow from the session's key, the pair and their number alone. So whoever judges again
+  // with the key of a session asks the same, though the lengths of chains depend on the machine.
+  enum class Use : std::uint64_t {
+    persistent,
+    first,
+    order,
+    choice,
+    degenerate,
+    answers,
+    edges,
+    tuning,
+    alone,
+    blocks,
+    again
+  };
+  static constexpr std::size_t kUses = 11;
+  Key next_key(Use use) {
+    const std::uint64_t number = used_[static_cast<std::size_t>(use)]++;
+    return key_of(key_of(of_pair_, static_cast<std::uint64_t>(use)), number);
+  }
+  Random next_random(Use use) {
+    std::uint64_t seed = 0;
+    std::memcpy(&seed, next_key(use).bytes.data(), sizeof(seed));
+    return Random(seed);
+  }
+  void begin_pair(std::int64_t pair) {
+    pair_ = pair;
+    of_pair_ = key_of(session_, static_cast<std::uint64_t>(pair));
+    used_ = {};
+    order_ = next_random(Use::order);
+    choice_ = next_random(Use::choice);
+  }
+  void tell(const std::string& what) const {
+    if (request_.interrupted && request_.interrupted()) throw InterruptedError();
+    if (is_late_ && is_late_())
+      throw Found{Verdict::undecided, "its time is over: it takes longer than it is given"};
+    if (request_.progress) request_.progress(fmt::format("{}: {}", candidate_name_, what));
+  }
+
+  void run_pair(bool is_first);
+  void repeat(const RepeatedLink& repeated);
+  void begin_reference();
+  void describe_work();
+  void start_candidate();
+  void load_candidate();
+  void refuse_degenerate();
+  void check_answers();
+  void check_edges();
+  Truth truth_of(AnswerRequest request);
+  std::optional<Wrong> wrong_in(const AnswerRequest& request, NotFinite not_finite);
+  AnswerRequest asked(const Seed& seed) const;
+
+  std::int64_t calls_for(Worker& worker);
+  ChainReply timed(Worker& worker, ChainRequest request);
+  std::optional<Nanoseconds> held_slope(Worker& worker, std::int64_t calls, bool is_null,
+                                        const std::array<Key, 2>& keys);
+  Nanoseconds slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys);
+  Nanoseconds slope_of(Part part, const PairTimes& pair, const std::array<Key, 2>& keys);
+  std::vector<Nanoseconds> reference_alone(const PairTimes& pair);
+  void check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply);
+  void check_inputs(const Key& key, const Seed& seed, const ChainReply& reply);
+  void keep_some_links(const Key& key, const std::vector<Seed>& seeds, std::span<const std::uint8_t> outputs);
+  void check_links();
+
+  const JudgeRequest& request_;
+  const StartWorker& start_;
+  std::string candidate_name_;
+  std::function<bool()> is_late_;
+  Key session_, of_pair_;
+  std::int64_t pair_ = 0;
+  std::array<std::uint64_t, kUses> used_{};
+  Random order_, choice_;  // of sides, of links
+  std::string weights_differ_;
+  CaseJudgement judgement_;
+  CaseShape shape_;
+  Key of_persistent_;
+  Seed persistent_;
+  std::vector<OutputDescription> outputs_;
+  std::unique_ptr<Worker> reference_, candidate_;
+  bool is_loaded_ = false;  ///< whether the candidate's process has loaded the candidate
+  std::vector<Link> links_;
+  std::int64_t links_seen_ = 0;
+  std::int64_t place_ = 0;  ///< of what is timed now: each block has its own
+  bool is_held_ = true;     ///< until one side waits for its own calls; then both are timed with their hosts
+};
+
+}  // namespace jitterscope::judging
