@@ -174,8 +174,13 @@ def cases_of_task(target: str) -> list[dict[str, str]]:
 # Below: files are loaded, and what they have is called.
 
 
+_OURS: set[str] = set()  # modules that were there before any judged file was loaded
+
+
 def load(target: str) -> Any:
     """The file as a module. Folders of both sides are searched for what it imports."""
+    if not _OURS:
+        _OURS.update(sys.modules)
     path = _split(target)[0]
     for folder in (path.parent.parent, path.parent):
         sys.path.insert(0, str(folder))
@@ -186,6 +191,17 @@ def load(target: str) -> Any:
     sys.modules[path.stem] = module
     specification.loader.exec_module(module)
     return module
+
+
+def _forget_modules_of(folder: pathlib.Path) -> None:
+    """Lets what lies beside a reference be imported anew: a candidate may have helpers of the same names, its own."""
+    for name, module in list(sys.modules.items()):
+        top, file = name.split(".", 1)[0], getattr(module, "__file__", None)
+        if name in _OURS or not file:
+            continue
+        if any(pathlib.Path(file) == place / f"{top}.py" or place / top in pathlib.Path(file).parents
+               for place in (folder, folder.parent)):
+            del sys.modules[name]
 
 
 def value_of(text: str) -> Any:
@@ -486,6 +502,7 @@ def make_candidate(target: str, case: dict[str, str], call: dict[str, Any], seed
     """Makes a candidate, which is called as the reference says. Raises ValueError that says what is missing."""
     name = name_of_candidate(target, Chosen(call["form"], call["name"]))
     sys.path.insert(0, call["folder"])
+    _forget_modules_of(pathlib.Path(call["folder"]))
     module = load(target)
     values = {key: value_of(text) for key, text in case.items()}
     if call["form"] == "make":

@@ -145,6 +145,21 @@ class CorpusTest(unittest.TestCase):
             path.write_text("{}", encoding="utf-8")
             self.assertEqual(judge(replay=path)[1], 2)
 
+    def test_a_helper_of_the_candidates_own_may_have_the_name_of_the_references(self):
+        """The reference has run in the candidate's process before."""
+        with tempfile.TemporaryDirectory() as folder:
+            make = "import helper\n\n\ndef make():\n    return {}, [64, 64]\n"
+            helper = "from array import array\n\n\ndef {}(x, y):\n    return array(memoryview(x).format, [a + b for a, b in zip(x, y)])\n"
+            for side, name in (("theirs", "slow"), ("mine", "fast")):
+                place = pathlib.Path(folder) / side
+                place.mkdir()
+                (place / "kernel.py").write_text(make.format("helper." + name), encoding="utf-8")
+                (place / "helper.py").write_text(helper.format(name), encoding="utf-8")
+            record, _, errors = judge(f"{folder}/theirs/kernel.py", f"{folder}/mine/kernel.py")
+            self.assertTrue(record, errors)
+            case = record["candidates"][0]["cases"][0]
+            self.assertIn(case["verdict"], HONEST, case["evidence"])
+
     def test_several_cases_and_candidates(self):
         target = str(CORPUS / "cheats.py")
         record, code, _ = judge(str(CORPUS / "reference.py"), target + ":plain", target + ":constant", cases="n=32,63")
