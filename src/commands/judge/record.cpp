@@ -10,6 +10,7 @@
 #include "base/quantity_text.hpp"
 #include "output/cells.hpp"
 #include "output/text.hpp"
+#include "record/describe_run.hpp"
 #include "record/envelope.hpp"
 #include "record/values.hpp"
 #include "statistics/statistics.hpp"

@@ -11,6 +11,7 @@
 #include "jitterscope/error.hpp"
 
 // The binary of judged_kernels.cu, embedded by kernels_binary.S.
+// NOLINTNEXTLINE(readability-identifier-naming): as the assembler has it
 extern "C" const std::byte jitterscope_judged_kernels_begin[];
 
 namespace jitterscope {
