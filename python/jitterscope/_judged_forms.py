@@ -193,6 +193,55 @@ def load(target: str) -> Any:
     return module
 
 
+# What a file can set for all of PyTorch: a getter with its setter, and attributes.
+_FUNCTIONS = (("get_default_dtype", "set_default_dtype"), ("get_float32_matmul_precision", "set_float32_matmul_precision"),
+              ("is_grad_enabled", "set_grad_enabled"), ("get_num_threads", "set_num_threads"),
+              ("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"))
+_ATTRIBUTES = ("backends.cudnn.enabled", "backends.cudnn.benchmark", "backends.cudnn.deterministic", "backends.cudnn.allow_tf32",
+               "backends.cuda.matmul.allow_tf32", "backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+               "backends.cuda.matmul.allow_bf16_reduced_precision_reduction")
+_settings: dict[str, Any] = {}  # before the reference's file was loaded
+
+
+def _settings_now() -> dict[str, Any]:
+    """Those that this PyTorch has, and tells: it refuses some after others were set."""
+    torch, found = sys.modules["torch"], {}
+    for name in [getter for getter, _ in _FUNCTIONS] + list(_ATTRIBUTES):
+        with contextlib.suppress(AttributeError, AssertionError, RuntimeError):
+            value: Any = torch
+            for part in name.split("."):
+                value = getattr(value, part)
+            found[name] = value if name in _ATTRIBUTES else value()
+    return found
+
+
+def load_reference(target: str) -> Any:
+    """As load(), and remembers what PyTorch's settings were before."""
+    if imports_torch(target):
+        importlib.import_module("torch")
+        _settings.update(_settings_now())
+    return load(target)
+
+
+def _restore_settings() -> None:
+    """A candidate gets PyTorch as it is, not as the reference's file left it."""
+    if not _settings:
+        return
+    torch = sys.modules["torch"]
+    setters = dict(_FUNCTIONS)
+    for name, value in _settings_now().items():
+        if name not in _settings or value == _settings[name]:
+            continue
+        if name in setters:
+            getattr(torch, setters[name])(_settings[name])
+            continue
+        *parts, last = name.split(".")
+        owner: Any = torch
+        for part in parts:
+            owner = getattr(owner, part)
+        setattr(owner, last, _settings[name])
+
+
 def _forget_modules_of(folder: pathlib.Path) -> None:
     """Lets what lies beside a reference be imported anew: a candidate may have helpers of the same names, its own."""
     for name, module in list(sys.modules.items()):
@@ -503,6 +552,7 @@ def make_candidate(target: str, case: dict[str, str], call: dict[str, Any], seed
     name = name_of_candidate(target, Chosen(call["form"], call["name"]))
     sys.path.insert(0, call["folder"])
     _forget_modules_of(pathlib.Path(call["folder"]))
+    _restore_settings()
     module = load(target)
     values = {key: value_of(text) for key, text in case.items()}
     if call["form"] == "make":

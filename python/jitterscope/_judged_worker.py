@@ -208,7 +208,7 @@ class Chain:
     def prepare(self, target: str) -> None:
         """Loads the reference's file before anybody waits."""
         _judged_forms.form_of_reference(target)
-        self.module = _judged_forms.load(target)
+        self.module = _judged_forms.load_reference(target)
 
     def make(self, target: str, case: dict[str, str], shape: Optional[dict[str, Any]], persistent: bytes) -> dict[str, Any]:
         """Of the reference, which comes first and says what the inputs are; or of a candidate, which takes its place and

@@ -172,6 +172,19 @@ class Trees(Folder):
 
 @unittest.skipUnless(HAS_TORCH, "needs PyTorch")
 class Judgements(Folder):
+    def test_what_the_reference_sets_for_all_of_pytorch_is_not_the_candidates(self):
+        """Though the reference has run in the candidate's process before."""
+        setting = "torch.set_default_dtype(torch.float64)\ntorch.backends.cudnn.benchmark = True\ntorch.use_deterministic_algorithms(True)\n"
+        reference = self.file("theirs/reference.py", "import torch\n" + setting + "\n\ndef work(x):\n    return x * 2\n\n\n"
+                              "def get_inputs():\n    return [torch.randn(64, dtype=torch.float32)]\n")
+        candidate = self.file("mine/candidate.py", "import torch\n\nassert torch.get_default_dtype() == torch.float32\n"
+                              "assert not torch.backends.cudnn.benchmark and not torch.are_deterministic_algorithms_enabled()\n"
+                              "\n\ndef work(x):\n    return x + x\n")
+        record, errors = self.judged(reference, candidate)
+        self.assertTrue(record, errors)
+        case = record["candidates"][0]["cases"][0]
+        self.assertIn(case["verdict"], ("same", "faster", "slower", "undecided"), case["evidence"])
+
     def judged(self, *words):
         words = [os.environ["JITTERSCOPE_PROGRAM"], "judge", *words, "--quick", "--processes", "1", "--json", "-"]
         run = subprocess.run(words, capture_output=True, text=True, check=False,
