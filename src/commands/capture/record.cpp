@@ -280,7 +280,6 @@ using timeline::DeviceAnalysis;
 using timeline::DeviceWork;
 using timeline::KernelVariation;
 using timeline::Process;
-using timeline::Step;
 using timeline::StepKind;
 using timeline::Timeline;
 using timeline::WorkKind;
@@ -332,7 +331,7 @@ std::string gpu_name(const Process& process, std::uint32_t number) {
 
 void add_step_times(CaptureDevice& device, const DeviceAnalysis& analysis) {
   constexpr std::size_t kMost = 2000;
-  const std::vector<Step>& steps = analysis.steps.steps;
+  const std::vector<timeline::Step>& steps = analysis.steps.steps;
   const std::size_t every = std::max<std::size_t>(1, steps.size() / kMost);
   std::vector<std::size_t> slow = analysis.slow.steps;
   slow.insert(slow.end(), analysis.slow.stretches.steps.begin(), analysis.slow.stretches.steps.end());
@@ -389,7 +388,7 @@ void add_pictures(CaptureDevice& device, const Process& process, const DeviceWor
                   const DeviceAnalysis& analysis) {
   constexpr std::size_t kMostSlices = 3000, kMostStreams = 32;
   std::vector<std::size_t> whole;
-  const std::vector<Step>& steps = analysis.steps.steps;
+  const std::vector<timeline::Step>& steps = analysis.steps.steps;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].kind == 0 && steps[i].is_whole) whole.push_back(i);
   }
@@ -400,7 +399,7 @@ void add_pictures(CaptureDevice& device, const Process& process, const DeviceWor
   const auto add = [&](std::size_t index, const char* which) {
     CapturePicture picture;
     picture.title = fmt::format("step {}, {}", index + 1, which);
-    const Step& step = steps[index];
+    const timeline::Step& step = steps[index];
     picture.length = nanoseconds_between(step.begin, step.end);
     std::set<std::uint32_t> streams;
     for (std::size_t i = step.first; i < step.last && picture.slices.size() < kMostSlices; ++i) {
@@ -441,7 +440,7 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
         static_cast<std::int64_t>(within->kinds[0].work), nanoseconds_of(within->kinds[0].seconds)};
   }
   if (const auto& levels = analysis.slow.levels) {
-    const std::vector<Step>& steps = analysis.steps.steps;
+    const std::vector<timeline::Step>& steps = analysis.steps.steps;
     device.levels =
         CaptureStepLevels{.step = static_cast<std::int64_t>(levels->step) + 1,
                           .earlier = static_cast<std::int64_t>(levels->earlier),
@@ -530,7 +529,7 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
                              nanoseconds_of(copy.seconds)});
   }
   add_step_times(device, analysis);
-  const std::vector<Step>& steps = analysis.steps.steps;
+  const std::vector<timeline::Step>& steps = analysis.steps.steps;
   add_sensors(device, timeline, process, work,
               steps.empty() ? work.span() : timeline::Span{steps.front().begin, steps.back().end});
   add_pictures(device, process, work, analysis);
