@@ -193,7 +193,7 @@ def load(target: str) -> Any:
     return module
 
 
-# What a file can set for all of PyTorch: a getter with its setter, and attributes.
+# PyTorch's settings for a whole process, which any file can change: getters with their setters, and attributes.
 _FUNCTIONS = (("get_default_dtype", "set_default_dtype"), ("get_float32_matmul_precision", "set_float32_matmul_precision"),
               ("is_grad_enabled", "set_grad_enabled"), ("get_num_threads", "set_num_threads"),
               ("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"))

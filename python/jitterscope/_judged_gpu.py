@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from typing import Any, NamedTuple
+from typing import Any, Iterable, NamedTuple
 
 from ._judged_worker import _QUEUED, Chain, Input
 from ._library import check, library
@@ -52,7 +52,7 @@ class GpuChain(Chain):
             check(library().jitterscope_judge_add_input(self.chain, given.struct(given.family, index)))
 
     def move(self, place: int) -> None:
-        size = sum(self._bytes_of(each.array) for each in self.inputs if not each.persistent)
+        size = _bytes_of(each.array for each in self.inputs if not each.persistent)
         self.place = place % max(1, min(_MOST_PLACES, _MOST_BYTES // max(1, size)))
         while len(self.places) <= self.place:
             is_first = not self.places
@@ -61,14 +61,14 @@ class GpuChain(Chain):
             self.places.append(Place(arrays, [each.detach().view(-1) for each in arrays],
                                      (ctypes.c_void_p * len(drawn))(*drawn)))
         # Memory of some outputs is taken, so that those of the calls lie elsewhere.
-        size = sum(self._bytes_of(result) for result in self.last)
+        size = _bytes_of(self.last)
         self.spacers = []
         if self.place * size <= _MOST_BYTES:
             self.spacers = [result.detach().clone() for _ in range(self.place) for result in self.last]
 
     def queue(self, ticket: int, calls: int, is_null: bool) -> None:
         # All memory is there before anything is held: asking for it could wait.
-        longest = sum(self._bytes_of(result) for result in self.last)
+        longest = _bytes_of(self.last)
         self._make_room(calls, longest)
         place = self.places[self.place]
         check(library().jitterscope_judge_release(self.chain, self.current_stream().cuda_stream, ticket))
@@ -78,7 +78,7 @@ class GpuChain(Chain):
             if not is_null:
                 self.last = self.results(place.arrays)
             parts = [result.detach().contiguous() for result in self.last]
-            sizes = [self._bytes_of(part) for part in parts]
+            sizes = [_bytes_of([part]) for part in parts]
             if sum(sizes) > longest:
                 raise ValueError("its outputs have other shapes from one call to the next")
             for part in parts:
@@ -96,7 +96,7 @@ class GpuChain(Chain):
 
     def show(self, calls: int) -> None:
         torch = self._torch()
-        size = sum(self._bytes_of(result) for result in self.last)
+        size = _bytes_of(self.last)
         if size == 0:
             return
         kept = self.kept[:calls * _slot(size)].view(calls, _slot(size))[:, :size]
@@ -109,10 +109,6 @@ class GpuChain(Chain):
     def _torch(self) -> Any:
         return self.arrays.torch  # type: ignore[attr-defined]
 
-    @staticmethod
-    def _bytes_of(tensor: Any) -> int:
-        return int(tensor.numel() * tensor.element_size())
-
     def _make_room(self, calls: int, size: int) -> None:
         if calls * size > len(self.outputs):
             raise ValueError(f"its outputs have more than {len(self.outputs) >> 20} MiB")
@@ -120,6 +116,10 @@ class GpuChain(Chain):
             torch = self._torch()
             self.kept = None
             self.kept = torch.empty(max(64, calls * _slot(size)), dtype=torch.uint8, device=self.device)
+
+
+def _bytes_of(tensors: Iterable[Any]) -> int:
+    return sum(int(each.numel() * each.element_size()) for each in tensors)
 
 
 def _slot(size: int) -> int:

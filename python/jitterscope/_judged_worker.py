@@ -31,8 +31,6 @@ _PAGE, _KEY, _DONE, _DIGEST, _QUEUED = 4096, 4, 64, 68, 128  # the mailbox and i
 class Arrays:
     """Arrays without a library: memoryviews. `view` is as code sees memory, `storage` the bytes of what code returns."""
 
-    name = "memoryview"
-
     def view(self, memory: bytearray, dtype: str, shape: list[int]) -> Any:
         if dtype not in _FORMATS:
             raise ValueError(f"{dtype} needs PyTorch: import torch in the reference's file")
@@ -69,8 +67,6 @@ class Arrays:
 
 
 class NumpyArrays(Arrays):
-    name = "numpy"
-
     def __init__(self) -> None:
         self.numpy = importlib.import_module("numpy")
 
@@ -103,8 +99,6 @@ class NumpyArrays(Arrays):
 class TorchArrays(Arrays):
     """Tensors in the memory of the processor or of a GPU."""
 
-    name = "torch"
-
     def __init__(self, device: str = "cpu") -> None:
         self.torch = importlib.import_module("torch")
         self.device = device
@@ -136,18 +130,14 @@ class TorchArrays(Arrays):
         return {"dtype": known[word], "shape": list(result.shape)}
 
 
-def _arrays_named(name: str, device: str) -> Arrays:
-    if device != "cpu" and name != "torch":
+def _arrays_of_reference(device: str) -> Arrays:
+    """As its file uses: PyTorch's, else NumPy's where that is installed, else plain memory."""
+    if "torch" in sys.modules:
+        return TorchArrays(device)
+    if device != "cpu":
         raise ValueError("a GPU is judged through PyTorch, which the reference's file does not import; --device cpu judges it on "
                          "the processor")
-    return TorchArrays(device) if name == "torch" else NumpyArrays() if name == "numpy" else Arrays()
-
-
-def _name_of_arrays() -> str:
-    """As the reference's file uses: PyTorch's, else NumPy's where that is installed, else plain memory."""
-    if "torch" in sys.modules:
-        return "torch"
-    return "numpy" if importlib.util.find_spec("numpy") is not None else "memoryview"
+    return NumpyArrays() if importlib.util.find_spec("numpy") is not None else Arrays()
 
 
 class Input(NamedTuple):
@@ -202,7 +192,6 @@ class Chain:
         self.module: Any = None
         self.made = _judged_forms.Made(tuple, tuple)
         self.inputs: list[Input] = []
-        self.persistent = b""
         self.last: Any = ()
 
     def prepare(self, target: str) -> None:
@@ -210,19 +199,18 @@ class Chain:
         _judged_forms.form_of_reference(target)
         self.module = _judged_forms.load_reference(target)
 
-    def make(self, target: str, case: dict[str, str], shape: Optional[dict[str, Any]], persistent: bytes) -> dict[str, Any]:
-        """Of the reference, which comes first and says what the inputs are; or of a candidate, which takes its place and
-        gets the same ones."""
+    def make(self, target: str, case: dict[str, str], call: Optional[str], persistent: bytes) -> dict[str, Any]:
+        """Makes the reference, which comes first and says what the inputs are and how it is called; or, given that, a
+        candidate, which takes its place."""
         seed = int.from_bytes(hashlib.blake2b(b"weights", key=persistent, digest_size=8).digest(), "little")
-        if shape is not None:
-            self.made = _judged_forms.make_candidate(target, case, json.loads(shape["call"]), seed, self.device)
-            return {**shape, "weights_differ": self.made.weights_differ[:200]}
+        if call is not None:
+            self.made = _judged_forms.make_candidate(target, case, json.loads(call), seed, self.device)
+            return {"weights_differ": self.made.weights_differ[:200]}
         if self.module is None:
             self.prepare(target)
         self.made = _judged_forms.make_reference(self.module, target, case, seed, self.device)
-        self.arrays = _arrays_named(_name_of_arrays(), self.device)
-        assert self.made.call is not None
-        self.persistent = hashlib.blake2s(b"persistent", key=persistent, digest_size=32).digest()
+        self.arrays = _arrays_of_reference(self.device)
+        seed_of_persistent = hashlib.blake2s(b"persistent", key=persistent, digest_size=32).digest()
         described = _described(self.made.inputs)
         for index, each in enumerate(described):
             count = 1
@@ -230,10 +218,10 @@ class Chain:
                 count *= extent
             given = Input(memory=bytearray(count * _SIZES[each["dtype"]]), array=None, **each)
             if given.persistent:
-                given.fill(given.family, self.persistent, index)
+                given.fill(given.family, seed_of_persistent, index)
             self.add_input(index, given._replace(array=self.arrays.view(given.memory, given.dtype, given.shape)))
-        return {"inputs": described, "container": self.arrays.name, "form": self.made.call["form"], "gpu": self.device != "cpu",
-                "call": json.dumps(self.made.call), **({"work": self.made.work} if self.made.work else {})}
+        return {"inputs": described, "gpu": self.device != "cpu", "call": json.dumps(self.made.call),
+                **({"work": self.made.work} if self.made.work else {})}
 
     def add_input(self, _: int, given: Input) -> None:
         self.inputs.append(given)
@@ -328,7 +316,7 @@ def _serve(judge: socket.socket, chain: Chain) -> None:
             chain.prepare(asked["target"])
             tell({})
         elif asked["do"] == "make":
-            tell(chain.make(asked["target"], asked["case"], asked.get("shape"), bytes.fromhex(asked["persistent"])))
+            tell(chain.make(asked["target"], asked["case"], asked.get("call"), bytes.fromhex(asked["persistent"])))
         elif asked["do"] == "chain":
             of_chain = (asked["ticket"], asked["calls"], asked["null"])
             chain.move(asked["place"])

@@ -17,7 +17,7 @@
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
 #include "judge/line_server.hpp"
-#include "judge/ready_workers.hpp"
+#include "judge/untrusted_process.hpp"
 #include "output/progress.hpp"
 
 namespace jitterscope::cli {

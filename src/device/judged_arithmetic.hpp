@@ -31,6 +31,13 @@ enum class Family {
 // Below: BLAKE2s (RFC 7693). A faster hash would not do: a worker knows the key while its chain runs, and
 // must not find outputs that give a digest of its choice.
 
+/// The standard's initial words.
+JITTERSCOPE_SHARED std::uint32_t start_word(int i) {
+  constexpr std::uint32_t kStart[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+                                       0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+  return kStart[i];
+}
+
 template <class Word>
 JITTERSCOPE_SHARED void mix(Word& a, Word& b, Word& c, Word& d, const Word& x, const Word& y) {
   const auto turn = [](const Word& word, int bits) -> Word { return (word >> bits) | (word << (32 - bits)); };
@@ -54,8 +61,6 @@ struct Tags {
 /// standard has ten rounds.
 template <int kRounds, class Word>
 JITTERSCOPE_SHARED void compress(Word (&state)[8], const Word (&block)[16], const Tags<Word>& tags) {
-  constexpr std::uint32_t kStart[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-                                       0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
   constexpr unsigned char kOrder[10][16] = {
       {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
       {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
@@ -71,7 +76,7 @@ JITTERSCOPE_SHARED void compress(Word (&state)[8], const Word (&block)[16], cons
   Word v[16];
   for (int i = 0; i < 8; ++i) {
     v[i] = state[i];
-    v[i + 8] = Word{} + kStart[i];
+    v[i + 8] = Word{} + start_word(i);
   }
   v[12] = v[12] ^ tags.count_low;
   v[13] = v[13] ^ tags.count_high;
@@ -151,7 +156,7 @@ struct Drawing {
   std::uint32_t input = 0;         ///< number of the input: each has values of its own
 };
 
-/// What random bits are for.
+/// Each stream of random bits has a use of its own.
 enum class Stream : std::uint32_t { values, rows, choices };
 
 /// Philox4x32-10 (Salmon et al., 2011): four words that depend on their place alone, so that threads draw

@@ -1,4 +1,5 @@
-// Work that several threads share, each a piece of it.
+// Work that several threads share, each a piece of it. OpenMP's threads would go on spinning behind it,
+// beside what a worker is timed with.
 #pragma once
 
 #include <algorithm>

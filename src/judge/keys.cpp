@@ -51,11 +51,10 @@ std::array<std::uint8_t, 32> bytes_of(const std::uint32_t (&words)[8]) {
 
 }  // namespace
 
-KeyedHash::KeyedHash(std::span<const std::uint8_t> key)
-    : state_{0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-             0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u} {
+KeyedHash::KeyedHash(std::span<const std::uint8_t> key) {
   constexpr std::uint32_t kOneLeaf = 0x01010000u, kLength = 32;
   if (key.size() > 32) throw UsageError("a key has at most 32 bytes");
+  for (int i = 0; i < 8; ++i) state_[i] = start_word(i);
   state_[0] ^= kOneLeaf ^ (static_cast<std::uint32_t>(key.size()) << 8) ^ kLength;
   if (key.empty()) return;
   std::ranges::copy(key, block_.begin());
@@ -157,7 +156,7 @@ void add_group(const std::uint32_t (&key)[8], std::span<const std::uint8_t> mess
   }
 }
 
-// What is left of a call's outputs before the digest of all calls before comes in.
+// The sum of the last group of a call's outputs. It depends on this call alone, so that threads compute it.
 struct Top {
   std::uint32_t sum[8] = {};
   std::uint32_t level = 0;

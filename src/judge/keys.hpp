@@ -40,7 +40,7 @@ class KeyedHash {
  private:
   void compress_block(bool is_last);
 
-  std::uint32_t state_[8];
+  std::uint32_t state_[8] = {};
   std::array<std::uint8_t, 64> block_{};
   std::size_t filled_ = 0;
   std::uint64_t length_ = 0;

@@ -211,12 +211,12 @@ int probe(unsigned long namespaces) {
 }
 
 unsigned long namespaces_of(bool is_on_gpu) {
+  if (!is_on_gpu) return kNamespaces;
   static const bool has_own_processes = [] {
     const int has = probe(kNamespaces);
     return has >= 0 && (has & kHasOwnProcesses) != 0;
   }();
-  return is_on_gpu && !has_own_processes ? kNamespaces & ~static_cast<unsigned long>(CLONE_NEWPID)
-                                         : kNamespaces;
+  return has_own_processes ? kNamespaces : kNamespaces & ~static_cast<unsigned long>(CLONE_NEWPID);
 }
 
 }  // namespace

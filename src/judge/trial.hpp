@@ -60,7 +60,7 @@ auto of_reference(const Part& part) {
   }
 }
 
-/// What both sides are asked and the reference's two answers.
+/// The reference's outputs for a request, in the inputs' types and of the same inputs as float64.
 struct Truth {
   Answer reference;
   Numbers rounded, exact;
@@ -108,7 +108,7 @@ class Trial {
   }
 
  private:
-  // What a chain is made of, and in which process.
+  // Calls in the reference's process and in the candidate's, and chains without calls in each.
   enum class Part { reference, candidate, chain, chain_beside };
 
   // Keys for one use follow from the session's key, the pair and their number alone. So whoever judges again
@@ -170,7 +170,7 @@ class Trial {
   Nanoseconds slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys);
   Nanoseconds slope_of(Part part, const PairTimes& pair, const std::array<Key, 2>& keys);
   std::vector<Nanoseconds> reference_alone(const PairTimes& pair);
-  void check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply);
+  std::vector<Seed> check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply);
   void check_inputs(const Key& key, const Seed& seed, const ChainReply& reply);
   void keep_some_links(const Key& key, const std::vector<Seed>& seeds, std::span<const std::uint8_t> outputs);
   void check_links();

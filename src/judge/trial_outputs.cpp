@@ -246,7 +246,8 @@ void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
   }
 }
 
-void Trial::check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply) {
+// Returns the seeds of all calls.
+std::vector<Seed> Trial::check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply) {
   const std::size_t bytes = bytes_of(outputs_);
   const Digest first = first_digest_of(key);
   std::vector<Digest> digests;
@@ -263,6 +264,7 @@ void Trial::check_candidate_chain(const Key& key, std::int64_t calls, const Chai
   check_inputs(key, seeds.back(), reply);
   judgement_.calls_timed += calls;
   keep_some_links(key, seeds, reply.outputs);
+  return seeds;
 }
 
 void Trial::check_links() {
@@ -289,19 +291,10 @@ void Trial::repeat(const RepeatedLink& repeated) {
   const ChainRequest request{
       .key = repeated.key, .calls = repeated.call + 1, .is_checked = true, .is_held = false};
   const ChainReply reply = of_candidate([&] { return candidate_->chain(request); });
-  links_.clear();
-  links_seen_ = 0;
-  check_candidate_chain(repeated.key, request.calls, reply);
+  const std::vector<Seed> seeds = check_candidate_chain(repeated.key, request.calls, reply);
   const std::size_t bytes = bytes_of(outputs_);
-  const Digest first = first_digest_of(repeated.key);
-  const std::vector<Digest> before =
-      digests_of(repeated.key, first, reply.outputs.first(static_cast<std::size_t>(repeated.call) * bytes),
-                 static_cast<std::size_t>(repeated.call));
   const auto last = reply.outputs.subspan(static_cast<std::size_t>(repeated.call) * bytes, bytes);
-  links_ = {Link{repeated.key,
-                 repeated.call,
-                 seed_after(before.empty() ? first : before.back()),
-                 {last.begin(), last.end()}}};
+  links_ = {Link{repeated.key, repeated.call, seeds.back(), {last.begin(), last.end()}}};
   check_links();
   judgement_.findings.emplace_back("right_where_it_was_wrong");
 }

@@ -38,6 +38,7 @@ ChainReply Trial::timed(Worker& worker, ChainRequest request) {
 }
 
 // Returns how many calls last for chain_time, as far as their outputs have room and as many as can be queued.
+// Leaves the process stopped.
 std::int64_t Trial::calls_for(Worker& worker) {
   constexpr std::int64_t kMost = 1 << 16, kFirst = 4;
   const auto room = static_cast<std::int64_t>(worker.room() / std::max<std::size_t>(1, bytes_of(outputs_)));
@@ -45,7 +46,8 @@ std::int64_t Trial::calls_for(Worker& worker) {
   const auto chain_of = [&](std::int64_t calls, bool is_held) {
     return timed(worker, {.key = next_key(Use::tuning), .calls = calls, .is_held = is_held});
   };
-  // What first calls do is no part of it, and what they load could not be loaded while the key is held back.
+  worker.thaw();
+  // First calls load kernels, which waits for the GPU: the key must be there.
   for (const std::int64_t calls : {std::int64_t{1}, kFirst}) chain_of(calls, false);
   std::int64_t calls = kFirst;
   for (bool is_too_many = false;;) {
@@ -61,7 +63,10 @@ std::int64_t Trial::calls_for(Worker& worker) {
       }
       continue;
     }
-    if (is_too_many || calls >= most || reply.time >= request_.chain_time * 0.5) return calls;
+    if (is_too_many || calls >= most || reply.time >= request_.chain_time * 0.5) {
+      worker.freeze();
+      return calls;
+    }
     const double factor = reply.time > Nanoseconds(0) ? request_.chain_time / reply.time : 4.0;
     calls =
         std::min(most, static_cast<std::int64_t>(static_cast<double>(calls) * std::clamp(factor, 2.0, 8.0)));
@@ -145,10 +150,7 @@ void Trial::run_pair(bool is_first) {
   start_candidate();
   candidate_->freeze();
   pair.reference_calls = calls_for(*reference_);
-  reference_->freeze();
-  candidate_->thaw();
-  calls_for(*candidate_);
-  candidate_->freeze();
+  calls_for(*candidate_);  // warms it up
   const auto before = time_blocks((request_.blocks + 1) / 2, Use::alone,
                                   {Part::reference, Part::candidate, Part::chain_beside});
   std::vector<Nanoseconds> alone = before.at(Part::reference);
@@ -163,12 +165,9 @@ void Trial::run_pair(bool is_first) {
   }
   const bool was_held = is_held_;
   pair.candidate_calls = calls_for(*candidate_);
-  candidate_->freeze();
   const bool is_alike = was_held == is_held_;
   if (!is_alike) {
-    reference_->thaw();
     pair.reference_calls = calls_for(*reference_);
-    reference_->freeze();
     alone = reference_alone(pair);
   }
   const auto times =

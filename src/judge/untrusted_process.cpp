@@ -321,22 +321,8 @@ const Message& list_in(const Message& message, const char* name) {
   return *found;
 }
 
-Message message_of(const CaseShape& shape) {
-  Message inputs = Message::array();
-  for (const InputDescription& input : shape.inputs) {
-    inputs.push_back({{"dtype", to_string(input.dtype)},
-                      {"shape", input.shape},
-                      {"family", to_string(input.family)},
-                      {"persistent", input.persistent},
-                      {"below", input.below},
-                      {"scale", input.scale}});
-  }
-  return {{"inputs", inputs}, {"container", shape.container}, {"call", shape.call}};
-}
-
 CaseShape shape_of(const Message& message) {
   CaseShape shape;
-  shape.container = word_in(message, "container");
   shape.is_on_gpu = message.value("gpu", false);
   for (const Message& each : list_in(message, "inputs")) {
     shape.inputs.push_back({.dtype = dtype_of(word_in(each, "dtype")),
@@ -376,11 +362,10 @@ CaseShape ProcessWorker::make(const std::string& target, const CaseValues& value
   Message request{{"do", "make"}, {"target", target}, {"persistent", hexadecimal(of_persistent.bytes)}};
   request["case"] = Message::object();
   for (const Property& value : values) request["case"][value.key] = value.value;
-  if (shape) request["shape"] = message_of(*shape);
+  if (shape) request["call"] = shape->call;
   const Message reply = ask(request);
   if (shape) {  // a candidate has no say in it
     CaseShape same = *shape;
-    is_on_gpu_ = same.is_on_gpu;
     constexpr std::size_t kMost = 200;
     same.weights_differ = word_in(reply, "weights_differ").substr(0, kMost);
     return same;
@@ -437,7 +422,7 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
     for (int look = 0; is_on_gpu_ && !is_done && look < kLooks; ++look) is_done = has_ended_chain();
     if (is_done) break;
     if (has_message(is_on_gpu_ ? 0 : kPollMilliseconds)) {
-      // Of a GPU the mailbox alone tells: a process can say so while its GPU still works.
+      // A process may say so while its GPU still works, so a GPU's end is read in the mailbox alone.
       is_done = take(receive()) == "done" && !is_on_gpu_;
       continue;
     }
@@ -499,6 +484,26 @@ Answer ProcessWorker::answer(const AnswerRequest& request) {
 
 std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program) {
   return std::make_unique<ProcessWorker>(program);
+}
+
+void ReadyWorkers::refill() {
+  while (workers_.size() < wanted_) {
+    workers_.push_back(start_untrusted(program_));
+    workers_.back()->prepare(reference_);
+  }
+}
+
+void ReadyWorkers::settle() {
+  std::erase_if(workers_, [](const auto& worker) { return !worker->is_prepared(); });
+}
+
+std::unique_ptr<Worker> ReadyWorkers::take() {
+  while (!workers_.empty()) {
+    std::unique_ptr<UntrustedWorker> worker = std::move(workers_.back());
+    workers_.pop_back();
+    if (worker->is_prepared()) return worker;
+  }
+  return start_untrusted(program_);
 }
 
 ReferenceDescription describe_reference(const WorkerProgram& program, const std::string& target) {

@@ -1,8 +1,10 @@
 // Processes that run code which wants to cheat, on this machine.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/subprocess.hpp"
@@ -37,6 +39,29 @@ class UntrustedWorker : public Worker {
 /// its own (its working directory, HOME and TMPDIR), which is removed with it. When the worker is destroyed,
 /// its process and what that has started have ended. Throws FailedError if none can be started.
 std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program);
+
+/// Workers that are started before they are needed: the import of PyTorch alone takes seconds. Each has
+/// loaded the reference's file, and serves for one side of one pair.
+class ReadyWorkers {
+ public:
+  /// Keeps as many as are wanted. The program must outlive this.
+  ReadyWorkers(const WorkerProgram& program, std::string reference, std::size_t wanted)
+      : program_(program), reference_(std::move(reference)), wanted_(wanted) {}
+
+  /// Starts those that are missing, and does not wait.
+  void refill();
+  /// Waits until all are ready: what is being imported would disturb what is timed.
+  void settle();
+  bool is_empty() const { return workers_.empty(); }
+  /// Returns a worker, a new one where none is ready.
+  std::unique_ptr<Worker> take();
+
+ private:
+  const WorkerProgram& program_;
+  std::string reference_;
+  std::size_t wanted_;
+  std::vector<std::unique_ptr<UntrustedWorker>> workers_;
+};
 
 /// What a reference's file says of itself before any of it runs.
 struct ReferenceDescription {

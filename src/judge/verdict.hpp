@@ -62,9 +62,9 @@ enum class InvalidReason {
 };
 std::string_view to_string(InvalidReason);
 
-/// What one pair of processes gave: times of a call, less what the chain itself costs. The candidate's are
-/// divided by what its process makes of the reference's time: before it loads the candidate, it runs the
-/// reference beside the other process.
+/// Times of a call in one pair of processes; the chain's own cost is subtracted. The candidate's are divided
+/// by `process_ratio`: its process runs the reference, beside the other process, before it loads the
+/// candidate.
 struct PairTimes {
   Nanoseconds reference, candidate, chain;
   double process_ratio = 1.0;      ///< the reference in the candidate's process over that in its own

@@ -20,7 +20,6 @@ namespace jitterscope::judging {
 /// What the reference says of its function.
 struct CaseShape {
   std::vector<InputDescription> inputs = {};
-  std::string container;   ///< kind of arrays that both sides get: numpy, torch or memoryview
   bool is_on_gpu = false;  ///< whether the arrays are in a GPU's memory
   /// How both sides are called, in the reference's words, which the judge passes on unread.
   std::string call = {};

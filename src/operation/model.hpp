@@ -88,7 +88,7 @@ struct UntimedOperator {
   /// True if it can be timed, but the run ended before its turn. nullopt: not known, of a run that has not
   /// ended or of an earlier version's.
   std::optional<bool> is_unreached = {};
-  /// What would give it a time: a clause behind the reason. Empty if nothing is known to.
+  /// A clause behind the reason that names what would give it a time. Empty if nothing is known.
   std::string remedy = {};
 
   std::string why() const { return remedy.empty() ? reason : reason + "; " + remedy; }

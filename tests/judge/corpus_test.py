@@ -5,13 +5,13 @@ is invalid, which links held; of what is harmless, that it is neither.
 
 import concurrent.futures
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
+
+from judgements import HONEST, judge
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "corpus"
 FOLDER = tempfile.TemporaryDirectory(prefix="jitterscope-corpus-")
@@ -19,16 +19,6 @@ CORPUS = pathlib.Path(FOLDER.name) / "corpus"  # a copy, which a cheat may try t
 shutil.copytree(SOURCE, CORPUS)
 sys.path.insert(0, str(CORPUS))
 import cheats  # noqa: E402  (the judge's own process never imports it; this test reads its table)
-
-
-def judge(*targets, **flags):
-    """The record and the exit code of a quick judgement, in small."""
-    words = [os.environ["JITTERSCOPE_PROGRAM"], "judge", *targets, "--quick", "--processes", "1", "--json", "-"]
-    for name, value in flags.items():
-        words += ["--" + name.replace("_", "-"), str(value)]
-    environment = {**os.environ, "JITTERSCOPE_PYTHON": sys.executable}
-    run = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-    return (json.loads(run.stdout) if run.stdout else {}), run.returncode, run.stderr
 
 
 def judged(name, **flags):
@@ -42,7 +32,6 @@ HANGING = ("hangs", "hangs_as_made")
 NEED_NAMESPACES = ("kills_parent", "kills_all", "rewrites_reference", "chmods_reference", "leaves_process",
                    "leaves_shared_memory", "fills_disk")
 LEFT_OVER = pathlib.Path("/dev/shm/jitterscope-corpus-left-over")
-HONEST = ("same", "faster", "slower", "undecided")
 
 
 class CorpusTest(unittest.TestCase):

@@ -3,14 +3,11 @@
 Judgements need PyTorch; what a syntax tree says needs nothing."""
 
 import importlib.util
-import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
+from judgements import HONEST, judge
 from jitterscope import _judged_forms as forms
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -180,24 +177,18 @@ class Judgements(Folder):
         candidate = self.file("mine/candidate.py", "import torch\n\nassert torch.get_default_dtype() == torch.float32\n"
                               "assert not torch.backends.cudnn.benchmark and not torch.are_deterministic_algorithms_enabled()\n"
                               "\n\ndef work(x):\n    return x + x\n")
-        record, errors = self.judged(reference, candidate)
+        record, _, errors = judge(reference, candidate)
         self.assertTrue(record, errors)
         case = record["candidates"][0]["cases"][0]
-        self.assertIn(case["verdict"], ("same", "faster", "slower", "undecided"), case["evidence"])
-
-    def judged(self, *words):
-        words = [os.environ["JITTERSCOPE_PROGRAM"], "judge", *words, "--quick", "--processes", "1", "--json", "-"]
-        run = subprocess.run(words, capture_output=True, text=True, check=False,
-                             env={**os.environ, "JITTERSCOPE_PYTHON": sys.executable})
-        return (json.loads(run.stdout) if run.stdout else {}), run.stderr
+        self.assertIn(case["verdict"], HONEST, case["evidence"])
 
     def case_of(self, *words):
-        record, errors = self.judged(*words)
+        record, _, errors = judge(*words)
         self.assertTrue(record, errors)
         return record["candidates"][0]["cases"][0], record
 
     def assert_right(self, case):
-        self.assertIn(case["verdict"], ("same", "faster", "slower", "undecided"), case["evidence"])
+        self.assertIn(case["verdict"], HONEST, case["evidence"])
         self.assertGreaterEqual(case["links_checked"], 20)
 
     def test_kernelbench(self):
@@ -249,7 +240,7 @@ class Judgements(Folder):
         def refused(inputs, body="return x.sum()"):
             text = f"import torch\ndef get_inputs():\n    return [{inputs}]\ndef f(x):\n    {body}\n"
             path = self.file("reference.py", text)
-            record, errors = self.judged(path, path)
+            record, _, errors = judge(path, path)
             self.assertFalse(record)
             return errors
         self.assertIn("is zero, as in a mask", refused("torch.rand(16, 16).tril()"))
@@ -259,7 +250,7 @@ class Judgements(Folder):
         self.assertIn("below 0", refused("torch.tensor([-1, 3])"))
         self.assertIn("an argument is a Linear", refused("torch.nn.Linear(2, 2)"))
         self.assertIn("changes its input 0", refused("torch.rand(8)", "return x.add_(1)"))
-        self.assertIn("no variable 'rows'", self.judged(*[self.file("a.py", KERNELBENCH)] * 2, "--cases", "rows=3")[1])
+        self.assertIn("no variable 'rows'", judge(*[self.file("a.py", KERNELBENCH)] * 2, "--cases", "rows=3")[2])
 
     def test_half_precision(self):
         text = ("import torch\ndef get_inputs():\n    return [torch.randn(32).half(), torch.randn(32).bfloat16()]\n"

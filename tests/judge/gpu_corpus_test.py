@@ -5,16 +5,15 @@
 import concurrent.futures
 import importlib.util
 import json
-import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
+from judgements import HONEST, judge
+
 CORPUS = pathlib.Path(__file__).resolve().parent / "gpu_corpus"
-HONEST = ("same", "faster", "slower", "undecided")
 HANGING = ("endless_kernel",)
 
 
@@ -27,18 +26,12 @@ def has_gpu():
 
 def judged(name):
     """The first case's judgement, the record, and the seconds that it took."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "verdict.json"
-        words = [os.environ["JITTERSCOPE_PROGRAM"], "judge", str(CORPUS / "reference.py"), f"{CORPUS / 'cheats.py'}:{name}",
-                 "--device", "cuda", "--quick", "--processes", "1", "--json", str(path)]
-        words += ["--deadline", "10"] if name in HANGING else []
-        began = time.monotonic()
-        run = subprocess.run(words, capture_output=True, text=True, check=False,
-                             env={**os.environ, "JITTERSCOPE_PYTHON": sys.executable})
-        if not path.is_file():
-            raise AssertionError(f"{name}: {run.stderr[-1000:]}")
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return record["candidates"][0]["cases"][0], record, time.monotonic() - began
+    began = time.monotonic()
+    record, _, errors = judge(str(CORPUS / "reference.py"), f"{CORPUS / 'cheats.py'}:{name}", device="cuda",
+                              **({"deadline": 10} if name in HANGING else {}))
+    if not record:
+        raise AssertionError(f"{name}: {errors[-1000:]}")
+    return record["candidates"][0]["cases"][0], record, time.monotonic() - began
 
 
 def cases():

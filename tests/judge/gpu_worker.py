@@ -34,7 +34,7 @@ def main(mode):
             return
         asked = json.loads(text)
         if asked["do"] == "make":
-            tell({"inputs": [{"dtype": "f32", "shape": [1]}], "container": "torch", "gpu": True, "call": ""})
+            tell({"inputs": [{"dtype": "f32", "shape": [1]}], "gpu": True, "call": ""})
             continue
         gpu = threading.Thread(target=work, args=(asked["ticket"],))
         gpu.start()

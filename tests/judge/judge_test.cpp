@@ -62,7 +62,7 @@ class ScriptedWorker : public Worker {
     if (target != "reference" && !std::exchange(is_candidate_, true)) ++candidates_;
     of_process_ = 1.0 + script_.process_noise * random_.normal() + of_machine;
     const InputDescription input{.dtype = DataType::f64, .shape = {kSize}};
-    shape_ = shape.value_or(CaseShape{{input, input}, "memoryview"});
+    shape_ = shape.value_or(CaseShape{.inputs = {input, input}});
     shape_.weights_differ = script_.weights_differ;
     return shape_;
   }

@@ -160,7 +160,7 @@ class ExplainCommand {
     const bool are_different = network && other && *network != *other;
     record_.accounts =
         are_different ? explain::account_for_equal_work(first, second) : explain::account_for(first, second);
-    if (record_.accounts.empty()) {
+    if (are_different && record_.accounts.empty()) {
       throw UsageError(fmt::format(
           "{} and {} are different networks, {} and {}, and no operation of one is equal to one of the other: "
           "there is no change to explain; name two records of one network",

@@ -15,7 +15,7 @@
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
 #include "commands/judge/record.hpp"
-#include "judge/ready_workers.hpp"
+#include "judge/untrusted_process.hpp"
 #include "operation/words.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"

@@ -282,7 +282,7 @@ Text record_text(const JudgeRecord& record, const ShownPage& shown) {
 Headline headline_of(const JudgeRecord& record) {
   Headline headline{
       .subject = counted(std::ssize(record.candidates), "candidate") + " against " + record.reference,
-      .marks = {record.device.name, counted(record.processes, "pair"), "isolation " + record.isolation}};
+      .marks = {counted(record.processes, "pair"), "isolation " + record.isolation}};
   if (record.candidates.size() != 1) return headline;
   const CandidateJudgement& only = record.candidates.front();
   headline.subject = only.candidate + " against " + record.reference;

@@ -32,7 +32,7 @@ void check(CUresult result, std::string_view what);
   X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet)                     \
   X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceGetAttribute) X(cuDeviceTotalMem)    \
   X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent)       \
-  X(cuCtxGetCurrent) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc)      \
+  X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc)      \
   X(cuMemFree) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyHtoDAsync)        \
   X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemcpy2DAsync) X(cuMemsetD8Async) X(cuModuleLoadData) X(cuModuleLoadDataEx) X(cuModuleUnload)       \
   X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute)                 \

@@ -37,15 +37,6 @@ JudgedInput::Type type_of(DataType dtype) {
   return JudgedInput::f32;
 }
 
-template <class... Arguments>
-void launch_judged(CUfunction function, std::uint64_t blocks, unsigned threads, void* stream,
-                   Arguments... arguments) {
-  void* pointers[] = {&arguments...};
-  check(driver().cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0,
-                                static_cast<CUstream>(stream), pointers, nullptr),
-        "launching a kernel of a judged chain");
-}
-
 // Own memory of the process that the GPU may read and write.
 class RegisteredPage {
  public:
@@ -70,9 +61,7 @@ class GpuChain : public JudgedChain {
       : mailbox_(mailbox),
         state_(Bytes(static_cast<std::int64_t>(sizeof(JudgedState)))),
         nodes_(Bytes(static_cast<std::int64_t>((most_bytes / kGroupBytes + 1) * kNodeBytes))) {
-    CUmodule loaded = nullptr;  // it stays as long as the process
-    check(driver().cuModuleLoadData(&loaded, jitterscope_judged_kernels_begin),
-          "loading a judged chain's kernels");
+    const CUmodule loaded = load_module(jitterscope_judged_kernels_begin);  // as long as the process lives
     release_ = find_function(loaded, "judged_release");
     fill_ = find_function(loaded, "judged_fill");
     keep_ = find_function(loaded, "judged_keep");
@@ -85,7 +74,7 @@ class GpuChain : public JudgedChain {
     longest_ = std::max(longest_, input.elements);
   }
   void release(void* stream, std::uint32_t ticket) override {
-    launch_judged(release_, 1, 1, stream, mailbox_.address(), state_.address(), ticket,
+    launch_kernel(release_, 1, 1, static_cast<CUstream>(stream), mailbox_.address(), state_.address(), ticket,
                   static_cast<std::uint64_t>(kLongestHold.value()));
   }
   void fill(void* stream, void* const* memories) override {
@@ -94,7 +83,8 @@ class GpuChain : public JudgedChain {
     const std::uint64_t pairs = (longest_ + 1) / 2;
     const std::uint64_t blocks =
         std::clamp<std::uint64_t>((pairs + kFillThreads - 1) / kFillThreads, 1, kMostFillBlocks);
-    launch_judged(fill_, blocks, kFillThreads, stream, inputs_, state_.address());
+    launch_kernel(fill_, static_cast<unsigned>(blocks), kFillThreads, static_cast<CUstream>(stream), inputs_,
+                  state_.address());
   }
   void keep(void* stream, std::span<const ChainOutput> outputs, void* kept, std::uint32_t ticket) override {
     if (outputs.size() > kMostJudgedOutputs)
@@ -108,8 +98,8 @@ class GpuChain : public JudgedChain {
     const std::uint64_t groups = std::max<std::uint64_t>(1, (all.bytes + kGroupBytes - 1) / kGroupBytes);
     if (groups * kNodeBytes > static_cast<std::uint64_t>(nodes_.size().value()))
       throw UsageError("a call's outputs are longer than this chain was opened for");
-    launch_judged(keep_, groups, kLeavesOfGroup, stream, all, nodes_.address(), state_.address(),
-                  mailbox_.address(), ticket);
+    launch_kernel(keep_, static_cast<unsigned>(groups), kLeavesOfGroup, static_cast<CUstream>(stream), all,
+                  nodes_.address(), state_.address(), mailbox_.address(), ticket);
   }
 
  private:

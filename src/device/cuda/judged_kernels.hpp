@@ -1,4 +1,4 @@
-// What judged_kernels.cu is launched with; nvcc reads it, too.
+// The arguments of the kernels in judged_kernels.cu; nvcc and the host's compiler read them.
 #pragma once
 
 #include <cstdint>

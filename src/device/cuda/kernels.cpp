@@ -25,13 +25,6 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr std::int64_t kVectorBytes = 16;
 
-template <class... Arguments>
-void launch(CUfunction function, unsigned blocks, unsigned threads, CUstream stream, Arguments... arguments) {
-  void* pointers[] = {&arguments..., nullptr};  // never empty, which C++ forbids
-  check(driver().cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, pointers, nullptr),
-        "launching a kernel of jitterscope");
-}
-
 std::size_t storage_index(DataType dtype) {
   switch (dtype) {
     case DataType::f64: return 0;
@@ -58,7 +51,7 @@ Kernels::Kernels(const Context& context)
     : processors_(context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)),
       blocks_per_processor_(context.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) /
                             static_cast<int>(kThreads)),
-      module_(load_module(context, kernels_binary().data())) {
+      module_(load_module(kernels_binary().data())) {
   try {
     gate_ = find("jitterscope_hold");
     stamp_clock_ = find("jitterscope_stamp_clock");
@@ -101,21 +94,21 @@ unsigned Kernels::blocks_for(std::int64_t work) const {
 
 void Kernels::hold(CUstream stream, CUdeviceptr opened, CUdeviceptr timed_out, std::uint32_t ticket,
                    Nanoseconds limit) const {
-  launch(gate_, 1, 1, stream, opened, timed_out, ticket, static_cast<std::uint64_t>(limit.value()));
+  launch_kernel(gate_, 1, 1, stream, opened, timed_out, ticket, static_cast<std::uint64_t>(limit.value()));
 }
 
 // Two blocks per SM, so that at least one runs on SM 0: it did in each of many launches of 264 on 132 SMs.
 void Kernels::stamp_clock(CUstream stream, CUdeviceptr sample, CUdeviceptr claim,
                           std::uint32_t ticket) const {
-  launch(stamp_clock_, 2u * static_cast<unsigned>(processors_), 32, stream, sample, claim, ticket);
+  launch_kernel(stamp_clock_, 2u * static_cast<unsigned>(processors_), 32, stream, sample, claim, ticket);
 }
 
-void Kernels::empty(CUstream stream) const { launch(empty_, 1, 32, stream); }
+void Kernels::empty(CUstream stream) const { launch_kernel(empty_, 1, 32, stream); }
 
 void Kernels::spin(CUstream stream, const Spin& spin) const {
   const bool in_time = spin.unit == Spin::Unit::nanoseconds;
-  launch(in_time ? spin_nanoseconds_ : spin_cycles_, static_cast<unsigned>(spin.blocks),
-         static_cast<unsigned>(spin.threads), stream, static_cast<std::uint64_t>(spin.amount));
+  launch_kernel(in_time ? spin_nanoseconds_ : spin_cycles_, static_cast<unsigned>(spin.blocks),
+                static_cast<unsigned>(spin.threads), stream, static_cast<std::uint64_t>(spin.amount));
 }
 
 // Blocks of 512 threads fill the 2048 threads of a processor of an H200, and the 1536 of others, so that no
@@ -126,38 +119,39 @@ void Kernels::load(CUstream stream, CUdeviceptr flags, Nanoseconds time) const {
   const unsigned at_once = static_cast<unsigned>(processors_) * static_cast<unsigned>(blocks_per_processor_) *
                            kThreads / kLoadThreads;
   const auto waves = static_cast<unsigned>(std::ceil(time / kBlock));
-  launch(load_, at_once * std::max(1u, waves), kLoadThreads, stream, flags,
-         static_cast<std::uint64_t>(kBlock.value()));
+  launch_kernel(load_, at_once * std::max(1u, waves), kLoadThreads, stream, flags,
+                static_cast<std::uint64_t>(kBlock.value()));
 }
 
 // The limit is for a load that cannot run beside this kernel and starts only after it.
 void Kernels::await_load(CUstream stream, CUdeviceptr flags) const {
   constexpr Nanoseconds kLimit = milliseconds(1);
-  launch(await_load_, 1, 1, stream, flags, static_cast<std::uint64_t>(kLimit.value()));
+  launch_kernel(await_load_, 1, 1, stream, flags, static_cast<std::uint64_t>(kLimit.value()));
 }
 
 void Kernels::evict_write(CUstream stream, const MemoryRegion& buffer) const {
   const std::size_t vectors = vectors_in(buffer);
-  launch(evict_write_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer),
-         vectors);
+  launch_kernel(evict_write_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream,
+                address_of(buffer), vectors);
 }
 
 void Kernels::evict_read(CUstream stream, const MemoryRegion& buffer) const {
   const std::size_t vectors = vectors_in(buffer);
-  launch(evict_read_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer),
-         vectors);
+  launch_kernel(evict_read_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream,
+                address_of(buffer), vectors);
 }
 
 void Kernels::touch(CUstream stream, const MemoryRegion& region) const {
   if (region.size.value() == 0) return;
-  launch(touch_, blocks_for(static_cast<std::int64_t>(vectors_in(region))), kThreads, stream,
-         address_of(region), static_cast<std::size_t>(region.size.value()));
+  launch_kernel(touch_, blocks_for(static_cast<std::int64_t>(vectors_in(region))), kThreads, stream,
+                address_of(region), static_cast<std::size_t>(region.size.value()));
 }
 
 void Kernels::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, Bytes size) const {
   constexpr std::int64_t kVector = 16, kVectorsOfThread = 4;
   const std::int64_t threads = size.value() / (kVector * kVectorsOfThread);
-  launch(copy_, blocks_for(threads), kThreads, stream, to, from, static_cast<std::size_t>(size.value()));
+  launch_kernel(copy_, blocks_for(threads), kThreads, stream, to, from,
+                static_cast<std::size_t>(size.value()));
 }
 
 void Kernels::fill_random(CUstream stream, CUdeviceptr out, const Operand& operand,
@@ -166,11 +160,11 @@ void Kernels::fill_random(CUstream stream, CUdeviceptr out, const Operand& opera
   const auto count = static_cast<std::size_t>(operand.count);
   const unsigned blocks = blocks_for(operand.count);
   if (holds_indices(operand.dtype)) {
-    launch(random_indices_[index_type(operand.dtype)], blocks, kThreads, stream, out, count,
-           static_cast<std::uint64_t>(operand.index_limit), data.seed);
+    launch_kernel(random_indices_[index_type(operand.dtype)], blocks, kThreads, stream, out, count,
+                  static_cast<std::uint64_t>(operand.index_limit), data.seed);
   } else {
-    launch(fill_random_[storage_index(operand.dtype)], blocks, kThreads, stream, out, count,
-           static_cast<int>(data.kind), data.seed, operand.non_negative, scale_of(operand, data));
+    launch_kernel(fill_random_[storage_index(operand.dtype)], blocks, kThreads, stream, out, count,
+                  static_cast<int>(data.kind), data.seed, operand.non_negative, scale_of(operand, data));
   }
 }
 
@@ -179,10 +173,10 @@ void Kernels::to_double(CUstream stream, CUdeviceptr out, CUdeviceptr in, DataTy
   if (count == 0) return;
   const CUfunction convert =
       holds_indices(dtype) ? indices_to_double_[index_type(dtype)] : to_double_[storage_index(dtype)];
-  launch(convert, blocks_for(count), kThreads, stream, out, in, static_cast<std::size_t>(count));
+  launch_kernel(convert, blocks_for(count), kThreads, stream, out, in, static_cast<std::size_t>(count));
 }
 
-CUmodule load_module(const Context& context, const void* binary) {
+CUmodule load_module(const void* binary) {
   CUmodule module = nullptr;
   const CUresult result = driver().cuModuleLoadData(&module, binary);
   switch (result) {
@@ -192,14 +186,21 @@ CUmodule load_module(const Context& context, const void* binary) {
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION: break;
     default: check(result, "loading jitterscope's kernels"); return module;
   }
+  CUdevice device = 0;  // its number is its ordinal
+  check(driver().cuCtxGetDevice(&device), "finding the context's GPU");
+  const auto attribute = [&](CUdevice_attribute which) {
+    int value = 0;
+    check(driver().cuDeviceGetAttribute(&value, which, device), "reading a GPU attribute");
+    return value;
+  };
   throw MissingError(
       fmt::format("cuda:{} cannot run jitterscope's kernels: they were built by CUDA {}.{} for compute "
                   "capability 7.5 and newer, the "
                   "GPU has {}.{} and its driver knows CUDA up to {}.{}; update the driver, or build with an "
                   "older toolkit",
-                  context.ordinal(), CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
-                  context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                  context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), driver().version / 1000,
+                  device, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
+                  attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                  attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), driver().version / 1000,
                   driver().version % 1000 / 10));
 }
 

@@ -80,12 +80,20 @@ class Kernels {
 
 // Loading jitterscope's own kernels from their embedded binaries.
 
-class Context;
-
-/// Throws MissingError with a remedy if this GPU or its driver cannot run the binary.
-CUmodule load_module(const Context& context, const void* binary);
+/// Loads it into the current context. Throws MissingError with a remedy if this GPU or its driver cannot run
+/// the binary.
+CUmodule load_module(const void* binary);
 
 /// Returns a kernel that is loaded already, so that its first launch loads nothing.
 CUfunction find_function(CUmodule module, const char* name);
+
+/// Launches a kernel of one-dimensional blocks, with arguments of its parameters' types.
+template <class... Arguments>
+void launch_kernel(CUfunction function, unsigned blocks, unsigned threads, CUstream stream,
+                   Arguments... arguments) {
+  void* pointers[] = {&arguments..., nullptr};  // never empty, which C++ forbids
+  check(driver().cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, pointers, nullptr),
+        "launching a kernel of jitterscope");
+}
 
 }  // namespace jitterscope::cuda

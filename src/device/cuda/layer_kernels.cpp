@@ -19,7 +19,7 @@ LayerKernels::~LayerKernels() {
 
 CUfunction LayerKernels::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  if (module_ == nullptr) module_ = load_module(context_, jitterscope_layer_kernels_begin);
+  if (module_ == nullptr) module_ = load_module(jitterscope_layer_kernels_begin);
   return find_function(module_, name.c_str());
 }
 
