@@ -260,7 +260,8 @@ struct Attention {
 /// elements but where said. all_reduce: y = x of all ranks, reduced. reduce_scatter: y (count / ranks) = this
 /// rank's part of that. all_gather: y = x (count / ranks) of all ranks, in their order. broadcast: y = the
 /// root's x. reduce: the root's y = x of all ranks, reduced. all_to_all: part r of y = this rank's part of
-/// rank r's x. send_recv: y = x of the rank before, in a ring.
+/// rank r's x. send_recv: y = x of the rank before, in a ring. send: rank `to` gets the root's x; other ranks
+/// do nothing.
 enum class CollectiveKind {
   all_reduce,
   reduce_scatter,
@@ -269,6 +270,7 @@ enum class CollectiveKind {
   reduce,
   all_to_all,
   send_recv,
+  send,
 };
 /// The part of one rank in a collective. In place there is one operand, x, in `count` elements, which holds
 /// the results, too: y of all_gather holds x as its part of this rank, x of reduce_scatter holds y so. A
@@ -278,7 +280,8 @@ struct Collective {
   std::int64_t count = 1;  ///< elements of the larger of its buffers: what nccl-tests calls size, in elements
   DataType dtype = DataType::f32;
   Reduction op = Reduction::sum;  ///< of all_reduce, reduce_scatter and reduce; else sum
-  std::int64_t root = 0;          ///< of broadcast and reduce; else 0
+  std::int64_t root = 0;          ///< of broadcast, reduce and send; else 0
+  std::int64_t to = 1;            ///< of send; else 1
   bool in_place = false;          ///< never in all_to_all and send_recv
   /// How many ranks take part; 0: as many as there are where it is prepared, and operands, FLOPs and bytes
   /// are those of one rank alone.

@@ -80,8 +80,9 @@ std::optional<double> collective_content(const Collective& collective, const Ran
     if (index / part != data.rank) return std::nullopt;
     return collective_input(collective, data, data.rank, index % part);
   }
-  const bool is_received =
-      collective.in_place && collective.kind == CollectiveKind::broadcast && data.rank != collective.root;
+  const bool is_received = collective.in_place &&
+                           ((collective.kind == CollectiveKind::broadcast && data.rank != collective.root) ||
+                            (collective.kind == CollectiveKind::send && data.rank == collective.to));
   if (is_received) return std::nullopt;
   return collective_input(collective, data, data.rank, index);
 }
@@ -104,6 +105,9 @@ std::optional<double> collective_result(const Collective& collective, const Rank
       return collective_input(collective, data, index / part, data.rank * part + index % part);
     case CollectiveKind::send_recv:
       return collective_input(collective, data, (data.rank + collective.ranks - 1) % collective.ranks, index);
+    case CollectiveKind::send:
+      if (data.rank != collective.to) return std::nullopt;
+      return collective_input(collective, data, collective.root, index);
   }
   return std::nullopt;
 }

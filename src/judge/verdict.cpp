@@ -110,7 +110,7 @@ void set_verdict(CaseJudgement& each, const Effect& effect, double margin, bool 
   each.verdict = verdict_of(statistics::verdict_on(effect, margin, is_shown));
   if (const auto shift = reference_shift(each);
       shift && shift->excludes_zero() && std::abs(shift->value) > std::log1p(margin)) {
-    each.findings.push_back("reference_disturbed");
+    each.findings.emplace_back("reference_disturbed");
     each.verdict = Verdict::undecided;
     each.evidence =
         fmt::format("the reference takes {} beside the candidate's process, so the candidate disturbs it",

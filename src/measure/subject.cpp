@@ -28,22 +28,30 @@ std::vector<MemoryRegion> memory_of(const PreparedCalls& calls) {
 // beside them. Shared memory cannot be moved.
 class StepWorkload final : public Workload {
  public:
+  /// `calls` has null for a call that is not launched.
   StepWorkload(const ParallelStep& step, PreparedCalls calls, PreparedCalls exchanges, Device& device)
-      : step_(step), calls_(std::move(calls)), exchanges_(std::move(exchanges)) {
+      : step_(step), launches_(step.calls()), exchanges_(std::move(exchanges)) {
+    std::vector<std::size_t> places(calls.size());
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      places[c] = calls_.size();
+      if (calls[c]) calls_.push_back(std::move(calls[c]));
+    }
+    for (std::size_t& launch : launches_) launch = places[launch];
     if (!runs_beside(step_)) return;
     side_ = device.make_side_stream(step_.exchanges.size());
-    joins_.resize(step_.calls() + 1);
-    for (std::size_t e = 0; e < step_.exchanges.size(); ++e) joins_[step_.exchanges[e].before].push_back(e);
+    joins_.resize(launches_.size() + 1);
+    for (std::size_t e = 0; e < step_.exchanges.size(); ++e)
+      if (takes_part(e)) joins_[step_.exchanges[e].before].push_back(e);
   }
 
   void run(NativeQueue queue) override {
     std::size_t next = 0;
-    for (std::size_t c = 0; c <= step_.calls(); ++c) {
-      for (; next < step_.exchanges.size() && step_.exchanges[next].after == c; ++next) exchange(queue, next);
+    for (std::size_t l = 0; l <= launches_.size(); ++l) {
+      for (; next < step_.exchanges.size() && step_.exchanges[next].after == l; ++next) exchange(queue, next);
       if (side_) {
-        for (const std::size_t e : joins_[c]) side_->join(queue, e);
+        for (const std::size_t e : joins_[l]) side_->join(queue, e);
       }
-      if (c < step_.calls()) calls_[c % calls_.size()]->run(queue);
+      if (l < launches_.size()) calls_[launches_[l]]->run(queue);
     }
   }
   bool waits_for_queue() const override {
@@ -65,14 +73,22 @@ class StepWorkload final : public Workload {
 
  private:
   void exchange(NativeQueue queue, std::size_t number) {
-    if (!side_) return exchanges_[number]->run(queue);
+    // What it takes no part in orders nothing on this rank.
+    if (!side_ || !takes_part(number)) return exchanges_[number]->run(queue);
     exchanges_[number]->run(side_->begin(queue, number));
     side_->end(queue, number);
   }
 
+  bool takes_part(std::size_t number) const {
+    const std::optional<RankData> own = exchanges_[number]->rank_data();
+    const auto& collective = std::get<Collective>(step_.exchanges[number].collective.parameters());
+    return !own || jitterscope::takes_part(collective, own->rank);
+  }
+
   const ParallelStep step_;
+  std::vector<std::size_t> launches_;  // of each its place in calls_
   PreparedCalls calls_, exchanges_;
-  std::vector<std::vector<std::size_t>> joins_;  // before each call, and at the end
+  std::vector<std::vector<std::size_t>> joins_;  // before each launch, and at the end
   std::unique_ptr<SideStream> side_;             // destroyed first: its work uses the memory of the others
 };
 
@@ -86,10 +102,18 @@ Bytes outputs_of(const Operation& operation) {
   return bytes;
 }
 
-PreparedCalls prepare_calls(Device& device, const Model& pass, InputData data) {
+// Leaves null for a call that is not launched.
+PreparedCalls prepare_calls(Device& device, const ParallelStep& step, InputData data) {
+  const Model& pass = step.network;
   data.placement.reset();  // memory that calls share is not moved
+  std::vector<bool> is_launched(pass.calls.size());
+  for (const std::size_t call : step.calls()) is_launched[call] = true;
   PreparedCalls calls;
   for (std::size_t i = 0; i < pass.calls.size(); ++i) {
+    if (!is_launched[i]) {
+      calls.push_back(nullptr);
+      continue;
+    }
     try {
       prepare_call(device, pass, i, data, calls);
     } catch (const UsageError& error) {
@@ -100,7 +124,7 @@ PreparedCalls prepare_calls(Device& device, const Model& pass, InputData data) {
 }
 
 PreparedSubject prepare_step(Device& device, const ParallelStep& step, const InputData& data) {
-  PreparedCalls calls = prepare_calls(device, step.network, data);
+  PreparedCalls calls = prepare_calls(device, step, data);
   PreparedCalls exchanges;
   for (const StepExchange& exchange : step.exchanges)
     exchanges.push_back(device.prepare(exchange.collective, {.kind = data.kind, .seed = data.seed}));
@@ -126,7 +150,7 @@ bool TrialSubject::has_collective() const {
 }
 
 std::int64_t TrialSubject::calls() const {
-  if (step() != nullptr) return static_cast<std::int64_t>(step()->calls() + step()->exchanges.size());
+  if (step() != nullptr) return static_cast<std::int64_t>(step()->launches() + step()->exchanges.size());
   const auto* pass = std::get_if<Model>(&what_);
   return pass == nullptr ? 1 : count_of(*pass);
 }

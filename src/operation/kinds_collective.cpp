@@ -17,7 +17,7 @@ bool reduces(CollectiveKind kind) {
 }
 
 bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce || kind == CollectiveKind::send;
 }
 
 bool waits_for_all(CollectiveKind kind) {
@@ -34,6 +34,10 @@ bool is_cut_by_ranks(CollectiveKind kind) {
          kind == CollectiveKind::all_to_all;
 }
 
+bool takes_part(const Collective& collective, std::int64_t rank) {
+  return collective.kind != CollectiveKind::send || rank == collective.root || rank == collective.to;
+}
+
 std::int64_t part_of(const Collective& collective) {
   return collective.count / std::max<std::int64_t>(1, collective.ranks);
 }
@@ -47,7 +51,8 @@ double bus_factor(CollectiveKind kind, std::int64_t ranks) {
     case CollectiveKind::all_to_all: return (n - 1.0) / n;
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
-    case CollectiveKind::send_recv: return 1.0;
+    case CollectiveKind::send_recv:
+    case CollectiveKind::send: return 1.0;
   }
   return 1.0;
 }
@@ -98,6 +103,8 @@ void describe(Collective& collective, Fields& fields) {
     fields.optional("root", "the rank that gives or gets the data", collective.root, usual.root,
                     {0, kMostRanks - 1});
   }
+  if (collective.kind == CollectiveKind::send)
+    fields.optional("to", "the rank that gets the data", collective.to, usual.to, {0, kMostRanks - 1});
   if (can_be_in_place(collective.kind)) {
     fields.optional("in_place", "1: results replace the input, in one buffer", collective.in_place,
                     usual.in_place);
@@ -109,6 +116,7 @@ void describe(Collective& collective, Fields& fields) {
 void normalize(Collective& collective) {
   if (!reduces(collective.kind)) collective.op = Reduction::sum;
   if (!has_root(collective.kind)) collective.root = 0;
+  if (collective.kind != CollectiveKind::send) collective.to = Collective().to;
 }
 
 void check(const Collective& collective) {
@@ -116,11 +124,18 @@ void check(const Collective& collective) {
   if (collective.in_place && !can_be_in_place(collective.kind)) {
     throw UsageError(fmt::format("{}: in_place=1 is impossible: it has two buffers; leave it out", word));
   }
+  const bool sends = collective.kind == CollectiveKind::send;
+  if (sends && collective.to == collective.root)
+    throw UsageError(
+        fmt::format("{}: to={} is impossible: that rank sends; name another", word, collective.to));
   if (collective.ranks == 0) return;
-  if (collective.root >= collective.ranks) {
-    throw UsageError(fmt::format("{}: root={} is impossible: {} ranks have the numbers 0 to {}", word,
-                                 collective.root, collective.ranks, collective.ranks - 1));
-  }
+  const auto require_rank = [&](std::string_view field, std::int64_t rank) {
+    if (rank >= collective.ranks)
+      throw UsageError(fmt::format("{}: {}={} is impossible: {} ranks have the numbers 0 to {}", word, field,
+                                   rank, collective.ranks, collective.ranks - 1));
+  };
+  require_rank("root", collective.root);
+  if (sends) require_rank("to", collective.to);
   if (is_cut_by_ranks(collective.kind) && collective.count % collective.ranks != 0) {
     throw UsageError(fmt::format(
         "{}: count={} is impossible: it has no equal part for each of {} ranks; {} has", word,
@@ -169,7 +184,8 @@ const KindOf<Collective>& kind_of(const Collective&) {
                       ",op=sum,root=0"),
                 named(CollectiveKind::all_to_all, "all_to_all", "each rank sends a part to each rank", ""),
                 named(CollectiveKind::send_recv, "send_recv",
-                      "each rank sends to the next one and receives from the one before, in a ring", "")},
+                      "each rank sends to the next one and receives from the one before, in a ring", ""),
+                named(CollectiveKind::send, "send", "one rank gets another's elements", ",root=0,to=1")},
       .place = [](const Collective& collective) { return static_cast<std::size_t>(collective.kind); },
       .describe = describe,
       .normalize = normalize,

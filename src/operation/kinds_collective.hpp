@@ -19,6 +19,9 @@ bool can_be_in_place(CollectiveKind kind);
 /// True if one of the two buffers of a rank, or both, is cut into a part for each rank.
 bool is_cut_by_ranks(CollectiveKind kind);
 
+/// False for a send between two others.
+bool takes_part(const Collective&, std::int64_t rank);
+
 /// Elements of a rank's part: count / ranks.
 std::int64_t part_of(const Collective&);
 

@@ -290,7 +290,7 @@ void fit_names(std::vector<TableColumn>& columns, std::size_t width) {
 
 // A wider page is no help where the terminal is as wide as it can be, so a flag comes first.
 std::string what_shows_all(AllColumns all, std::size_t width) {
-  const std::string wider = "COLUMNS=" + std::to_string(width);
+  std::string wider = "COLUMNS=" + std::to_string(width);
   switch (all) {
     case AllColumns::page_of_html: return "--html FILE or " + wider;
     case AllColumns::details: return "--details";

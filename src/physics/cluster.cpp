@@ -221,9 +221,10 @@ Cluster read_cluster(const toml::table& document, const std::string& file,
     for (const char* key : {"rank", "cause"}) keys.require(key);
     keys.whole("rank", straggler.rank, 0, cluster.ranks - 1);
     keys.cause(straggler.cause);
+    if (straggler.cause != Straggler::Cause::wrong_values) keys.require("size_us");
     keys.number("size_us", straggler.size, 0, 1e9, kOneMicrosecond);
     keys.number("from_s", straggler.from, 0, 1e9, kOneSecond);
-    keys.number("until_s", straggler.until, 0, 1e9, kOneSecond);
+    keys.number("until_s", straggler.until, straggler.from.value() / kOneSecond, 1e9, kOneSecond);
     cluster.stragglers.push_back(straggler);
   });
   const auto joins_more = [](const Link& one, const Link& next) { return one.ranks >= next.ranks; };

@@ -67,10 +67,16 @@ void describe(Fields& fields, Described<Fields, StepExchange>& exchange) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, CallRange>& range) {
+  fields("begin", range.begin);
+  fields("end", range.end);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, ParallelStep>& step) {
   fields("name", step.name);
   fields("network", step.network);
-  fields("passes", step.passes);
+  fields("order", step.order);
   fields("exchanges", step.exchanges);
 }
 

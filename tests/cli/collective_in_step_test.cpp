@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include "jitterscope/error.hpp"
+#include "model/native_step.hpp"
+#include "plan/arrangement.hpp"
 #include "worker/in_step.hpp"
 
 namespace jitterscope {
@@ -29,12 +31,19 @@ class ClusterInStep : public ::testing::Test {
   }
   std::vector<RunRecord> run(const TrialSubject& subject, const MeasureOptions& options,
                              const std::string& more = {}, std::size_t ranks = 2) {
+    return run(std::vector(ranks, subject), options, more);
+  }
+  // One subject for each rank.
+  std::vector<RunRecord> run(const std::vector<TrialSubject>& subjects, const MeasureOptions& options,
+                             const std::string& more = {}) {
+    const std::size_t ranks = subjects.size();
     std::ofstream(file_) << "base = \"" << base_ << "\"\n[cluster]\nranks = " << ranks << "\n"
                          << more << "[[link]]\nranks = 16\nlatency_us = 20\nbandwidth_gb_per_s = 100\n";
     std::vector<WorkerPlan> plans(ranks);
-    for (WorkerPlan& plan : plans) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      WorkerPlan& plan = plans[rank];
       plan.device = "virtual:" + file_.string();
-      plan.plan.groups = {{{subject, options}}};
+      plan.plan.groups = {{{subjects[rank], options}}};
       plan.plan.ceilings = false;
       plan.plan.verify = true;
       plan.plan.links = measures_links_;
@@ -85,8 +94,8 @@ TEST_F(ClusterInStep, AllRanksMeasureTheTransfer) {
 }
 
 // A step of two kernels of 100 us, and an all-reduce of 60 us.
-ParallelStep two_spins(std::size_t after, std::size_t before, std::int64_t passes = 1) {
-  ParallelStep step{.name = "two spins", .network = {}, .passes = passes};
+ParallelStep two_spins(std::size_t after, std::size_t before, std::size_t passes = 1) {
+  ParallelStep step{.name = "two spins", .network = {}, .order = std::vector<CallRange>(passes, {0, 2})};
   step.network.layers = {{{"spin"}, Operation::parse("spin:ns=100000")}};
   step.network.calls = {{0, "first", {}}, {0, "second", {}}};
   step.exchanges = {{Operation::parse(kReduce), after, before}};
@@ -99,7 +108,7 @@ TEST_F(ClusterInStep, AnExchangeRunsBesideWhatDoesNotWaitForIt) {
   struct Case {
     std::size_t after, before;
     double microseconds;
-    std::int64_t passes = 1;
+    std::size_t passes = 1;
   };
   for (const Case& each : {Case{2, 2, 260}, Case{1, 1, 260}, Case{0, 0, 260}, Case{1, 2, 200},
                            Case{0, 1, 200}, Case{0, 2, 200}, Case{1, 4, 400, 2}, Case{4, 4, 460, 2}}) {
@@ -108,6 +117,65 @@ TEST_F(ClusterInStep, AnExchangeRunsBesideWhatDoesNotWaitForIt) {
       EXPECT_EQ(record.entries.at(0).result.failure, "");
       EXPECT_NEAR(time_of(record).value(), each.microseconds * 1e3, 4e3)
           << each.after << " to " << each.before << " of " << each.passes;
+    }
+  }
+}
+
+// Blocks that take 100 us forward and 200 back, and hand on 1 MB. Their calls are spins.
+struct SpinningNetwork {
+  explicit SpinningNetwork(std::size_t blocks) {
+    model.name = "spins";
+    model.layers = {{{}, Operation::parse("spin:ns=100000")}, {{}, Operation::parse("spin:ns=200000")}};
+    layers.network.name = model.name;
+    layers.calls.resize(blocks);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      layers.network.layers.push_back({.name = std::to_string(b),
+                                       .block = b,
+                                       .forward = {microseconds(100), {}},
+                                       .backward = {microseconds(200), {}},
+                                       .output = Bytes(1'000'000)});
+      layers.calls[b] = {.forward = {b}, .backward = {2 * blocks - 1 - b}};
+      model.calls.push_back({0, "forward", {}});
+    }
+    for (std::size_t b = 0; b < blocks; ++b) model.calls.push_back({1, "backward", {}});
+  }
+  Model model;
+  StepLayers layers;
+};
+
+TEST_F(ClusterInStep, APipelineTakesTheTimeOfItsPlan) {
+  const plan::MeasuredTransfers sends{plan::Exchange::send, 2, {{Bytes(1'000'000), {microseconds(30), {}}}}};
+  struct Case {
+    plan::Schedule schedule;
+    std::int64_t ranks = 2, micro_batches = 4, chunks = 1;
+    bool sends_block = false;
+  };
+  using enum plan::Schedule;
+  for (const Case& each : {Case{in_turn, 2, 2}, Case{gpipe}, Case{one_f_one_b}, Case{one_f_one_b, 3, 6},
+                           Case{interleaved, 2, 4, 2}, Case{one_f_one_b, 2, 4, 1, true}}) {
+    const SpinningNetwork network(6 * static_cast<std::size_t>(each.chunks));
+    const plan::Arrangement arrangement{.grid = {.pipeline = each.ranks},
+                                        .way = {.exchange = plan::GradientExchange::none},
+                                        .schedule = each.schedule,
+                                        .chunks = each.chunks,
+                                        .cut = plan::StageCut::layers,
+                                        .sends_block = each.sends_block};
+    const plan::StepPlan plan = plan::step_of(
+        {.network = network.layers.network,
+         .around = {.transfers = plan::TransferCosts({sends}, std::nullopt), .gpus_per_host = each.ranks},
+         .micro_batches = each.micro_batches},
+        arrangement);
+    std::vector<TrialSubject> steps;
+    for (std::size_t rank = 0; rank < plan.classes.size(); ++rank)
+      steps.emplace_back(native_step(network.model, network.layers, plan, rank, each.ranks, "pipeline"));
+    MeasureOptions options = once(QueueMode::saturated);
+    options.instrument = Instrument::graph;
+    const double planned = plan::length_of(plan).value();
+    const std::string text =
+        std::string(plan::to_string(each.schedule)) + (each.sends_block ? ", blocks" : "");
+    for (const RunRecord& record : run(steps, options)) {
+      EXPECT_EQ(record.entries.at(0).result.failure, "") << text;
+      EXPECT_NEAR(time_of(record).value(), planned, 0.02 * planned) << text << " of " << each.ranks;
     }
   }
 }

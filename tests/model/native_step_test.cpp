@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "jitterscope/error.hpp"
 #include "model/cut_in_parts.hpp"
@@ -58,7 +59,7 @@ TEST(NativeStep, WithoutAnExchangeIsTheNetwork) {
   const StepOf network("resnet18");
   const ParallelStep step = network.step({.exchange = GradientExchange::none});
   EXPECT_TRUE(step.exchanges.empty());
-  EXPECT_EQ(step.calls(), network.model.calls.size());
+  EXPECT_EQ(step.launches(), network.model.calls.size());
   EXPECT_FALSE(runs_beside(step));
 }
 
@@ -66,8 +67,8 @@ TEST(NativeStep, BehindBackwardAllGradientsAreReducedAtOnce) {
   const StepOf network("resnet18");
   const ParallelStep step = network.step({.exchange = GradientExchange::after_backward});
   ASSERT_EQ(step.exchanges.size(), 1u);
-  EXPECT_EQ(step.exchanges[0].after, step.calls());
-  EXPECT_EQ(step.exchanges[0].before, step.calls());
+  EXPECT_EQ(step.exchanges[0].after, step.launches());
+  EXPECT_EQ(step.exchanges[0].before, step.launches());
   EXPECT_EQ(collective_of(step.exchanges[0]).kind, CollectiveKind::all_reduce);
   EXPECT_EQ(collective_of(step.exchanges[0]).ranks, 2);
   EXPECT_EQ(bytes_of(step), plan::weights_of(network.layers.network).value());
@@ -87,20 +88,20 @@ TEST(NativeStep, ABucketIsReducedOnceTheCallsOfItsLayersHaveEnded) {
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     EXPECT_GT(step.exchanges[b].after, network.last_call_of(buckets[b].last_layer)) << b;
     EXPECT_GE(step.exchanges[b].after, begun) << b;
-    EXPECT_EQ(step.exchanges[b].before, step.calls()) << "the step waits, no layer does";
+    EXPECT_EQ(step.exchanges[b].before, step.launches()) << "the step waits, no layer does";
     begun = step.exchanges[b].after;
   }
-  EXPECT_LT(step.exchanges.front().after, step.calls() * 3 / 4) << "early in the backward pass";
+  EXPECT_LT(step.exchanges.front().after, step.launches() * 3 / 4) << "early in the backward pass";
   EXPECT_EQ(bytes_of(step), plan::weights_of(network.layers.network).value());
 }
 
 TEST(NativeStep, EveryFourthStepIsFourPassesAndOneExchange) {
   const StepOf network("resnet18");
   const ParallelStep step = network.step({.exchange = GradientExchange::after_backward, .every = 4});
-  EXPECT_EQ(step.passes, 4);
-  EXPECT_EQ(step.calls(), 4 * network.model.calls.size());
+  EXPECT_EQ(step.order.size(), 4u);
+  EXPECT_EQ(step.launches(), 4 * network.model.calls.size());
   ASSERT_EQ(step.exchanges.size(), 1u);
-  EXPECT_EQ(step.exchanges[0].after, step.calls());
+  EXPECT_EQ(step.exchanges[0].after, step.launches());
 }
 
 TEST(NativeStep, ShardedWeightsAreGatheredBeforeTheirBlockComputes) {
@@ -133,7 +134,7 @@ TEST(NativeStep, ALayerWithoutABackwardCallHandsOnWhatItWaitsFor) {
   const ParallelStep step = network.step({.sharding = plan::Sharding::parameters});
   for (const StepExchange& each : step.exchanges) {
     if (collective_of(each).kind == CollectiveKind::all_gather) {
-      EXPECT_LT(each.before, step.calls()) << each.after;
+      EXPECT_LT(each.before, step.launches()) << each.after;
     }
   }
 }
@@ -148,7 +149,7 @@ TEST(NativeStep, PartsOfLayersAreExchangedBetweenTheirCalls) {
         .grid = {.tensor = 2}, .way = {.exchange = GradientExchange::none}, .by_sequence = by_sequence};
     const ParallelStep step = native_step(cut_in_parts(network.model, network.layers, 2, by_sequence),
                                           network.layers, plan::step_of(job, arrangement), 0, 2, "step");
-    EXPECT_EQ(step.calls(), network.model.calls.size());
+    EXPECT_EQ(step.launches(), network.model.calls.size());
     EXPECT_FALSE(runs_beside(step)) << "the next call needs it";
     std::map<CollectiveKind, std::int64_t> counts;
     for (const StepExchange& each : step.exchanges) {
@@ -182,10 +183,48 @@ TEST(NativeStep, CountsThatHaveNoEqualPartArePadded) {
   }
 }
 
+TEST(NativeStep, ARankOfAPipelineRunsItsStagesInTheOrderOfItsPasses) {
+  const StepOf network("resnet18");
+  const plan::TransferCosts transfers({}, plan::StatedNetwork{microseconds(10), 1e11});
+  constexpr std::int64_t kRanks = 3, kMicroBatches = 4;
+  const plan::StepPlan plan =
+      plan::step_of({.network = network.layers.network,
+                     .around = {.transfers = transfers, .gpus_per_host = 1},
+                     .micro_batches = kMicroBatches},
+                    {.grid = {.pipeline = kRanks}, .way = {.exchange = GradientExchange::none}});
+  std::vector<ParallelStep> steps;
+  std::multiset<std::size_t> launched;
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    steps.push_back(native_step(network.model, network.layers, plan, rank, kRanks, "step"));
+    const std::vector<std::size_t> calls = steps.back().calls();
+    launched.insert(calls.begin(), calls.end());
+  }
+  for (std::size_t call = 0; call < network.model.calls.size(); ++call)
+    EXPECT_EQ(launched.count(call), kMicroBatches) << network.model.calls[call].name;
+  // All launch the same sends: of each micro-batch over each cut, there and back.
+  ASSERT_EQ(steps[0].exchanges.size(), 2u * (kRanks - 1) * kMicroBatches);
+  for (std::size_t e = 0; e < steps[0].exchanges.size(); ++e) {
+    const Collective& send = collective_of(steps[0].exchanges[e]);
+    EXPECT_EQ(send.kind, CollectiveKind::send);
+    EXPECT_EQ(std::abs(send.root - send.to), 1);
+    for (const ParallelStep& step : steps)
+      EXPECT_EQ(step.exchanges[e].collective, steps[0].exchanges[e].collective);
+  }
+  // The second rank's first launch waits for what the first sends first, and for nothing of the third.
+  EXPECT_EQ(collective_of(steps[1].exchanges[0]).root, 0);
+  EXPECT_EQ(steps[1].exchanges[0].after, 0u);
+  EXPECT_EQ(steps[1].exchanges[0].before, 0u);
+  EXPECT_EQ(steps[2].exchanges[0].before, steps[2].launches()) << "between two others";
+  // What the last rank sends back first, it sends after its forward and backward passes of one micro-batch.
+  const auto back = std::ranges::find_if(
+      steps[2].exchanges, [](const StepExchange& each) { return collective_of(each).root == 2; });
+  EXPECT_EQ(back->after, steps[2].launches() / kMicroBatches);
+}
+
 TEST(NativeStep, WhatHasNoOperationYetIsRefused) {
   const StepOf network("resnet18", "batch=2,dtype=f32");
-  EXPECT_THAT([&] { network.step({.grid = {.pipeline = 2}}); },
-              ThrowsMessage<UsageError>(HasSubstr("leave the pipeline out")));
+  EXPECT_THAT([&] { network.step({.grid = {.data = 2, .pipeline = 2}}); },
+              ThrowsMessage<UsageError>(HasSubstr("leave replicas and parts out of the pipeline")));
   StepOf copies = network;
   copies.layers.network.copy_rate = 1e12;
   EXPECT_THAT([&] { copies.step({.exchange = GradientExchange::after_backward, .compressed = true}); },
@@ -199,7 +238,7 @@ TEST(ParallelSteps, ExchangesThatAreOutOfOrderOrBeyondTheStepAreRefused) {
   std::swap(swapped.exchanges.front(), swapped.exchanges.back());
   EXPECT_THAT([&] { check_step(swapped); },
               ThrowsMessage<UsageError>(HasSubstr("begins before the exchange in front of it")));
-  step.exchanges.back().before = step.calls() + 1;
+  step.exchanges.back().before = step.launches() + 1;
   EXPECT_THROW(check_step(step), UsageError);
   EXPECT_THROW(check_step({.name = "empty", .network = {}}), UsageError);
   EXPECT_THROW(

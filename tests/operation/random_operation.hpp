@@ -70,12 +70,14 @@ class RandomOperation {
     Collective drawn{
         .kind = pick({CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
                       CollectiveKind::broadcast, CollectiveKind::reduce, CollectiveKind::all_to_all,
-                      CollectiveKind::send_recv}),
+                      CollectiveKind::send_recv, CollectiveKind::send}),
         .dtype = dtype(),
         .op = pick({Reduction::sum, Reduction::prod, Reduction::max, Reduction::min, Reduction::avg})};
     if (flag()) drawn.ranks = number(64);
     drawn.count = number(1 << 20) * std::max<std::int64_t>(1, drawn.ranks);
+    if (drawn.kind == CollectiveKind::send) drawn.ranks = std::max<std::int64_t>(2, drawn.ranks);
     drawn.root = number(std::max<std::int64_t>(1, drawn.ranks)) - 1;
+    drawn.to = drawn.root == 0 ? 1 : drawn.root - 1;
     drawn.in_place =
         drawn.kind != CollectiveKind::all_to_all && drawn.kind != CollectiveKind::send_recv && flag();
     return drawn;

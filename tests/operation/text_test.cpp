@@ -217,7 +217,7 @@ TEST(OperationText, MessagesStayReadableForDamagedInput) {
 }
 
 TEST(OperationHelp, EveryExampleParsesAndEveryParameterIsRead) {
-  ASSERT_EQ(operation_help().size(), 45u);
+  ASSERT_EQ(operation_help().size(), 46u);
   for (const OperationHelp& help : operation_help()) {
     EXPECT_EQ(Operation::parse(help.example).kind(), help.kind);
     EXPECT_FALSE(help.summary.empty());

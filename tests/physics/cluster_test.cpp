@@ -83,6 +83,10 @@ TEST(ClusterFile, ProblemsAreToldWithTheirLine) {
       HasSubstr("expected a whole number from 0 to 1"));
   EXPECT_THAT(cluster_problem("[cluster]\nranks = 2\n" + kLink + "[[straggler]]\nrank = 1\ncause = \"x\"\n"),
               HasSubstr("expected \"host\", \"gpu\" or \"wrong_values\""));
+  const std::string kLate = "[cluster]\nranks = 2\n" + kLink + "[[straggler]]\nrank = 1\ncause = ";
+  EXPECT_THAT(cluster_problem(kLate + "\"gpu\"\n"), HasSubstr("[[straggler]] lacks size_us"));
+  EXPECT_THAT(cluster_problem(kLate + "\"host\"\nsize_us = 5\nfrom_s = 2\nuntil_s = 1\n"),
+              HasSubstr("until_s: expected a number from 2 to 1000000000"));
   EXPECT_THAT(cluster_problem("[cluster]\nranks = 2\n[link]\nranks = 2\n"), HasSubstr("no list of tables"));
 }
 

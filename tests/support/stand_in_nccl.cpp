@@ -5,6 +5,7 @@
 #include "support/stand_in_nccl.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -185,7 +186,18 @@ namespace {
 
 std::atomic<int> pending = 0;
 
-// Gives each rank what all gave, round by round, until one ends.
+// The rank that a rank's only call, a send or a receive, is with; -1 if it has others.
+int only_peer_in(const std::string& gift, int giver, int count) {
+  Call call;
+  if (gift.size() < sizeof(call)) return -1;
+  std::memcpy(&call, gift.data(), sizeof(call));
+  const bool is_between_two = call.kind == Kind::send || call.kind == Kind::receive;
+  const std::size_t sent = elements_sent(call, giver, count) * size_of(call.type);
+  return is_between_two && gift.size() == sizeof(call) + sent ? call.peer : -1;
+}
+
+// Gives each rank what all gave, round by round, until one ends. Two ranks with nothing but a send between
+// them need no others.
 void serve(int listener, int count) {
   std::vector<int> ranks(static_cast<std::size_t>(count), -1);
   for (int i = 0; i < count; ++i) {
@@ -195,12 +207,40 @@ void serve(int listener, int count) {
     ranks[static_cast<std::size_t>(rank)] = socket;
   }
   ::close(listener);
-  for (bool all_live = true; all_live;) {
-    std::vector<std::string> gifts(ranks.size());
-    for (std::size_t i = 0; all_live && i < ranks.size(); ++i) all_live = receive_message(ranks[i], gifts[i]);
-    for (std::size_t to = 0; all_live && to < ranks.size(); ++to) {
+  std::vector<std::string> gifts(ranks.size());
+  std::vector<bool> has_given(ranks.size());
+  bool all_live = true;
+  const auto answer = [&](const std::vector<std::size_t>& takers) {
+    for (const std::size_t to : takers) {
       for (const std::string& gift : gifts) all_live = all_live && send_message(ranks[to], gift);
     }
+    for (const std::size_t to : takers) has_given[to] = false;
+  };
+  while (all_live) {
+    std::vector<pollfd> waiting;
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      waiting.push_back({has_given[i] ? -1 : ranks[i], POLLIN, 0});
+    all_live = ::poll(waiting.data(), waiting.size(), -1) > 0;
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; all_live && i < ranks.size(); ++i) {
+      if (waiting[i].revents != 0) {
+        all_live = receive_message(ranks[i], gifts[i]);
+        has_given[i] = true;
+      }
+      if (has_given[i]) all.push_back(i);
+    }
+    if (!all_live) break;
+    std::vector<int> peers;
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      peers.push_back(has_given[i] ? only_peer_in(gifts[i], static_cast<int>(i), count) : -1);
+    bool served_two = false;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const auto peer = static_cast<std::size_t>(peers[i]);
+      if (peers[i] < 0 || !has_given[i] || peers[peer] != static_cast<int>(i)) continue;
+      answer({i, peer});
+      served_two = true;
+    }
+    if (!served_two && all.size() == ranks.size()) answer(all);
   }
   for (const int socket : ranks) {
     ::shutdown(socket, SHUT_RDWR);

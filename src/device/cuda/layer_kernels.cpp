@@ -9,6 +9,7 @@
 #include "device/cuda/kernels.hpp"
 
 // The binary of layer_kernels.cu, embedded by kernels_binary.S.
+// NOLINTNEXTLINE(readability-identifier-naming): as the assembler has it
 extern "C" const std::byte jitterscope_layer_kernels_begin[];
 
 namespace jitterscope::cuda {

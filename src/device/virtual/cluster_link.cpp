@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -89,9 +90,11 @@ class Walk {
 
   bool is_over() const { return stretch_ == heard_.stretches.size(); }
   const Stretch& turn() const { return heard_.stretches[stretch_]; }
-  Nanoseconds arrival(Nanoseconds last_end, bool is_first) const {
-    return is_first ? heard_.first : std::max(last_end + turn().gap, turn().earliest);
+  Nanoseconds arrival() const {
+    return std::max(last_end_ ? *last_end_ + turn().gap : heard_.first, turn().earliest);
   }
+  void end_at(Nanoseconds end) { last_end_ = end; }
+  Nanoseconds end() const { return last_end_.value_or(heard_.first); }
   void advance() {
     if (++done_ < turn().count) return;
     ++stretch_;
@@ -101,6 +104,7 @@ class Walk {
  private:
   const Heard& heard_;
   std::size_t stretch_ = 0, done_ = 0;
+  std::optional<Nanoseconds> last_end_ = {};  // of the turns so far in which it took part
 };
 
 [[noreturn]] void fail_unlike(std::size_t rank, const std::string& one, std::size_t other_rank,
@@ -147,7 +151,6 @@ std::vector<CollectiveTimes> ClusterLink::run(Nanoseconds first, const std::vect
   }
   std::vector<Walk> walks(heard.begin(), heard.end());
   std::vector<CollectiveTimes> all;
-  Nanoseconds last_end;
   const auto own = static_cast<std::size_t>(rank());
   for (std::size_t i = 0; !std::ranges::all_of(walks, &Walk::is_over); ++i) {
     // A rank whose turns are over has none to arrive at.
@@ -156,16 +159,22 @@ std::vector<CollectiveTimes> ClusterLink::run(Nanoseconds first, const std::vect
       abandon();
       fail_unlike(0, order_of(walks[0]), other, order_of(walks[other]), i);
     }
-    CollectiveTimes times;
-    for (std::size_t other = 0; other < walks.size(); ++other) {
-      const Nanoseconds arrival = walks[other].arrival(last_end, i == 0);
-      if (other == own) times.arrival = arrival;
-      times.last_arrival = other == 0 ? arrival : std::max(times.last_arrival, arrival);
+    const CollectiveWork& work = *turns[i].work;
+    std::optional<Nanoseconds> last_arrival;
+    for (std::size_t rank = 0; rank < walks.size(); ++rank) {
+      if (!work.has(static_cast<std::int64_t>(rank))) continue;
+      const Nanoseconds arrival = walks[rank].arrival();
+      last_arrival = last_arrival ? std::max(*last_arrival, arrival) : arrival;
     }
     const double factor = std::max(0.1, 1.0 + cluster_.link_noise * noise_.normal());
-    times.end = last_end = times.last_arrival + turns[i].work->transfer * factor;
-    all.push_back(times);
-    for (Walk& walk : walks) walk.advance();
+    const Nanoseconds end = *last_arrival + work.transfer * factor;
+    const Nanoseconds idle = walks[own].end();
+    all.push_back(work.has(rank()) ? CollectiveTimes{walks[own].arrival(), *last_arrival, end}
+                                   : CollectiveTimes{idle, idle, idle});
+    for (std::size_t rank = 0; rank < walks.size(); ++rank) {
+      if (work.has(static_cast<std::int64_t>(rank))) walks[rank].end_at(end);
+      walks[rank].advance();
+    }
   }
   return all;
 }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -17,9 +19,13 @@ struct Kernel;
 
 /// A collective of this rank. Recordings share it.
 struct CollectiveWork {
-  std::string order;     ///< equal on all ranks, if they launch the same
-  Nanoseconds transfer;  ///< once all are there, without noise
+  std::string order;          ///< equal on all ranks, if they launch the same
+  Nanoseconds transfer = {};  ///< once all that take part are there, without noise
+  /// The two ranks that take part; nullopt: all do.
+  std::optional<std::pair<std::int64_t, std::int64_t>> pair = {};
   std::shared_ptr<Kernel> kernel;
+
+  bool has(std::int64_t rank) const { return !pair || rank == pair->first || rank == pair->second; }
 };
 
 /// One of several collectives in a row, behind the one before it.
@@ -29,7 +35,8 @@ struct CollectiveTurn {
   Nanoseconds earliest;  ///< when the host's call has reached the GPU
 };
 
-/// When this rank came and the last one did, in this rank's time, and when all were done.
+/// When this rank came and the last one did, in this rank's time, and when all were done. For a rank that
+/// does not take part all three are the end of what it did before.
 struct CollectiveTimes {
   Nanoseconds arrival, last_arrival, end;
 };
@@ -44,7 +51,8 @@ class ClusterLink {
   std::int64_t rank() const { return ranks_.rank(); }
 
   /// Runs collectives in a row, the first of which this rank reaches at `first`. One message, however many
-  /// they are: nothing else happens between them. Throws FailedError if another rank launches something else,
+  /// they are: nothing else happens between them. All ranks call it for each collective, whoever takes part:
+  /// none has to know what it could wait for. Throws FailedError if another rank launches something else,
   /// with both.
   std::vector<CollectiveTimes> run(Nanoseconds first, const std::vector<CollectiveTurn>& turns);
 

@@ -87,11 +87,17 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
   kernel_->work.placement = timeline_.machine().draw_placement();
   kernel_->name = fmt::format("virtual_{}", operation_.kind());
   if (const auto* collective = std::get_if<Collective>(&operation_.parameters())) {
+    const physics::Cluster& cluster = timeline_.link->cluster();
     const auto bytes = static_cast<double>(collective->count * element_size(collective->dtype).value());
-    const double moved = bytes * bus_factor(collective->kind, collective->ranks);
-    collective_ = std::make_shared<const CollectiveWork>(
-        CollectiveWork{collective_order(*collective, *rank_data()),
-                       physics::transfer_time(timeline_.link->cluster(), moved), kernel_});
+    CollectiveWork work{.order = collective_order(*collective, *rank_data()), .kernel = kernel_};
+    if (collective->kind == CollectiveKind::send) {
+      work.pair = {collective->root, collective->to};
+      work.transfer = physics::transfer_time(cluster, collective->root, collective->to, bytes);
+    } else {
+      work.transfer =
+          physics::transfer_time(cluster, bytes * bus_factor(collective->kind, collective->ranks));
+    }
+    collective_ = std::make_shared<const CollectiveWork>(std::move(work));
   }
 }
 

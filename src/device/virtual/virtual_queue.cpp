@@ -449,19 +449,22 @@ void VirtualQueue::run_beside(Nanoseconds start) {
   const CollectiveTimes times =
       timeline_.link->run(start, {{item.collective, item.gap + item.late, item.earliest + item.late}})
           .front();
-  timeline_.tell_collective(*item.collective->kernel, times, item.origin);
-  side_end_ = times.end;
   ends_of_parts_.resize(std::max(ends_of_parts_.size(), *item.side_part + 1));
   ends_of_parts_[*item.side_part] = times.end;
+  if (!item.collective->has(timeline_.link->rank())) return;
+  timeline_.tell_collective(*item.collective->kernel, times, item.origin);
+  side_end_ = times.end;
 }
 
-// Nothing else happens on the GPU between them, so their times follow from each other.
+// Nothing else happens on the GPU between them, so their times follow from each other. Sends come one by one:
+// what are two in a row on one rank may have work between them on another.
 void VirtualQueue::run_collectives_in_a_row(Nanoseconds start) {
   start = std::max(start, timeline_.machine().free_at());
   std::vector<CollectiveTurn> turns;
   std::vector<KernelTime> origins;
   while (!pending_.empty() && pending_.front().kind == Item::Kind::collective &&
-         !pending_.front().side_part) {
+         !pending_.front().side_part &&
+         (turns.empty() || !(turns.back().work->pair || pending_.front().collective->pair))) {
     const Item& item = pending_.front();
     turns.push_back({item.collective, item.gap + item.late, item.earliest + item.late});
     origins.push_back(item.origin);
@@ -472,9 +475,10 @@ void VirtualQueue::run_collectives_in_a_row(Nanoseconds start) {
   }
   const std::vector<CollectiveTimes> times = timeline_.link->run(start, turns);
   for (std::size_t i = 0; i < turns.size(); ++i) {
+    if (!turns[i].work->has(timeline_.link->rank())) continue;
     timeline_.run_collective(*turns[i].work->kernel, times[i], origins[i]);
+    end_ = times[i].end;
   }
-  end_ = times.back().end;
   if (last_replay_) last_replay_ = end_;
 }
 

@@ -127,8 +127,8 @@ class CollectiveOnGpu : public testing::Test {
 // Longer than a period, and no multiple of it.
 TEST_F(CollectiveOnGpu, EachKindGivesEachRankItsElements) {
   std::vector<std::string> texts;
-  for (const char* kind :
-       {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "send_recv"}) {
+  for (const char* kind : {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all",
+                           "send_recv", "send"}) {
     texts.push_back(fmt::format("{}:count=300000", kind));
     texts.push_back(fmt::format("{}:count=6,dtype=bf16", kind));
     const Operation operation = Operation::parse(texts.back());
@@ -136,7 +136,8 @@ TEST_F(CollectiveOnGpu, EachKindGivesEachRankItsElements) {
       texts.push_back(fmt::format("{}:count=300000,dtype=f16,in_place=1", kind));
   }
   texts.insert(texts.end(), {"broadcast:count=9,root=2", "broadcast:count=9,root=2,in_place=1",
-                             "reduce:count=9,root=1", "reduce:count=9,root=2,in_place=1"});
+                             "reduce:count=9,root=1", "reduce:count=9,root=2,in_place=1",
+                             "send:count=9,root=2,to=0", "send:count=9,root=1,to=2,in_place=1"});
   EXPECT_THAT(run(3, texts), Each(IsEmpty()));
 }
 

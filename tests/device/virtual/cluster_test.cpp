@@ -87,6 +87,29 @@ TEST(Cluster, TransfersFollowBytesFactorAndLatency) {
   }
 }
 
+// Ranks 0 and 1 are done before rank 2 comes, which then sends to rank 0; a send takes one link's time.
+TEST(Cluster, ASendWaitsForItsTwoRanksAlone) {
+  std::vector<std::vector<CollectiveTimes>> ran(3);
+  run_ranks(3, [&](ThreadRanks& ranks) {
+    RankBench bench(plain_cluster(3), ranks);
+    const auto first = bench.prepare("send:count=250k,root=0,to=1"),
+               second = bench.prepare("send:count=250k,root=2,to=0");
+    if (ranks.rank() == 2) bench.device->idle(microseconds(300));
+    bench.queue->launch(*first);
+    bench.queue->launch(*second);
+    bench.queue->wait();
+    ran[static_cast<std::size_t>(ranks.rank())] = bench.ran;
+  });
+  ASSERT_EQ(ran[0].size(), 2u);
+  ASSERT_EQ(ran[1].size(), 1u) << "it has no part in the second";
+  ASSERT_EQ(ran[2].size(), 1u);
+  EXPECT_EQ(ran[0][0].end, ran[1][0].end);
+  EXPECT_NEAR((ran[0][0].end - ran[0][0].last_arrival).value(), kTransfer.value(), 1e-3);
+  EXPECT_LT((ran[0][0].last_arrival - ran[0][0].arrival).value(), 300e3 / 2) << "rank 2 is not waited for";
+  EXPECT_EQ(ran[0][1].end, ran[2][0].end);
+  EXPECT_GT((ran[0][1].last_arrival - ran[0][1].arrival).value(), 300e3 / 2) << "here it is";
+}
+
 TEST(Cluster, NoiseIsTheSameOnAllRanksAndNotTheSameEachTime) {
   std::vector<std::vector<CollectiveTimes>> ran(3);
   run_ranks(3, [&](ThreadRanks& ranks) {
@@ -244,7 +267,8 @@ TEST(Cluster, EveryRankVerifiesItsOwnResult) {
         "all_reduce:count=96,in_place=1", "reduce_scatter:count=96", "reduce_scatter:count=96,in_place=1",
         "all_gather:count=96", "all_gather:count=96,in_place=1", "broadcast:count=96,root=1",
         "broadcast:count=96,root=2,in_place=1", "reduce:count=96,root=2", "reduce:count=96,in_place=1",
-        "all_to_all:count=96", "send_recv:count=96"}) {
+        "all_to_all:count=96", "send_recv:count=96", "send:count=96,root=2,to=0",
+        "send:count=96,root=0,to=1,in_place=1"}) {
     run_ranks(3, [&](ThreadRanks& ranks) {
       RankBench bench(plain_cluster(3), ranks);
       const auto work = bench.prepare(text);

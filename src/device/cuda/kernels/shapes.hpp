@@ -29,7 +29,7 @@ struct FastDivisor {
 
   FastDivisor() = default;
   explicit FastDivisor(std::int64_t by) : divisor(static_cast<std::uint64_t>(by)) {
-    if (divisor >= (std::uint64_t{1} << 31)) return;
+    if (divisor <= 1 || divisor >= (std::uint64_t{1} << 31)) return;
     while ((std::uint64_t{1} << shift) < divisor) ++shift;
     const std::uint64_t rest = (std::uint64_t{1} << shift) - divisor;
     multiplier = static_cast<std::uint32_t>((rest << 32) / divisor + 1);
@@ -85,7 +85,7 @@ inline std::int64_t sum_blocks_across(std::int64_t columns) {
 }
 /// Returns the number of parts of the rows: enough blocks for a GPU, but 8 or more rows for each thread.
 inline std::int64_t sum_parts_of(std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kBlocks = 1024, kLeastRows = 8 * kSumRows;
+  constexpr std::int64_t kBlocks = 1024, kLeastRows = std::int64_t{8} * kSumRows;
   const std::int64_t wanted = std::max<std::int64_t>(kBlocks / sum_blocks_across(columns), 1);
   return std::min(wanted, (rows + kLeastRows - 1) / kLeastRows);
 }

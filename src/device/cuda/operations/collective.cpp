@@ -54,7 +54,8 @@ std::string_view function_of(CollectiveKind kind) {
     case CollectiveKind::broadcast: return "ncclBroadcast";
     case CollectiveKind::reduce: return "ncclReduce";
     case CollectiveKind::all_to_all:
-    case CollectiveKind::send_recv: return "ncclSend and ncclRecv";
+    case CollectiveKind::send_recv:
+    case CollectiveKind::send: return "ncclSend and ncclRecv";
   }
   throw std::logic_error("a collective has no function in NCCL");
 }
@@ -193,6 +194,11 @@ int NcclOperation::enqueue(NativeQueue queue) const {
       return nccl.ncclReduce(input(), output(), all(), type, reduction, root, handle, queue);
     case CollectiveKind::all_to_all:
     case CollectiveKind::send_recv: return enqueue_sends(queue);
+    case CollectiveKind::send:
+      if (data_.rank == collective_.root)
+        return nccl.ncclSend(input(), all(), type, static_cast<int>(collective_.to), handle, queue);
+      if (data_.rank == collective_.to) return nccl.ncclRecv(output(), all(), type, root, handle, queue);
+      return nccl::kSuccess;
   }
   throw std::logic_error("a collective has no call of NCCL");
 }
