@@ -42,7 +42,7 @@ class BlocksOfRanks {
     const std::int64_t groups = blocks_within(time_limit) * groups_of_block();
     GroupsOnRanks found = run_groups_on_ranks(
         devices_, groups, fmt::format("{},", study_.operation.text()), seed,
-        [this](std::int64_t group, std::uint64_t own_seed, bool) { return plan_of(group, own_seed); },
+        [this](const StartingGroup& group) { return std::vector{plan_of(group.number, group.seed)}; },
         invocation_);
     beside_.reset();
     neighbour_.reset();

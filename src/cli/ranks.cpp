@@ -167,17 +167,19 @@ std::vector<std::string> notes_of(const std::vector<GroupsOnRanks::Lost>& lost) 
 
 GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
                                   const std::string& what, std::uint64_t seed,
-                                  const PlanOfGroup& plan_of_group, const Invocation& invocation) {
+                                  const PlansOfGroup& plans_of_group, const Invocation& invocation) {
   ProgressLine line(stderr, host_time_now);
   GroupsOnRanks found;
   for (std::int64_t group = 0; group < groups && !is_interrupted(); ++group) {
     line.show(fmt::format("{} group {} of {}", what, group + 1, groups),
               {static_cast<std::size_t>(group) + 1, static_cast<std::size_t>(groups)});
     const std::uint64_t own_seed = seed_of_process(seed, group);
-    const Plan plan = plan_of_group(group, own_seed, found.groups.empty());
+    const std::vector<Plan> own = plans_of_group({group, own_seed, found.groups.empty()});
     std::vector<WorkerPlan> plans;
     for (const std::string& device : devices)
-      plans.push_back({.device = device, .device_seed = own_seed, .plan = plan});
+      plans.push_back({.device = device,
+                       .device_seed = own_seed,
+                       .plan = own.size() == 1 ? own.front() : own.at(plans.size())});
     const Nanoseconds begin = host_time_now();
     try {
       std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation.executable,

@@ -45,16 +45,22 @@ struct GroupsOnRanks {
 };
 /// Returns a sentence for each group that was lost.
 std::vector<std::string> notes_of(const std::vector<GroupsOnRanks::Lost>& lost);
-/// Returns the plan of a group, counted from 0, with the seed of its idles and orders. `is_first`: none
-/// before it gave records.
-using PlanOfGroup = std::function<Plan(std::int64_t group, std::uint64_t seed, bool is_first)>;
+/// A group of fresh workers that is about to start.
+struct StartingGroup {
+  std::int64_t number = 0;  ///< from 0
+  std::uint64_t seed = 1;   ///< of its idles and orders
+  bool is_first = true;     ///< none before it gave records
+};
+/// Returns one plan for all ranks, or one for each: with the same trials by name and the same collectives,
+/// but what a rank's part of a step launches may differ.
+using PlansOfGroup = std::function<std::vector<Plan>(const StartingGroup& group)>;
 /// Starts one group after the other, with a live line "WHAT group 2 of 4". Each group has a seed
 /// of its own from `seed`, as fresh processes have, and so have its simulated devices. An interruption ends
 /// the group that is running, which then gives no records. Throws the error of the second group that is lost
 /// if none gave records by then.
 GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
                                   const std::string& what, std::uint64_t seed,
-                                  const PlanOfGroup& plan_of_group, const Invocation& invocation);
+                                  const PlansOfGroup& plans_of_group, const Invocation& invocation);
 
 /// Starts the other ranks of `--local COUNT` on this host. Throws UsageError if a launcher has started ranks.
 void start_local_ranks(std::int64_t count, Invocation& invocation);

@@ -226,21 +226,21 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
 
 ProcessRecords run_on_ranks(const Plan& plan, const std::vector<std::string>& devices, std::int64_t processes,
                             const Invocation& invocation) {
-  const auto plan_of_group = [&](std::int64_t, std::uint64_t seed, bool is_first) {
+  const auto plans_of_group = [&](const StartingGroup& group) {
     Plan own = plan;
     own.entries.clear();
     own.ceilings = false;
-    own.verify = plan.verify && is_first;
+    own.verify = plan.verify && group.is_first;
     for (std::vector<Trial>& trials : own.groups) {
       for (Trial& trial : trials) {
-        trial.options.seed = seed;
+        trial.options.seed = group.seed;
         trial.options.load_probe = false;
       }
     }
-    return own;
+    return std::vector{std::move(own)};
   };
   GroupsOnRanks done = run_groups_on_ranks(devices, processes, counted(std::ssize(devices), "rank") + ",",
-                                           shared_options(plan).seed, plan_of_group, invocation);
+                                           shared_options(plan).seed, plans_of_group, invocation);
   ProcessRecords found;
   found.interrupted = is_interrupted();
   found.durations = std::move(done.durations);

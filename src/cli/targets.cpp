@@ -410,17 +410,34 @@ std::string with_one_sample(const std::string& text) {
   return text + (text.find(':') == std::string::npos ? ":" : is_first ? "" : ",") + setting + '1';
 }
 
-std::optional<std::string> with_twice_the_batch(const std::string& text) {
+namespace {
+
+// Where the value of the option batch stands in a target's options; nullopt if there is none.
+struct Place {
+  std::size_t begin = 0, end = 0;
+};
+std::optional<Place> place_of_batch(const std::string& options) {
   constexpr std::string_view kBatch = "batch=";
+  const std::size_t at = options.find(kBatch);
+  const bool is_option = at == 0 || (at != std::string::npos && options[at - 1] == ',');
+  if (!is_option) return std::nullopt;
+  const std::size_t begin = at + kBatch.size();
+  return Place{begin, std::min(options.find(',', begin), options.size())};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> batch_named_in(const std::string& text) {
   const Target target = split_target(text);
-  const std::size_t at = target.options.find(kBatch);
-  const bool is_option = at == 0 || (at != std::string::npos && target.options[at - 1] == ',');
-  if (!is_option || names_operation(text)) return std::nullopt;
-  const std::size_t begin = at + kBatch.size(),
-                    end = std::min(target.options.find(',', begin), target.options.size());
-  const std::int64_t batch = *parse_model_options(target.options, target.name).batch;
-  return target.name + ':' + target.options.substr(0, begin) + std::to_string(2 * batch) +
-         target.options.substr(end);
+  if (names_operation(text) || !place_of_batch(target.options)) return std::nullopt;
+  return parse_model_options(target.options, target.name).batch;
+}
+
+std::string with_batch(const std::string& text, std::int64_t batch) {
+  const Target target = split_target(text);
+  const Place place = place_of_batch(target.options).value();
+  return target.name + ':' + target.options.substr(0, place.begin) + std::to_string(batch) +
+         target.options.substr(place.end);
 }
 
 namespace {

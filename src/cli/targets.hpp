@@ -1,6 +1,7 @@
 // Reads what a call asks to time: operations, sweeps, models by name, files that programs wrote.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,9 +36,10 @@ void join_execution_trace(WorkList& work, const std::string& file);
 /// samples with one; any other target as it is.
 std::string with_one_sample(const std::string& target);
 
-/// Returns a network or an ONNX file that names its batch with twice as large a one; nullopt for other
-/// targets.
-std::optional<std::string> with_twice_the_batch(const std::string& target);
+/// Returns the batch that a network or an ONNX file names; nullopt for other targets.
+std::optional<std::int64_t> batch_named_in(const std::string& target);
+/// Returns a target that names its batch with another one.
+std::string with_batch(const std::string& target, std::int64_t batch);
 
 /// Says on stderr, before measuring, how many operations the device cannot run. Throws UsageError if it can
 /// run none.

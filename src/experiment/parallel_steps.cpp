@@ -97,12 +97,27 @@ class StepAnalysis {
     return time ? std::optional(time->value() / static_cast<double>(arm.steps)) : std::nullopt;
   }
 
-  // Returns the time that the slowest rank computes in this arm.
-  std::optional<double> computing_in(std::size_t group, const StepArm& arm) const {
-    if (arm.computing_alone.empty()) return computing_[group][found_.slowest];
-    const Measurement* alone =
-        measurement_of(groups_[group][found_.slowest], arm.computing_alone, Load::burst);
+  // Returns the time that a rank computes in this arm.
+  std::optional<double> computing_in(std::size_t group, std::size_t rank, const StepArm& arm) const {
+    if (arm.computing_alone.empty()) return computing_[group][rank];
+    const Measurement* alone = measurement_of(groups_[group][rank], arm.computing_alone, Load::burst);
     return alone != nullptr ? std::optional(alone->time.median.value()) : std::nullopt;
+  }
+
+  // Each rank's computing in an arm in which it computes otherwise than in the first; empty if one has none.
+  std::vector<Nanoseconds> computing_of_ranks(const StepArm& arm) const {
+    std::vector<Nanoseconds> all;
+    if (arm.computing_alone.empty()) return all;
+    for (std::size_t rank = 0; rank < found_.computing.size(); ++rank) {
+      std::vector<double> times;
+      for (std::size_t g = 0; g < groups_.size(); ++g) {
+        if (computing_[g].empty()) continue;
+        if (const std::optional<double> own = computing_in(g, rank, arm)) times.push_back(*own);
+      }
+      if (times.empty()) return {};
+      all.emplace_back(statistics::median(times));
+    }
+    return all;
   }
 
   void add(std::size_t number) {
@@ -110,7 +125,11 @@ class StepAnalysis {
     const bool is_first = number == 0;
     std::vector<double> times, logarithms, computing, exposed, exchanges;
     std::int64_t rounds = 0;
-    StepTimes all{.time = {}, .groups = {}};
+    StepTimes all{.time = {}, .groups = {}, .computing_of_ranks = computing_of_ranks(arm)};
+    std::size_t longest = found_.slowest;
+    if (!all.computing_of_ranks.empty())
+      longest = static_cast<std::size_t>(std::ranges::max_element(all.computing_of_ranks) -
+                                         all.computing_of_ranks.begin());
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const std::optional<double> time = step_in(g, arm, is_first);
       if (!time) continue;
@@ -118,7 +137,7 @@ class StepAnalysis {
       times.push_back(*time);
       all.groups.emplace_back(*time);
       logarithms.push_back(std::log(*time / computing_[g][found_.slowest]));
-      if (const std::optional<double> own = computing_in(g, arm)) {
+      if (const std::optional<double> own = computing_in(g, longest, arm)) {
         computing.push_back(*own);
         exposed.push_back(*time - *own);
       }

@@ -34,9 +34,11 @@ struct StepTimes {
   std::vector<Nanoseconds> groups;  ///< one for each group
   /// Over the first arm, in which each rank computes for itself and the slowest one counts.
   std::optional<RatioEstimate> over_first = {};
-  std::optional<TimeEstimate> computing = {};  ///< the slowest rank's, if it is not the first arm's
-  std::optional<AddedTime> exposed = {};       ///< to the slowest rank's computing
-  std::optional<TimeEstimate> exchange = {};   ///< its exchanges alone
+  /// What the rank computes that computes longest in this arm, if it is not the first arm's.
+  std::optional<TimeEstimate> computing = {};
+  std::vector<Nanoseconds> computing_of_ranks = {};  ///< the same of each rank, by medians over groups
+  std::optional<AddedTime> exposed = {};             ///< to that, or to the slowest rank's computing
+  std::optional<TimeEstimate> exchange = {};         ///< its exchanges alone
   /// How much longer its kernels of the network take than in the first arm, from traces: 0.02 is 2 %.
   std::optional<double> computing_slowed = {};
 };

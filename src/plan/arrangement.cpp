@@ -113,7 +113,9 @@ Parts parts_of(const Job& job, const Arrangement& arrangement) {
   if (interleaves != (arrangement.chunks > 1))
     throw UsageError("an interleaved pipeline has 2 stages a rank or more, and no other has");
   const auto stages = static_cast<std::size_t>(grid.pipeline * arrangement.chunks);
-  parts.stages = stages_of(parts.network, cut_into_stages(parts.network, stages, arrangement.cut));
+  parts.stages = stages_of(parts.network, arrangement.first_blocks.empty()
+                                              ? cut_into_stages(parts.network, stages, arrangement.cut)
+                                              : arrangement.first_blocks);
   parts.pipeline = {.schedule = arrangement.schedule,
                     .chunks = arrangement.chunks,
                     .micro_batches = parts.micro_batches,

@@ -24,6 +24,8 @@ struct Arrangement {
   std::int64_t chunks = 1;
   StageCut cut = StageCut::time;
   bool sends_block = false;
+  /// Where the network is cut, as cut_into_stages returns it, however its times change; empty: as `cut` says.
+  std::vector<std::size_t> first_blocks = {};
 };
 /// "DP 4 × TP 2 × PP 2, 1F1B, stages by time"
 std::string to_text(const Arrangement& arrangement);

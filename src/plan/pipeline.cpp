@@ -34,6 +34,12 @@ std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stages, std::int64_t
 
 }  // namespace
 
+double bubble_over_computing(const Pipeline& pipeline, std::int64_t ranks) {
+  const auto others = static_cast<double>(ranks - 1);
+  if (pipeline.schedule == Schedule::in_turn) return others;
+  return others / static_cast<double>(pipeline.micro_batches * pipeline.chunks);
+}
+
 void check_passes(const Pipeline& pipeline, std::int64_t stages) {
   if (pipeline.chunks > 1 && pipeline.micro_batches % stages != 0)
     throw UsageError(fmt::format(

@@ -31,6 +31,10 @@ struct Pass {
   bool is_forward = true;
   std::int64_t chunk = 0, micro_batch = 0;
 };
+/// How long a rank of equal stages idles while the pipeline fills and empties, over what it computes: with p
+/// ranks and m micro-batches (p - 1) / m, over the number of chunks if it is interleaved; p - 1 in turn.
+/// Sends take no time here.
+double bubble_over_computing(const Pipeline& pipeline, std::int64_t ranks);
 /// Throws UsageError for interleaved micro-batches that are no multiple of the stages.
 void check_passes(const Pipeline& pipeline, std::int64_t stages);
 /// The order in which a stage computes. Throws as check_passes.

@@ -9,6 +9,7 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "experiment/processes.hpp"
+#include "jitterscope/error.hpp"
 
 namespace jitterscope::study {
 namespace {
@@ -100,6 +101,86 @@ std::vector<ParallelArm> tensor_parallel_arms(const NetworkCosts&, std::int64_t 
               {"parallelize_module(block, mesh, {\"norm\": SequenceParallel(), \"up\": "
                "ColwiseParallel(input_layouts=Shard(1)), \"down\": "
                "RowwiseParallel(output_layouts=Shard(1))})"})};
+}
+
+bool is_pipeline(const ParallelArm& arm) { return arm.arrangement.grid.pipeline > 1; }
+
+// Numbers of micro-batches that have an equal part of the batch each: multiples of the ranks, which every
+// schedule takes, else whatever divides it.
+std::vector<std::int64_t> micro_batches_of(const NetworkCosts& network, std::int64_t ranks) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t number = ranks; number <= network.samples && numbers.size() < kMost; number *= 2)
+    if (network.samples % number == 0) numbers.push_back(number);
+  for (std::int64_t number = 2; numbers.empty() && number <= network.samples; ++number)
+    if (network.samples % number == 0) numbers.push_back(number);
+  if (numbers.empty())
+    throw UsageError(fmt::format(
+        "{}: a batch of 1 has no micro-batches; name a larger one that {} divides, as in :batch={}",
+        network.name, ranks, 8 * ranks));
+  return numbers;
+}
+
+class PipelineArms {
+ public:
+  PipelineArms(const NetworkCosts& network, std::int64_t ranks) : network_(network), ranks_(ranks) {
+    if (network.blocks() < static_cast<std::size_t>(ranks))
+      throw UsageError(fmt::format("{} has {} to cut between, and there are {} ranks; start fewer",
+                                   network.name,
+                                   counted(static_cast<std::int64_t>(network.blocks()), "block"), ranks));
+  }
+
+  std::vector<ParallelArm> made() && {
+    using plan::Schedule, plan::StageCut;
+    ParallelArm whole = without_exchange(ranks_);
+    whole.name = "one GPU";
+    arms_.push_back(std::move(whole));
+    const std::vector<std::int64_t> numbers = micro_batches_of(network_, ranks_);
+    const std::int64_t usual = numbers[numbers.size() / 2];
+    add({.grid = {.pipeline = ranks_}, .schedule = Schedule::in_turn}, usual, "in turn",
+        "for x in micro_batches: loss(stages(x)).backward()  # one after the other");
+    add({.grid = {.pipeline = ranks_}, .schedule = Schedule::gpipe}, usual, "GPipe", "ScheduleGPipe");
+    for (const std::int64_t number : numbers)
+      add({.grid = {.pipeline = ranks_}}, number, "1F1B", "Schedule1F1B");
+    add({.grid = {.pipeline = ranks_}, .sends_block = true}, usual, "1F1B, sends block",
+        "torch.distributed.send(y, next_rank)  # in place of isend");
+    if (network_.blocks() >= static_cast<std::size_t>(2 * ranks_) && usual % ranks_ == 0)
+      add({.grid = {.pipeline = ranks_}, .schedule = Schedule::interleaved, .chunks = 2}, usual,
+          "interleaved", "ScheduleInterleaved1F1B");
+    for (const StageCut cut : {StageCut::layers, StageCut::memory})
+      add({.grid = {.pipeline = ranks_}, .cut = cut}, usual,
+          fmt::format("1F1B, stages by {}", plan::to_string(cut)), "Schedule1F1B");
+    return std::move(arms_);
+  }
+
+ private:
+  void add(plan::Arrangement arrangement, std::int64_t micro_batches, const std::string& name,
+           const std::string& schedule) {
+    arrangement.way.exchange = GradientExchange::none;
+    arrangement.first_blocks = plan::cut_into_stages(
+        network_, static_cast<std::size_t>(ranks_ * arrangement.chunks), arrangement.cut);
+    const bool is_known =
+        arrangement.cut != plan::StageCut::time && std::ranges::any_of(arms_, [&](const ParallelArm& arm) {
+          return arm.arrangement.first_blocks == arrangement.first_blocks;
+        });
+    if (is_known) return;
+    ParallelArm arm{.name = fmt::format("{}, {} micro-batches", name, micro_batches),
+                    .arrangement = std::move(arrangement),
+                    .micro_batches = micro_batches};
+    arm.remedy.lines = {schedule.starts_with("Schedule")
+                            ? fmt::format("{}({}, n_microbatches={}, loss_fn=loss)", schedule,
+                                          arm.arrangement.chunks > 1 ? "stages" : "stage", micro_batches)
+                            : schedule};
+    arms_.push_back(std::move(arm));
+  }
+
+  const NetworkCosts& network_;
+  std::int64_t ranks_;
+  std::vector<ParallelArm> arms_;
+};
+
+std::vector<ParallelArm> pipeline_arms(const NetworkCosts& network, std::int64_t ranks) {
+  return PipelineArms(network, ranks).made();
 }
 
 // Differences below this are nobody's reason to change a program.
@@ -359,6 +440,97 @@ Sentences cut_answers(std::span<const TimedArm> arms, const ParallelSteps& steps
   return sentences;
 }
 
+bool is_staged(const TimedArm& arm) { return is_pipeline(arm.arm); }
+
+std::string stages_sentence(const TimedArm& whole, const Fastest& fastest) {
+  const TimedArm& arm = *fastest.arm;
+  const bool pays = is_surely_faster(arm.times, whole.times),
+             costs = is_surely_faster(whole.times, arm.times);
+  std::string text = fmt::format("{}: the step **{}** takes {}, where one GPU takes {} for the same batch",
+                                 pays    ? "A pipeline pays"
+                                 : costs ? "A pipeline does not pay"
+                                         : "Whether a pipeline pays is not sure",
+                                 arm.arm.name, step_text(arm), step_text(whole));
+  if (pays)
+    text += fmt::format(": {:.2f} times as fast, of {} at best",
+                        whole.times.time.median / arm.times.time.median, arm.arm.arrangement.grid.pipeline);
+  text += ".";
+  std::vector<std::string> names;
+  for (const TimedArm* each : fastest.alike) names.push_back(each->arm.name);
+  if (!names.empty()) text += fmt::format(" Not told from it: {}.", joined(names, "; "));
+  return text;
+}
+
+// "1.2 ms are the bubble …, 0.3 ms …": of parts that are worth a word.
+std::string idle_sentence(const TimedArm& arm) {
+  const PipelineParts& parts = arm.pipeline->parts;
+  const Nanoseconds step = arm.times.time.median, computing = parts.even + parts.smaller;
+  std::string text = fmt::format("A rank computes {} of it and idles {}", time_text(computing),
+                                 percent_text(std::max(1.0 - computing / step, 0.0)));
+  std::vector<std::string> causes;
+  const auto add = [&](Nanoseconds part, const std::string& cause) {
+    if (std::abs(part.value()) > step.value() * kWorthSaying)
+      causes.push_back(fmt::format("{}{} {}", part < Nanoseconds(0) ? "−" : "",
+                                   time_text(Nanoseconds(std::abs(part.value()))), cause));
+  };
+  add(parts.bubble, "until the first micro-batch has come and after the last one has gone");
+  add(parts.uneven, "because stages are uneven");
+  add(parts.sends, arm.arm.arrangement.sends_block ? "for sends, which hold up who sends" : "for sends");
+  add(parts.rest, "which the plan does not know");
+  if (!causes.empty()) text += ": " + joined(causes, ", ");
+  text += ".";
+  if (std::abs(parts.smaller.value()) > step.value() * kWorthSaying)
+    text += fmt::format(" {} of its computing {} because micro-batches are smaller than the batch.",
+                        time_text(Nanoseconds(std::abs(parts.smaller.value()))),
+                        parts.smaller > Nanoseconds(0) ? "are there" : "are saved");
+  return text;
+}
+
+std::string cut_place_sentence(const TimedArm& arm) {
+  const std::vector<std::string>& first = arm.pipeline->first_layers;
+  std::vector<std::string> places;
+  for (std::size_t stage = 1; stage < first.size(); ++stage)
+    places.push_back(fmt::format("stage {} with {}", stage, first[stage]));
+  return fmt::format("Stage 0 begins with {}, {}.", first.front(), joined(places, ", "));
+}
+
+// What a way that does not overlap, or that waits for its sends, takes more than the fastest.
+std::string without_overlap_sentence(const TimedArm& arm, const TimedArm& fastest, const char* what) {
+  if (&arm == &fastest || !is_surely_faster(fastest.times, arm.times)) return {};
+  std::string text = fmt::format("{} the step takes {}, {} the fastest", what, step_text(arm),
+                                 over_text(arm.times.time.median / fastest.times.time.median));
+  if (arm.pipeline != nullptr)
+    text += fmt::format(
+        ": {} of it wait for another stage, and {} for sends",
+        time_text(arm.pipeline->parts.bubble + std::max(arm.pipeline->parts.uneven, Nanoseconds(0))),
+        time_text(std::max(arm.pipeline->parts.sends, Nanoseconds(0))));
+  return text + ".";
+}
+
+Sentences stage_answers(std::span<const TimedArm> arms, const ParallelSteps& steps) {
+  Sentences sentences;
+  const Fastest fastest = fastest_of(arms, is_staged);
+  if (fastest.arm == nullptr) return sentences;
+  const TimedArm& arm = *fastest.arm;
+  sentences.push_back(stages_sentence(arms.front(), fastest));
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  };
+  if (arm.pipeline != nullptr) add(idle_sentence(arm));
+  add(plan_sentence(arm));
+  for (const TimedArm& other : arms) {
+    if (!is_staged(other)) continue;
+    if (other.arm.arrangement.schedule == plan::Schedule::in_turn)
+      add(without_overlap_sentence(other, arm, "With micro-batches in turn nothing overlaps:"));
+    if (other.arm.arrangement.sends_block)
+      add(without_overlap_sentence(other, arm, "Where a rank waits until what it sends is received,"));
+  }
+  if (arm.pipeline != nullptr) add(cut_place_sentence(arm));
+  add(waiting_sentence(arms.front(), steps));
+  add_remedy(arm.arm, sentences);
+  return sentences;
+}
+
 }  // namespace
 
 const std::vector<ParallelStudy>& parallel_studies() {
@@ -377,7 +549,14 @@ const std::vector<ParallelStudy>& parallel_studies() {
         "a transformer that trains, between ranks (mpirun -n N, --local N)"},
        "gpt2:batch=8,dtype=bf16",
        tensor_parallel_arms,
-       cut_answers}};
+       cut_answers},
+      {{"pipeline",
+        "Does it pay to give each GPU a stage of the network, and how are micro-batches passed on?",
+        "a network that trains, between ranks (mpirun -n N, --local N)"},
+       "gpt2:batch=16,dtype=bf16",
+       pipeline_arms,
+       stage_answers,
+       true}};
   return studies;
 }
 

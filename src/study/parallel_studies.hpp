@@ -16,6 +16,7 @@ namespace jitterscope::study {
 struct ParallelArm {
   std::string name;
   plan::Arrangement arrangement;
+  std::int64_t micro_batches = 1;  ///< in which the batch is cut, of each replica
   Remedy remedy = {};
 };
 
@@ -32,6 +33,23 @@ struct CutArm {
   std::vector<ForeseenStep> on_more = {};  ///< by number of GPUs
 };
 
+/// The step of a pipeline, taken apart into summands.
+struct PipelineParts {
+  Nanoseconds even;     ///< 1/N of one GPU's step
+  Nanoseconds smaller;  ///< more that a rank computes on the mean: micro-batches use a GPU less well
+  Nanoseconds bubble;   ///< idle while the pipeline fills and empties, if stages were equal
+  Nanoseconds uneven;   ///< more because stages differ
+  Nanoseconds sends;    ///< more because sends take time, or hold up who sends
+  Nanoseconds rest;     ///< what the plan does not know
+  Nanoseconds sum() const { return even + smaller + bubble + uneven + sends + rest; }
+};
+
+/// An arm whose ranks have a stage each, or several.
+struct PipelineArm {
+  PipelineParts parts;
+  std::vector<std::string> first_layers;  ///< of each stage
+};
+
 /// An arm's name with its times.
 struct TimedArm {
   const ParallelArm& arm;
@@ -39,15 +57,18 @@ struct TimedArm {
   Nanoseconds simulated;        ///< by the plan, from the layers' and the exchanges' times; 0: not known
   Bytes memory = {};            ///< of a rank, as planned; 0: not known
   const CutArm* cut = nullptr;  ///< null if its layers are whole, or not timed
+  const PipelineArm* pipeline = nullptr;  ///< null if it is none, or its layers were not timed
 };
 
 struct ParallelStudy {
   StudySummary summary;
   std::string example;  ///< a network to study
-  /// Returns the arms for so many ranks. The first exchanges nothing: each rank computes for itself.
+  /// Returns the arms for so many ranks. The first exchanges nothing: each rank computes for itself. Throws
+  /// UsageError if there are none for this network.
   std::vector<ParallelArm> (*arms)(const plan::NetworkCosts& network, std::int64_t ranks);
   /// Returns what the times say, the most important first; `steps.computing` has a time for each rank.
   Sentences (*answers)(std::span<const TimedArm> arms, const ParallelSteps& steps);
+  bool arms_follow_times = false;  ///< `network` must have times
 };
 
 const std::vector<ParallelStudy>& parallel_studies();

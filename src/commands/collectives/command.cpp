@@ -201,8 +201,8 @@ class CollectivesCommand {
   }
 
   void measure(CollectivesRecord& record) {
-    const auto plan_of = [this](std::int64_t group, std::uint64_t seed, bool is_first) {
-      return plan_of_group(group, seed, is_first);
+    const auto plan_of = [this](const StartingGroup& group) {
+      return std::vector{plan_of_group(group.number, group.seed, group.is_first)};
     };
     GroupsOnRanks found =
         run_groups_on_ranks(devices_, groups_, counted(std::ssize(cases_), "collective") + " in", flags_.seed,

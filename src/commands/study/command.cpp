@@ -219,9 +219,9 @@ class StudyCommand {
     std::vector<bool> grow(work.model.layers.size(), true);
     std::vector<std::string> twice;
     for (const std::string& target : targets) {
-      const std::optional<std::string> larger = with_twice_the_batch(target);
-      if (!study_.changes_amount || !larger) return grow;
-      twice.push_back(*larger);
+      const std::optional<std::int64_t> batch = batch_named_in(target);
+      if (!study_.changes_amount || !batch) return grow;
+      twice.push_back(with_batch(target, 2 * *batch));
     }
     std::map<std::string, const Operation*> grown;
     const WorkList larger = read_targets(twice);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -39,13 +40,26 @@ struct TransferTrial {
   Operation operation;
 };
 
+// The network with a number of micro-batches' batch.
+struct NetworkOfMicroBatch {
+  Model model;
+  StepLayers layers;
+};
+
 // An arm, and what its trials run.
 struct PreparedArm {
   study::ParallelArm arm;
-  ParallelStep step, exchange_alone, computing_alone;  ///< the last has no calls unless layers are cut
-  StepArm trials;
+  std::vector<ParallelStep> steps = {};            ///< one that all ranks have, or one for each
+  std::vector<ParallelStep> computing_alone = {};  ///< likewise; none if it computes as the first arm
+  ParallelStep exchange_alone = {};
+  StepArm trials = {};
   bool is_cut() const { return arm.arrangement.grid.tensor > 1; }
+  bool is_pipeline() const { return arm.arrangement.grid.pipeline > 1; }
 };
+
+const ParallelStep& of_rank(const std::vector<ParallelStep>& steps, std::size_t rank) {
+  return steps.size() == 1 ? steps.front() : steps.at(rank);
+}
 
 class ParallelStudyCommand {
  public:
@@ -65,17 +79,21 @@ class ParallelStudyCommand {
           "{} is one operation, and the study {} is of a network's step: name {} or another network "
           "(jitterscope list models)",
           printable(asked_.network, 100), asked_.study.summary.id, asked_.study.example));
-    model_ = read_model_target(asked_.network);
-    layers_ = step_layers(model_);
+    networks_[1] = read_network(asked_.network);
+    describe_network();
+    RecordFiles files(asked_.record);
+    record_.environment = read_environment(invocation_.command_line);
+    if (asked_.study.arms_follow_times && !asked_.dry_run && !time_layers()) {
+      record_.interrupted = true;
+      invocation_.exit_code = ExitCode::interrupted;
+      return files.write(record_, asked_.page);
+    }
     prepare_arms();
     find_transfers();
-    RecordFiles files(asked_.record);
     if (asked_.dry_run) return print_result(dry_run_text());
-    record_.environment = read_environment(invocation_.command_line);
     GroupsOnRanks found = run_groups_on_ranks(
         devices_, asked_.groups, counted(std::ssize(arms_), "arm") + " in", asked_.seed,
-        [this](std::int64_t, std::uint64_t seed, bool is_first) { return plan_of_group(seed, is_first); },
-        invocation_);
+        [this](const StartingGroup& group) { return plans_of_group(group); }, invocation_);
     record_.notes = notes_of(found.lost);
     if (!found.lost.empty()) invocation_.exit_code = ExitCode::failed;
     finish(found.groups);
@@ -89,47 +107,104 @@ class ParallelStudyCommand {
  private:
   std::int64_t ranks() const { return std::ssize(devices_); }
 
-  // One micro-batch for each replica.
-  plan::Job job(const plan::NetworkCosts& network, const plan::Arrangement& arrangement,
-                const plan::TransferCosts& transfers, plan::OverlapTax tax) const {
-    return {.network = network,
-            .around = {.transfers = transfers, .gpus_per_host = ranks(), .tax = tax},
-            .micro_batches = arrangement.grid.data};
+  static NetworkOfMicroBatch read_network(const std::string& target) {
+    NetworkOfMicroBatch network{.model = read_model_target(target), .layers = {}};
+    network.layers = step_layers(network.model);
+    return network;
   }
 
-  void prepare_arms() {
-    const plan::TransferCosts transfers({}, kSomeNetwork);
-    for (study::ParallelArm& arm : asked_.study.arms(layers_.network, ranks())) {
-      const bool is_cut = arm.arrangement.grid.tensor > 1;
-      const Model network =
-          is_cut ? cut_in_parts(model_, layers_, ranks(), arm.arrangement.by_sequence) : model_;
-      const plan::StepPlan plan =
-          plan::step_of(job(layers_.network, arm.arrangement, transfers, {}), arm.arrangement);
-      const std::string name = fmt::format("{}, {}", model_.name, arm.name);
-      PreparedArm prepared{.arm = std::move(arm),
-                           .step = native_step(network, layers_, plan, 0, ranks(), name),
-                           .exchange_alone = {.name = name + ", exchange alone", .network = {}},
-                           .computing_alone = {.name = name + ", computing alone", .network = {}},
-                           .trials = {.step = name, .exchange_alone = {}, .steps = plan.steps}};
-      if (is_cut) {
-        prepared.computing_alone.network = network;
-        prepared.trials.computing_alone = prepared.computing_alone.name;
-      }
-      for (const StepExchange& exchange : prepared.step.exchanges)
-        prepared.exchange_alone.exchanges.push_back({exchange.collective, 0, 0});
-      if (!prepared.step.exchanges.empty()) prepared.trials.exchange_alone = prepared.exchange_alone.name;
-      for (const plan::Meeting& meeting : plan.meetings) {
-        for (const plan::Transfer& transfer : meeting.transfers)
-          sizes_[transfer.exchange].insert(transfer.bytes);
-      }
-      arms_.push_back(std::move(prepared));
-    }
+  const Model& model() const { return networks_.at(1).model; }
+  const plan::NetworkCosts& network() const { return networks_.at(1).layers.network; }
+
+  void describe_network() {
     record_.study = asked_.study.summary.id;
     record_.question = asked_.study.summary.question;
     record_.network = asked_.network;
-    record_.samples = layers_.network.samples;
-    record_.weights = plan::weights_of(layers_.network);
-    record_.dtype = to_string(layers_.gradients);
+    record_.samples = network().samples;
+    record_.weights = plan::weights_of(network());
+    record_.dtype = to_string(networks_.at(1).layers.gradients);
+  }
+
+  // Reads the network once more for a batch that is cut in micro-batches, whose layers take their part of the
+  // whole's time: the order of sends follows from it.
+  const NetworkOfMicroBatch& network_of(std::int64_t micro_batches) {
+    const auto found = networks_.find(micro_batches);
+    if (found != networks_.end()) return found->second;
+    NetworkOfMicroBatch& own = networks_[micro_batches] =
+        read_network(with_batch(asked_.network, network().samples / micro_batches));
+    for (std::size_t l = 0; l < network().layers.size(); ++l) {
+      plan::LayerCosts& layer = own.layers.network.layers.at(l);
+      layer.forward.time = network().layers[l].forward.time / static_cast<double>(micro_batches);
+      layer.backward.time = network().layers[l].backward.time / static_cast<double>(micro_batches);
+    }
+    return own;
+  }
+
+  // Times the network's layers on each rank, by which they are then cut into stages. Returns false if it was
+  // interrupted.
+  bool time_layers() {
+    MeasureOptions options = step_options(asked_.seed);
+    Plan plan;
+    plan.ceilings = false;
+    plan.groups = {{Trial{TrialSubject(ParallelStep{.name = model().name, .network = model()}), options}}};
+    plan.in_sequence = model();
+    const GroupsOnRanks found = run_groups_on_ranks(
+        devices_, 1, "layers in", asked_.seed, [&](const StartingGroup&) { return std::vector{plan}; },
+        invocation_);
+    if (found.groups.empty()) {
+      if (is_interrupted()) return false;
+      throw FailedError(found.lost.empty() ? "no rank gave a time" : found.lost.front().why);
+    }
+    const RunRecord& rank = found.groups.front().front();
+    if (!rank.sequence)
+      throw FailedError(
+          fmt::format("the layers of {} were not timed, by which it is cut into stages", asked_.network));
+    networks_[1].layers.network = timed_in_sequence(networks_[1].layers, *rank.sequence);
+    return true;
+  }
+
+  plan::Job job(const plan::NetworkCosts& network, const study::ParallelArm& arm,
+                const plan::TransferCosts& transfers, plan::OverlapTax tax) const {
+    return {.network = network,
+            .around = {.transfers = transfers, .gpus_per_host = ranks(), .tax = tax},
+            .micro_batches = arm.micro_batches * arm.arrangement.grid.data};
+  }
+
+  void prepare_arms() {
+    for (study::ParallelArm& arm : asked_.study.arms(network(), ranks()))
+      arms_.push_back(prepared(std::move(arm)));
+  }
+
+  PreparedArm prepared(study::ParallelArm arm) {
+    const plan::TransferCosts transfers({}, kSomeNetwork);
+    const NetworkOfMicroBatch& own = network_of(arm.micro_batches);
+    const std::string name = fmt::format("{}, {}", model().name, arm.name);
+    const plan::StepPlan plan = plan::step_of(job(own.layers.network, arm, transfers, {}), arm.arrangement);
+    PreparedArm made{.arm = std::move(arm)};
+    const Model network = made.is_cut()
+                              ? cut_in_parts(own.model, own.layers, ranks(), made.arm.arrangement.by_sequence)
+                              : own.model;
+    const std::size_t unlike = made.is_pipeline() ? static_cast<std::size_t>(ranks()) : 1;
+    for (std::size_t rank = 0; rank < unlike; ++rank)
+      made.steps.push_back(native_step(network, own.layers, plan, rank, ranks(), name));
+    made.trials = {.step = name, .exchange_alone = {}, .steps = plan.steps};
+    if (made.is_cut() || made.is_pipeline()) {
+      made.trials.computing_alone = name + ", computing alone";
+      made.computing_alone = made.steps;
+      for (ParallelStep& step : made.computing_alone) {
+        step.name = made.trials.computing_alone;
+        step.exchanges.clear();
+      }
+    }
+    made.exchange_alone.name = name + ", exchange alone";
+    for (const StepExchange& exchange : made.steps.front().exchanges)
+      made.exchange_alone.exchanges.push_back({exchange.collective, 0, 0});
+    if (!made.exchange_alone.exchanges.empty()) made.trials.exchange_alone = made.exchange_alone.name;
+    for (const plan::Meeting& meeting : plan.meetings) {
+      for (const plan::Transfer& transfer : meeting.transfers)
+        sizes_[transfer.exchange].insert(transfer.bytes);
+    }
+    return made;
   }
 
   // The smallest and the largest size of each exchange, and some between; costs lie on lines between them.
@@ -141,55 +216,80 @@ class ParallelStudyCommand {
         if (last.value() > 0 && bytes < last * kApart && bytes != *sizes.rbegin()) continue;
         last = bytes;
         const plan::Transfer transfer{exchange, bytes};
-        transfers_.push_back({transfer, native_exchange(transfer, ranks(), layers_.gradients)});
+        transfers_.push_back(
+            {transfer, native_exchange(transfer, ranks(), networks_.at(1).layers.gradients)});
       }
     }
   }
 
-  Plan plan_of_group(std::uint64_t seed, bool is_first) const {
+  MeasureOptions step_options(std::uint64_t seed) const {
     MeasureOptions options = transfer_options(seed);
     options.data = DataKind::normal;
     // A held queue has no room for launches of hundreds of calls that are not recorded, and a slope of
     // recordings needs none.
     options.conditioning_launches = 0;
     options.time_limit = asked_.time_limit;
+    return options;
+  }
+
+  std::vector<Plan> plans_of_group(const StartingGroup& group) const {
+    const bool are_alike = std::ranges::none_of(arms_, &PreparedArm::is_pipeline);
+    std::vector<Plan> plans;
+    for (std::int64_t rank = 0; rank < (are_alike ? 1 : ranks()); ++rank)
+      plans.push_back(plan_of(group, static_cast<std::size_t>(rank)));
+    return plans;
+  }
+
+  Plan plan_of(const StartingGroup& group, std::size_t rank) const {
+    const MeasureOptions options = step_options(group.seed);
+    MeasureOptions alone = options;
+    alone.time_limit = asked_.time_limit * kShareOfExchange;
     Plan plan;
     plan.ceilings = false;
     for (const PreparedArm& each : arms_) {
       MeasureOptions traced = options;
-      traced.kernels = is_first;
-      plan.groups.push_back({Trial{TrialSubject(each.step), traced}});
-      if (!each.exchange_alone.exchanges.empty()) {
-        MeasureOptions alone = options;
-        alone.time_limit = asked_.time_limit * kShareOfExchange;
+      traced.kernels = group.is_first;
+      plan.groups.push_back({Trial{TrialSubject(of_rank(each.steps, rank)), traced}});
+      if (!each.exchange_alone.exchanges.empty())
         plan.groups.push_back({Trial{TrialSubject(each.exchange_alone), alone}});
-      }
-      if (each.is_cut()) plan.groups.push_back({Trial{TrialSubject(each.computing_alone), options}});
+      if (!each.computing_alone.empty())
+        plan.groups.push_back({Trial{TrialSubject(of_rank(each.computing_alone, rank)), options}});
     }
     // A process drifts: another arm comes last in each group.
     Random order(options.seed);
     shuffle(plan.groups, order);
-    if (!is_first) return plan;
-    for (const TransferTrial& each : transfers_) {
-      MeasureOptions alone = options;
-      alone.time_limit = asked_.time_limit * kShareOfExchange;
-      plan.groups.push_back({Trial{each.operation, alone}});
-    }
-    // One process times all networks, so that their times can be compared.
-    std::vector<Model> networks = {model_};
-    for (const PreparedArm& each : arms_)
-      if (each.is_cut()) networks.push_back(each.step.network);
-    plan.in_sequence = one_after_another(networks);
+    if (!group.is_first) return plan;
+    for (const TransferTrial& each : transfers_) plan.groups.push_back({Trial{each.operation, alone}});
+    plan.in_sequence = one_after_another(networks_in_sequence());
     return plan;
+  }
+
+  // One process times all networks, so that their times can be compared: the whole, those of arms in parts in
+  // the order of arms, and those of micro-batches in the order of their number.
+  std::vector<Model> networks_in_sequence() const {
+    std::vector<Model> all = {model()};
+    for (const PreparedArm& each : arms_)
+      if (each.is_cut()) all.push_back(each.steps.front().network);
+    for (const auto& [micro_batches, network] : networks_)
+      if (micro_batches > 1) all.push_back(network.model);
+    return all;
+  }
+  // The place of a pipeline's network among them.
+  std::size_t place_of_micro_batch(std::int64_t micro_batches) const {
+    const auto cut = static_cast<std::size_t>(std::ranges::count_if(arms_, &PreparedArm::is_cut));
+    const auto found = networks_.find(micro_batches);
+    return cut + static_cast<std::size_t>(std::distance(networks_.begin(), found));
   }
 
   void finish(const std::vector<std::vector<RunRecord>>& groups) {
     record_.groups = std::ssize(groups);
     record_.settings = nccl_settings();
     for (const PreparedArm& each : arms_) {
-      const std::int64_t exchanges = std::ssize(each.step.exchanges);
+      const std::int64_t exchanges = std::ssize(each.exchange_alone.exchanges);
       record_.arms.push_back({.name = each.arm.name,
                               .parts = each.arm.arrangement.grid.tensor,
+                              .stages = each.arm.arrangement.grid.pipeline,
+                              .micro_batches = each.arm.micro_batches,
                               .exchanges = exchanges,
                               .steps = each.trials.steps,
                               .times = {}});
@@ -209,8 +309,10 @@ class ParallelStudyCommand {
     for (std::size_t i = 0; i < steps.arms.size(); ++i) {
       const std::size_t number = steps.numbers[i];
       const auto cut = cuts_.find(number);
+      const auto pipeline = pipelines_.find(number);
       timed.push_back({arms_[number].arm, steps.arms[i], record_.arms[number].simulated,
-                       record_.arms[number].memory, cut != cuts_.end() ? &cut->second : nullptr});
+                       record_.arms[number].memory, cut != cuts_.end() ? &cut->second : nullptr,
+                       pipeline != pipelines_.end() ? &pipeline->second : nullptr});
     }
     record_.answers = asked_.study.answers(timed, steps);
     if (timed.size() < arms_.size()) invocation_.exit_code = ExitCode::failed;
@@ -232,21 +334,27 @@ class ParallelStudyCommand {
   void simulate_arms(const std::vector<RunRecord>& ranks, const ParallelSteps& steps) {
     try {
       const SequenceMeasurement& sequence = *ranks[steps.slowest].sequence;
-      const TimedNetwork whole = timed_network(sequence, 0, model_, steps.arms.front().time.median);
+      const TimedNetwork whole =
+          timed_network(sequence, 0, networks_.at(1).layers, model(), steps.arms.front().time.median);
       const plan::TransferCosts transfers(measured_transfers(ranks), std::nullopt);
-      std::size_t networks = 1;  // in the sequence before this arm's
+      std::size_t cut_networks = 1;  // in the sequence before this arm's
       for (std::size_t i = 0; i < arms_.size(); ++i) {
+        if (arms_[i].is_pipeline()) {
+          simulate_pipeline(i, sequence, transfers, steps.arms.front().time.median);
+          continue;
+        }
         const plan::Arrangement& arrangement = arms_[i].arm.arrangement;
         const plan::OverlapTax tax{.compute = tax_of(record_.arms[i].times), .communication = 1.0};
-        const plan::Job own = job(whole.costs, arrangement, transfers, tax);
+        const plan::Job own = job(whole.costs, arms_[i].arm, transfers, tax);
         const plan::StepPlan plan = plan::step_of(own, arrangement);
         record_.arms[i].simulated = plan::length_of(plan) / static_cast<double>(plan.steps);
         record_.arms[i].memory = plan::memory_of(own, arrangement).sum();
         if (!arms_[i].is_cut()) continue;
-        const std::size_t number = networks++;
+        const std::size_t number = cut_networks++;
         const std::optional<TimeEstimate>& computing = record_.arms[i].times.computing;
         if (!computing) continue;
-        const TimedNetwork cut = timed_network(sequence, number, arms_[i].step.network, computing->median);
+        const TimedNetwork cut = timed_network(sequence, number, networks_.at(1).layers,
+                                               arms_[i].steps.front().network, computing->median);
         study::CutArm found{.computing = take_apart(whole.calls, cut.calls, this->ranks()),
                             .from_whole = record_.arms[i].simulated};
         record_.arms[i].simulated = step_in_parts(cut.costs, arrangement, transfers);
@@ -259,18 +367,60 @@ class ParallelStudyCommand {
     }
   }
 
+  // The layers of a micro-batch have their shares as timed in sequence, and in sum what all ranks compute.
+  void simulate_pipeline(std::size_t i, const SequenceMeasurement& sequence,
+                         const plan::TransferCosts& transfers, Nanoseconds one_gpu) {
+    ParallelStudyArm& arm = record_.arms[i];
+    const study::ParallelArm& of = arms_[i].arm;
+    if (arm.times.computing_of_ranks.empty()) return;
+    Nanoseconds computing;
+    for (const Nanoseconds rank : arm.times.computing_of_ranks) computing += rank;
+    const NetworkOfMicroBatch& network = networks_.at(of.micro_batches);
+    const TimedNetwork timed =
+        timed_network(sequence, place_of_micro_batch(of.micro_batches), network.layers, network.model,
+                      computing / static_cast<double>(of.micro_batches));
+    const plan::Job own = job(timed.costs, of, transfers, {});
+    plan::Arrangement without_sends = of.arrangement;
+    without_sends.sends_block = false;
+    const plan::TransferCosts free({}, plan::StatedNetwork{Nanoseconds(0), 1e30});
+    const Nanoseconds planned = plan::length_of(plan::step_of(own, of.arrangement)),
+                      unsent = plan::length_of(plan::step_of(job(timed.costs, of, free, {}), without_sends));
+    const double bubble = plan::bubble_over_computing({.schedule = of.arrangement.schedule,
+                                                       .chunks = of.arrangement.chunks,
+                                                       .micro_batches = of.micro_batches},
+                                                      ranks());
+    const Nanoseconds mean = computing / static_cast<double>(ranks()),
+                      even = one_gpu / static_cast<double>(ranks());
+    arm.simulated = planned;
+    arm.memory = plan::memory_of(own, of.arrangement).sum();
+    study::PipelineArm found{.parts = {.even = even,
+                                       .smaller = mean - even,
+                                       .bubble = mean * bubble,
+                                       .uneven = unsent - mean * (1.0 + bubble),
+                                       .sends = planned - unsent,
+                                       .rest = arm.times.time.median - planned},
+                             .first_layers = {}};
+    for (std::size_t stage = 0; stage + 1 < of.arrangement.first_blocks.size(); ++stage) {
+      const auto first =
+          std::ranges::find(timed.costs.layers, of.arrangement.first_blocks[stage], &plan::LayerCosts::block);
+      found.first_layers.push_back(first->name);
+    }
+    arm.pipeline = ParallelStudyPipeline{found.parts, found.first_layers};
+    pipelines_[i] = std::move(found);
+  }
+
   struct TimedNetwork {
     plan::NetworkCosts costs;
     TimedCalls calls;
   };
   // The times of one of the networks that were timed one after another, so that their sum is `sum`.
-  TimedNetwork timed_network(const SequenceMeasurement& sequence, std::size_t number, const Model& network,
-                             Nanoseconds sum) const {
-    const std::size_t calls = model_.calls.size();
+  TimedNetwork timed_network(const SequenceMeasurement& sequence, std::size_t number,
+                             const StepLayers& layers, const Model& network, Nanoseconds sum) const {
+    const std::size_t calls = model().calls.size();
     SequenceMeasurement own;
     for (std::size_t c = number * calls; c < std::min((number + 1) * calls, sequence.calls.size()); ++c)
       own.calls.push_back(sequence.calls[c]);
-    TimedNetwork timed{timed_in_sequence(layers_, own), {network, {}}};
+    TimedNetwork timed{timed_in_sequence(layers, own), {network, {}}};
     const double scale = sum / (plan::forward_of(timed.costs).time + plan::backward_of(timed.costs).time);
     for (plan::LayerCosts& layer : timed.costs.layers) {
       layer.forward.time = layer.forward.time * scale;
@@ -330,7 +480,10 @@ class ParallelStudyCommand {
   std::vector<plan::MeasuredTransfers> measured_transfers(const std::vector<RunRecord>& ranks) const {
     std::map<plan::Exchange, plan::MeasuredTransfers> all;
     for (const TransferTrial& each : transfers_) {
-      const std::optional<Nanoseconds> time = time_of_group(ranks, each.operation.text(), Load::burst);
+      // The first two ranks alone take part in a send.
+      const std::span<const RunRecord> taking_part =
+          each.transfer.exchange == plan::Exchange::send ? std::span(ranks).first(2) : std::span(ranks);
+      const std::optional<Nanoseconds> time = time_of_group(taking_part, each.operation.text(), Load::burst);
       if (!time) continue;
       plan::MeasuredTransfers& of = all[each.transfer.exchange];
       of.exchange = each.transfer.exchange;
@@ -348,8 +501,9 @@ class ParallelStudyCommand {
                     joined(devices_), counted(asked_.groups, "group"));
     for (const PreparedArm& each : arms_)
       text += fmt::format("  {}: {}\n", each.arm.name,
-                          each.step.exchanges.empty() ? "each rank for itself"
-                                                      : counted(std::ssize(each.step.exchanges), "exchange"));
+                          each.exchange_alone.exchanges.empty()
+                              ? "each rank for itself"
+                              : counted(std::ssize(each.exchange_alone.exchanges), "exchange"));
     return text;
   }
 
@@ -358,12 +512,12 @@ class ParallelStudyCommand {
   const ParallelStudyAsked& asked_;
   Invocation& invocation_;
   std::vector<std::string> devices_;
-  Model model_;
-  StepLayers layers_;
+  std::map<std::int64_t, NetworkOfMicroBatch> networks_;  // by the micro-batches that a batch is cut in
   std::vector<PreparedArm> arms_;
   std::map<plan::Exchange, std::set<Bytes>> sizes_;  // that some arm exchanges
   std::vector<TransferTrial> transfers_;
   std::map<std::size_t, study::CutArm> cuts_;  // by the arm's number
+  std::map<std::size_t, study::PipelineArm> pipelines_;
   ParallelStudyRecord record_;
 };
 

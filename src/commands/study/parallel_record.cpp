@@ -34,6 +34,7 @@ void describe(Fields& fields, Described<Fields, StepTimes>& times) {
   fields("group_seconds", times.groups);
   fields("over_first", times.over_first);
   fields("computing", times.computing);
+  fields("computing_of_ranks_seconds", times.computing_of_ranks);
   fields("exposed", times.exposed);
   fields("exchange", times.exchange);
   fields("computing_slowed", times.computing_slowed);
@@ -49,15 +50,29 @@ void describe(Fields& fields, Described<Fields, ParallelStudyCut>& cut) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, ParallelStudyPipeline>& pipeline) {
+  fields("first_layers", pipeline.first_layers);
+  fields("even_seconds", pipeline.parts.even);
+  fields("smaller_seconds", pipeline.parts.smaller);
+  fields("bubble_seconds", pipeline.parts.bubble);
+  fields("uneven_seconds", pipeline.parts.uneven);
+  fields("sends_seconds", pipeline.parts.sends);
+  fields("rest_seconds", pipeline.parts.rest);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, ParallelStudyArm>& arm) {
   fields("name", arm.name);
   fields("parts", arm.parts);
+  fields("stages", arm.stages);
+  fields("micro_batches", arm.micro_batches);
   fields("exchanges", arm.exchanges);
   fields("steps", arm.steps);
   fields("memory_bytes", arm.memory);
   fields("simulated_seconds", arm.simulated);
   fields("times", arm.times);
   fields("cut", arm.cut);
+  fields("pipeline", arm.pipeline);
   fields("failure", arm.failure);
 }
 
@@ -96,6 +111,22 @@ bool cuts_layers(const ParallelStudyRecord& record) {
   return std::ranges::any_of(record.arms, [](const ParallelStudyArm& arm) { return arm.parts > 1; });
 }
 
+bool has_stages(const ParallelStudyRecord& record) {
+  return std::ranges::any_of(record.arms, [](const ParallelStudyArm& arm) { return arm.stages > 1; });
+}
+
+// True if the ranks work on one batch.
+bool shares_batch(const ParallelStudyRecord& record) { return cuts_layers(record) || has_stages(record); }
+
+// The share of the step in which a rank computes nothing, on the mean.
+std::optional<double> idle_share(const ParallelStudyArm& arm) {
+  const std::vector<Nanoseconds>& ranks = arm.times.computing_of_ranks;
+  if (ranks.empty() || !(arm.times.time.median > Nanoseconds(0))) return std::nullopt;
+  Nanoseconds sum;
+  for (const Nanoseconds each : ranks) sum += each;
+  return std::max(1.0 - sum / (arm.times.time.median * static_cast<double>(ranks.size())), 0.0);
+}
+
 bool has_times(const ParallelStudyArm& arm) { return arm.failure.empty() && !arm.times.groups.empty(); }
 
 // The fastest arm that exchanges in each step; null if none was measured.
@@ -115,11 +146,12 @@ std::string interval_text(const RatioEstimate& ratio) {
 Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
   TableColumn arm{"arm", Align::left, {}}, step{"step", Align::right, {}},
       error{"± 95 %", Align::right, {}, 3},
-      over{cuts_layers(record) ? "over one" : "over none", Align::right, {}},
+      over{shares_batch(record) ? "over one" : "over none", Align::right, {}},
       interval{"95 %", Align::right, {}, 4}, exposed{"exposed", Align::right, {}},
       exchange{"exchange", Align::right, {}, 2}, hidden{"hidden", Align::right, {}, 1},
       slowed{"slows kernels", Align::right, {}, 5}, simulated{"planned", Align::right, {}},
-      memory{"memory", Align::right, {}}, computing{"computes", Align::right, {}};
+      memory{"memory", Align::right, {}}, computing{"computes", Align::right, {}},
+      idle{"idle", Align::right, {}}, bubble{"bubble", Align::right, {}, 1};
   for (const ParallelStudyArm& each : record.arms) {
     const StepTimes& times = each.times;
     const bool measured = has_times(each);
@@ -146,12 +178,18 @@ Text arms_table(const ParallelStudyRecord& record, std::size_t width) {
                                                               : std::string(kAbsent));
     simulated.cells.push_back(each.simulated > Nanoseconds(0) ? time_text(each.simulated)
                                                               : std::string(kAbsent));
+    const std::optional<double> idles = idle_share(each);
+    idle.cells.push_back(measured && idles ? percent_text(*idles) : std::string(kAbsent));
+    bubble.cells.push_back(measured && each.pipeline
+                               ? percent_text(each.pipeline->parts.bubble / times.time.median)
+                               : std::string(kAbsent));
     memory.cells.push_back(each.memory.value() > 0 ? plan::memory_text(each.memory) : std::string(kAbsent));
   }
   std::vector<TableColumn> columns = {arm,       step,    error,  over,     interval,
                                       simulated, exposed, hidden, exchange, slowed};
   if (cuts_layers(record))  // nothing runs beside an exchange between two parts of a layer
     columns = {arm, step, error, over, interval, simulated, computing, exposed, exchange};
+  if (has_stages(record)) columns = {arm, step, error, over, interval, simulated, computing, idle, bubble};
   // Only where the arms are about it.
   const bool differs = std::ranges::any_of(
       record.arms, [&](const ParallelStudyArm& each) { return each.memory != record.arms.front().memory; });
@@ -177,12 +215,15 @@ Text ranks_table(const ParallelStudyRecord& record, std::size_t width) {
 }
 
 std::string facts_of(const ParallelStudyRecord& record) {
-  const bool shares = cuts_layers(record);
-  std::string text =
-      fmt::format("**{}**, {} {} {} ({}): {} of weights, {} exchanged in {}", one_line(record.network),
-                  counted(record.samples, "sample"), shares ? "in all on" : "for each of",
-                  counted(std::ssize(record.ranks), "rank"), one_line(record.device.name),
-                  bytes_text(record.weights), shares ? "parts of sums" : "gradients", one_line(record.dtype));
+  const bool shares = shares_batch(record);
+  std::string text = fmt::format(
+      "**{}**, {} {} {} ({}): {} of weights, {} exchanged in {}", one_line(record.network),
+      counted(record.samples, "sample"), shares ? "in all on" : "for each of",
+      counted(std::ssize(record.ranks), "rank"), one_line(record.device.name), bytes_text(record.weights),
+      has_stages(record) ? "activations"
+      : shares           ? "parts of sums"
+                         : "gradients",
+      has_stages(record) ? "micro-batches" : one_line(record.dtype));
   if (!record.library.empty()) text += fmt::format(" by {}", one_line(record.library));
   for (const Property& setting : record.settings)
     text += fmt::format(", {}={}", one_line(setting.key), one_line(setting.value));
@@ -200,16 +241,22 @@ Text record_text(const ParallelStudyRecord& record, const ShownPage& shown) {
   }
   text += wrapped(facts_of(record), shown.width) + "\n" + arms_table(record, shown.width);
   if (shown.details && !record.ranks.empty()) text += "\n" + ranks_table(record, shown.width);
-  text += "\n" +
-          wrapped(cuts_layers(record)
-                      ? "over one: the step over that of one GPU for the same batch. computes: the slowest "
-                        "rank's part without an exchange. exposed: what the exchanges add to that; "
-                        "exchange: what they take alone. planned: as simulated from the times of the cut "
-                        "layers and of exchanges."
-                      : "over none: the step over the slowest rank's computing alone. exposed: what the "
-                        "exchange adds to that. hidden: the share of its time alone that the computing "
-                        "hides. planned: as simulated from the times of layers and exchanges.",
-                  shown.width);
+  text +=
+      "\n" +
+      wrapped(has_stages(record)
+                  ? "over one: the step over that of one GPU for the same batch. computes: the rank that "
+                    "computes longest. idle: the share of the step in which a rank computes nothing, on the "
+                    "mean; bubble: what of the step equal stages idle while the pipeline fills and empties. "
+                    "planned: as simulated from the times of layers and sends."
+              : cuts_layers(record)
+                  ? "over one: the step over that of one GPU for the same batch. computes: the slowest "
+                    "rank's part without an exchange. exposed: what the exchanges add to that; "
+                    "exchange: what they take alone. planned: as simulated from the times of the cut "
+                    "layers and of exchanges."
+                  : "over none: the step over the slowest rank's computing alone. exposed: what the "
+                    "exchange adds to that. hidden: the share of its time alone that the computing "
+                    "hides. planned: as simulated from the times of layers and exchanges.",
+              shown.width);
   std::vector<std::string> sentences = record.notes;
   for (const ParallelStudyArm& arm : record.arms)
     if (!arm.failure.empty()) sentences.push_back(fmt::format("{}: {}", arm.name, arm.failure));
@@ -256,6 +303,11 @@ constexpr const char* kCaptionOfCuts =
     "whole, and more by what each rank has whole and by smaller calls, which use a GPU less well. A stroke "
     "marks the step as planned from the times of cut layers and exchanges.";
 
+constexpr const char* kCaptionOfStages =
+    "What a rank computes on the mean, and what it waits for: until the pipeline is full and while it empties, "
+    "for slower stages, for sends, and the rest, which the plan does not know. A stroke marks the step as "
+    "planned from the times of layers and sends.";
+
 // A piece of a stacked bar; parts_of has them from the left.
 struct BarPart {
   const char* name;
@@ -263,6 +315,14 @@ struct BarPart {
 };
 std::vector<BarPart> parts_of(const ParallelStudyArm& arm) {
   const auto above_zero = [](Nanoseconds time) { return std::max(time, Nanoseconds(0)); };
+  if (arm.pipeline) {
+    const study::PipelineParts& parts = arm.pipeline->parts;
+    return {{"computing", parts.even + parts.smaller},
+            {"bubble", above_zero(parts.bubble)},
+            {"uneven stages", above_zero(parts.uneven)},
+            {"sends", above_zero(parts.sends)},
+            {"rest", above_zero(parts.rest)}};
+  }
   const Nanoseconds exposed = arm.times.exposed ? above_zero(arm.times.exposed->value) : Nanoseconds(0);
   Nanoseconds not_cut, smaller;
   if (arm.cut) {
@@ -281,7 +341,9 @@ Plot steps_by_arm(const ParallelStudyRecord& record) {
   const TimeUnit unit = unit_for(largest);
   Plot plot{.id = "steps",
             .title = "The step by arrangement",
-            .caption = cuts_layers(record) ? kCaptionOfCuts : kCaption,
+            .caption = has_stages(record)    ? kCaptionOfStages
+                       : cuts_layers(record) ? kCaptionOfCuts
+                                             : kCaption,
             .spec = {},
             .table = columns_of({"arm", ">step", ">exposed", ">planned"})};
   Json rows = Json::array();
@@ -296,7 +358,8 @@ Plot steps_by_arm(const ParallelStudyRecord& record) {
       if (order++ == 0 && arm.simulated > Nanoseconds(0)) row["planned"] = rounded(unit.of(arm.simulated));
       if (part.time > Nanoseconds(0)) rows.push_back(std::move(row));
     }
-    const Nanoseconds exposed = parts_of(arm).back().time;
+    const Nanoseconds exposed =
+        arm.times.exposed ? std::max(arm.times.exposed->value, Nanoseconds(0)) : Nanoseconds(0);
     add_row(plot.table, {arm.name, time_text(arm.times.time.median), time_text(exposed),
                          arm.simulated > Nanoseconds(0) ? time_text(arm.simulated) : std::string(kAbsent)});
   }
@@ -304,6 +367,10 @@ Plot steps_by_arm(const ParallelStudyRecord& record) {
   if (cuts_layers(record)) {
     parts = {"computing", "whole on each rank", "smaller calls", "exposed"};
     colors = {kBlue, kTeal, kPurple, kOrange};
+  }
+  if (has_stages(record)) {
+    parts = {"computing", "bubble", "uneven stages", "sends", "rest"};
+    colors = {kBlue, kOrange, kTeal, kPurple, kGrey};
   }
   constexpr int kRow = 24, kLongest = 260;
   plot.spec = single_plot(filled(kParts, "rows", rows, "width", width_beside(names, kLongest), "height",

@@ -11,6 +11,7 @@
 #include "output/text.hpp"
 #include "record/json_text.hpp"
 #include "report/drawing.hpp"
+#include "study/parallel_studies.hpp"
 
 namespace jitterscope {
 
@@ -24,16 +25,24 @@ struct ParallelStudyCut {
   Nanoseconds from_whole = {};  ///< the step as planned if each cut layer took 1/N of its time
 };
 
+struct ParallelStudyPipeline {
+  study::PipelineParts parts;             ///< of the step
+  std::vector<std::string> first_layers;  ///< of each stage; stage s is on rank s modulo their number
+};
+
 struct ParallelStudyArm {
   std::string name;
-  std::int64_t parts = 1;      ///< in which layers are cut, one for each rank
-  std::int64_t exchanges = 0;  ///< collectives of a step, or of `steps`
-  std::int64_t steps = 1;      ///< between two exchanges
-  Bytes memory = {};           ///< weights, gradients, optimizer and activations of a rank, as planned
-  Nanoseconds simulated = {};  ///< the step as planned; 0: not known
+  std::int64_t parts = 1;          ///< in which layers are cut, one for each rank
+  std::int64_t stages = 1;         ///< ranks that share the network's layers
+  std::int64_t micro_batches = 1;  ///< in which the batch is cut
+  std::int64_t exchanges = 0;      ///< collectives of a step, or of `steps`
+  std::int64_t steps = 1;          ///< between two exchanges
+  Bytes memory = {};               ///< weights, gradients, optimizer and activations of a rank, as planned
+  Nanoseconds simulated = {};      ///< the step as planned; 0: not known
   StepTimes times;
-  std::optional<ParallelStudyCut> cut = {};  ///< of an arm in parts whose calls were timed
-  std::string failure = {};                  ///< why it has no times; empty if it has
+  std::optional<ParallelStudyCut> cut = {};            ///< of an arm in parts whose calls were timed
+  std::optional<ParallelStudyPipeline> pipeline = {};  ///< of an arm in stages whose layers were timed
+  std::string failure = {};                            ///< why it has no times; empty if it has
 };
 
 struct ParallelStudyRecord {
