@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 
 #include "base/host.hpp"
 #include "jitterscope/error.hpp"
+#include "plan/pipeline.hpp"
 
 namespace jitterscope {
 namespace {
@@ -23,21 +23,6 @@ CollectiveKind kind_of(plan::Exchange exchange) {
     case plan::Exchange::send: return CollectiveKind::send;
   }
   throw std::logic_error("an exchange without a collective");
-}
-
-// Meetings by the time at which they begin as planned: one order in which no rank waits for a meeting behind
-// another one, whichever it takes part in.
-std::vector<std::size_t> meetings_in_order(plan::StepPlan plan) {
-  // A network whose layers have no times has an order, too.
-  for (plan::Node& node : plan.nodes)
-    if (node.work == plan::Work::compute) node.cost = std::max(node.cost, Nanoseconds(1));
-  const plan::SimulatedStep simulated = plan::simulate(plan);
-  std::vector<std::size_t> order(plan.meetings.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t meeting) {
-    return simulated.nodes[plan.meetings[meeting].nodes.front()].begin;
-  });
-  return order;
 }
 
 class Translation {
@@ -60,7 +45,7 @@ class Translation {
   ParallelStep made() && {
     for_own_nodes(false, [&](plan::NodeId id, const plan::Node& node) { place(id, node); });
     if (sends_) {
-      for (const std::size_t meeting : meetings_in_order(plan_)) add_meeting(meeting);
+      for (const std::size_t meeting : plan::meetings_in_order(plan_)) add_meeting(meeting);
     } else {
       for_own_nodes(true, [&](plan::NodeId id, const plan::Node& node) { add_exchange(id, node); });
     }

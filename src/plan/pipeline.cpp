@@ -1,6 +1,7 @@
 #include "plan/pipeline.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -241,6 +242,30 @@ StepPlan pipeline_step(std::span<const StageCosts> stages, const RankGrid& grid,
                        const DataParallel& way, bool by_sequence, const Surroundings& around,
                        std::span<const SlowRank> slow) {
   return PipelineStep(stages, grid, pipeline, way, by_sequence, around, slow).built();
+}
+
+std::vector<std::size_t> meetings_in_order(StepPlan plan) {
+  // A network whose layers have no times has an order, too.
+  for (Node& node : plan.nodes)
+    if (node.work == Work::compute) node.cost = std::max(node.cost, Nanoseconds(1));
+  const SimulatedStep simulated = simulate(plan);
+  std::vector<std::size_t> order(plan.meetings.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t meeting) {
+    return simulated.nodes[plan.meetings[meeting].nodes.front()].begin;
+  });
+  return order;
+}
+
+void put_in_order(StepPlan& plan, std::span<const std::size_t> meetings) {
+  std::vector<NodeId> last(plan.classes.size(), kNone);
+  for (const std::size_t meeting : meetings) {
+    for (const NodeId id : plan.meetings[meeting].nodes) {
+      NodeId& before = last[plan.nodes[id].rank_class];
+      if (before != kNone) plan.nodes[id].after.push_back(before);
+      before = id;
+    }
+  }
 }
 
 }  // namespace jitterscope::plan

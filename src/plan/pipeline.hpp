@@ -51,4 +51,11 @@ StepPlan pipeline_step(std::span<const StageCosts> stages, const RankGrid& grid,
                        const DataParallel& way, bool by_sequence, const Surroundings& around,
                        std::span<const SlowRank> slow = {});
 
+/// Returns the meetings by the time at which they begin: one order in which no rank waits for a meeting
+/// behind another one, whichever it takes part in.
+std::vector<std::size_t> meetings_in_order(StepPlan plan);
+/// Makes each rank's sends and receives wait for those before them in this order, as those of one
+/// communicator do.
+void put_in_order(StepPlan& plan, std::span<const std::size_t> meetings);
+
 }  // namespace jitterscope::plan

@@ -476,6 +476,7 @@ std::string idle_sentence(const TimedArm& arm) {
   add(parts.bubble, "until the first micro-batch has come and after the last one has gone");
   add(parts.uneven, "because stages are uneven");
   add(parts.sends, arm.arm.arrangement.sends_block ? "for sends, which hold up who sends" : "for sends");
+  add(parts.in_line, "because sends of one communicator wait for each other");
   add(parts.rest, "which the plan does not know");
   if (!causes.empty()) text += ": " + joined(causes, ", ");
   text += ".";
@@ -503,7 +504,7 @@ std::string without_overlap_sentence(const TimedArm& arm, const TimedArm& fastes
     text += fmt::format(
         ": {} of it wait for another stage, and {} for sends",
         time_text(arm.pipeline->parts.bubble + std::max(arm.pipeline->parts.uneven, Nanoseconds(0))),
-        time_text(std::max(arm.pipeline->parts.sends, Nanoseconds(0))));
+        time_text(std::max(arm.pipeline->parts.sends + arm.pipeline->parts.in_line, Nanoseconds(0))));
   return text + ".";
 }
 

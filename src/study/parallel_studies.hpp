@@ -40,8 +40,9 @@ struct PipelineParts {
   Nanoseconds bubble;   ///< idle while the pipeline fills and empties, if stages were equal
   Nanoseconds uneven;   ///< more because stages differ
   Nanoseconds sends;    ///< more because sends take time, or hold up who sends
+  Nanoseconds in_line;  ///< more because a rank's sends and receives wait for each other: one communicator's
   Nanoseconds rest;     ///< what the plan does not know
-  Nanoseconds sum() const { return even + smaller + bubble + uneven + sends + rest; }
+  Nanoseconds sum() const { return even + smaller + bubble + uneven + sends + in_line + rest; }
 };
 
 /// An arm whose ranks have a stage each, or several.

@@ -160,6 +160,63 @@ TEST_F(ParallelStudies, FastLinksMakeLayersInPartsPay) {
   EXPECT_THAT(without_breaks(outcome.output), HasSubstr("Cutting layers pays: the step **in 2 parts"));
 }
 
+TEST_F(ParallelStudies, AStepOfAPipelineIsTakenApart) {
+  const json record = study("pipeline gpt2:batch=8,dtype=bf16,layers=4");
+  const double whole = seconds_of(arm(record, "one GPU"), "time");
+  for (const json& each : record.at("arms")) {
+    const std::string name = each.at("name");
+    EXPECT_NEAR(each.at("simulated_seconds").get<double>() / seconds_of(each, "time"), 1.0, 0.01) << name;
+    if (each.at("stages") == 1) continue;
+    const json& pipeline = each.at("pipeline");
+    const auto part = [&](const char* what) { return pipeline.at(what).get<double>(); };
+    const std::vector<double> ranks = each.at("times").at("computing_of_ranks_seconds");
+    ASSERT_EQ(ranks.size(), 2u);
+    const double mean = (ranks[0] + ranks[1]) / 2;
+    EXPECT_NEAR(part("even_seconds"), whole / 2, 1e-9);
+    EXPECT_NEAR(part("even_seconds") + part("smaller_seconds"), mean, 1e-9) << name;
+    EXPECT_NEAR(mean + part("bubble_seconds") + part("uneven_seconds") + part("sends_seconds") +
+                    part("in_line_seconds") + part("rest_seconds"),
+                seconds_of(each, "time"), 1e-9)
+        << name;
+    const double micro_batches = each.at("micro_batches"), exchanges = each.at("exchanges");
+    const bool interleaves = name.starts_with("interleaved"), waits = name.starts_with("in turn");
+    EXPECT_EQ(exchanges, 2 * micro_batches * (interleaves ? 3 : 1)) << name;
+    EXPECT_NEAR(part("bubble_seconds"), mean * (waits ? 1 : 1 / (micro_batches * (interleaves ? 2 : 1))),
+                1e-9);
+    EXPECT_EQ(pipeline.at("first_layers").size(), interleaves ? 4u : 2u);
+    EXPECT_EQ(pipeline.at("first_layers").at(0), "transformer.wte");
+    if (waits) {
+      EXPECT_NEAR(part("sends_seconds") / (exchanges * transfer(8 / micro_batches * 1024 * 768 * 2)), 1.0,
+                  0.02);
+      EXPECT_NEAR(seconds_of(each, "time"), ranks[0] + ranks[1] + part("sends_seconds"), 0.01 * whole);
+    }
+  }
+  EXPECT_GT(seconds_of(arm(record, "1F1B, sends block, 4 micro-batches"), "time"),
+            seconds_of(arm(record, "1F1B, 4 micro-batches"), "time"));
+  EXPECT_THAT(without_breaks(output_),
+              AllOf(HasSubstr("A pipeline "), HasSubstr("until the first micro-batch has come"),
+                    HasSubstr("With micro-batches in turn nothing overlaps: the step takes"),
+                    HasSubstr("Stage 0 begins with transformer.wte, stage 1 with transformer.h."),
+                    HasSubstr("8 samples in all on 2 ranks")));
+  EXPECT_EQ(run_tool("show " + path()).output, output_);
+}
+
+// Three ranks, whose sends between two of them the third takes no part in.
+TEST_F(ParallelStudies, MoreStagesThanTwoTakeWhatThePlanSays) {
+  const std::string file = path("cluster.toml");
+  std::ofstream(file) << "base = \"quiet\"\n[cluster]\nranks = 3\n[[link]]\nranks = 3\nlatency_us = 20\n"
+                         "bandwidth_gb_per_s = 100\n";
+  const Outcome outcome = run_tool(
+      "study pipeline resnet18:batch=12,dtype=bf16,layout=nhwc --processes 2 --time-limit 0.2 "
+      "--local 3 --device virtual:" +
+      file + " --json " + path());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json record = json::parse(text());
+  for (const json& each : record.at("arms"))
+    EXPECT_NEAR(each.at("simulated_seconds").get<double>() / seconds_of(each, "time"), 1.0, 0.04)
+        << each.at("name");
+}
+
 struct RefusedStudy {
   const char *arguments, *message;
 };
@@ -193,6 +250,9 @@ INSTANTIATE_TEST_SUITE_P(
                      "have no equal part for each of 2 ranks; take a batch that has, as in gpt2:batch=2"},
         RefusedStudy{"tensor-parallel --local 2 --device virtual:cluster-2xh200",
                      "tensor-parallel gpt2:batch=8"},
+        RefusedStudy{"pipeline resnet18:batch=1 --local 2 --device virtual:cluster-2xh200",
+                     "a batch of 1 has no micro-batches; name a larger one that 2 divides, as in :batch=16"},
+        RefusedStudy{"pipeline resnet18 --local 2 --device virtual:cluster-2xh200", "names no batch"},
         RefusedStudy{"tensor-paralel gpt2 --local 2", "did you mean 'tensor-parallel'"},
         RefusedStudy{"layout --local 2 --device virtual:h200", "operations of one process"}));
 

@@ -112,6 +112,7 @@ constexpr const char* kStudyExamples = R"(Examples:
   jitterscope study pinned copy:bytes=1Mi,4Mi,kind=d2h --device virtual:h200
   jitterscope study loss-scaling python:train.py:make --device cuda
   jitterscope study data-parallel resnet50:batch=64,dtype=bf16,layout=nhwc --local 2
+  jitterscope study pipeline gpt2:batch=16,dtype=bf16 --local 2
   jitterscope study tensor-parallel gpt2:batch=8,dtype=bf16 --local 2
   jitterscope list studies
 

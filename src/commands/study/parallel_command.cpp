@@ -53,6 +53,7 @@ struct PreparedArm {
   std::vector<ParallelStep> computing_alone = {};  ///< likewise; none if it computes as the first arm
   ParallelStep exchange_alone = {};
   StepArm trials = {};
+  std::vector<std::size_t> meetings = {};  ///< a pipeline's, in the order in which they are launched
   bool is_cut() const { return arm.arrangement.grid.tensor > 1; }
   bool is_pipeline() const { return arm.arrangement.grid.pipeline > 1; }
 };
@@ -81,6 +82,9 @@ class ParallelStudyCommand {
           printable(asked_.network, 100), asked_.study.summary.id, asked_.study.example));
     networks_[1] = read_network(asked_.network);
     describe_network();
+    if (asked_.study.arms_follow_times && !batch_named_in(asked_.network))
+      throw UsageError(fmt::format("{} names no batch, which is cut in micro-batches; name one, as in {}",
+                                   printable(asked_.network, 100), asked_.study.example));
     RecordFiles files(asked_.record);
     record_.environment = read_environment(invocation_.command_line);
     if (asked_.study.arms_follow_times && !asked_.dry_run && !time_layers()) {
@@ -179,12 +183,14 @@ class ParallelStudyCommand {
     const plan::TransferCosts transfers({}, kSomeNetwork);
     const NetworkOfMicroBatch& own = network_of(arm.micro_batches);
     const std::string name = fmt::format("{}, {}", model().name, arm.name);
-    const plan::StepPlan plan = plan::step_of(job(own.layers.network, arm, transfers, {}), arm.arrangement);
     PreparedArm made{.arm = std::move(arm)};
     const Model network = made.is_cut()
                               ? cut_in_parts(own.model, own.layers, ranks(), made.arm.arrangement.by_sequence)
                               : own.model;
+    const plan::StepPlan plan =
+        plan::step_of(job(own.layers.network, made.arm, transfers, {}), made.arm.arrangement);
     const std::size_t unlike = made.is_pipeline() ? static_cast<std::size_t>(ranks()) : 1;
+    if (made.is_pipeline()) made.meetings = plan::meetings_in_order(plan);
     for (std::size_t rank = 0; rank < unlike; ++rank)
       made.steps.push_back(native_step(network, own.layers, plan, rank, ranks(), name));
     made.trials = {.step = name, .exchange_alone = {}, .steps = plan.steps};
@@ -383,8 +389,11 @@ class ParallelStudyCommand {
     plan::Arrangement without_sends = of.arrangement;
     without_sends.sends_block = false;
     const plan::TransferCosts free({}, plan::StatedNetwork{Nanoseconds(0), 1e30});
-    const Nanoseconds planned = plan::length_of(plan::step_of(own, of.arrangement)),
-                      unsent = plan::length_of(plan::step_of(job(timed.costs, of, free, {}), without_sends));
+    plan::StepPlan plan = plan::step_of(own, of.arrangement);
+    const Nanoseconds unsent = plan::length_of(plan::step_of(job(timed.costs, of, free, {}), without_sends)),
+                      sent = plan::length_of(plan);
+    plan::put_in_order(plan, arms_[i].meetings);
+    const Nanoseconds planned = plan::length_of(plan);
     const double bubble = plan::bubble_over_computing({.schedule = of.arrangement.schedule,
                                                        .chunks = of.arrangement.chunks,
                                                        .micro_batches = of.micro_batches},
@@ -397,7 +406,8 @@ class ParallelStudyCommand {
                                        .smaller = mean - even,
                                        .bubble = mean * bubble,
                                        .uneven = unsent - mean * (1.0 + bubble),
-                                       .sends = planned - unsent,
+                                       .sends = sent - unsent,
+                                       .in_line = planned - sent,
                                        .rest = arm.times.time.median - planned},
                              .first_layers = {}};
     for (std::size_t stage = 0; stage + 1 < of.arrangement.first_blocks.size(); ++stage) {

@@ -57,6 +57,7 @@ void describe(Fields& fields, Described<Fields, ParallelStudyPipeline>& pipeline
   fields("bubble_seconds", pipeline.parts.bubble);
   fields("uneven_seconds", pipeline.parts.uneven);
   fields("sends_seconds", pipeline.parts.sends);
+  fields("in_line_seconds", pipeline.parts.in_line);
   fields("rest_seconds", pipeline.parts.rest);
 }
 
@@ -320,7 +321,7 @@ std::vector<BarPart> parts_of(const ParallelStudyArm& arm) {
     return {{"computing", parts.even + parts.smaller},
             {"bubble", above_zero(parts.bubble)},
             {"uneven stages", above_zero(parts.uneven)},
-            {"sends", above_zero(parts.sends)},
+            {"sends", above_zero(parts.sends + parts.in_line)},
             {"rest", above_zero(parts.rest)}};
   }
   const Nanoseconds exposed = arm.times.exposed ? above_zero(arm.times.exposed->value) : Nanoseconds(0);
