@@ -186,6 +186,7 @@ GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::
                                                                     .start = start_on_ranks(invocation),
                                                                     .interrupted = is_interrupted});
       if (!is_interrupted()) found.groups.push_back(std::move(ranks));
+    } catch (const InterruptedError&) {
     } catch (const FailedError& problem) {
       found.lost.push_back({group + 1, problem.what()});
       if (found.groups.empty() && found.lost.size() > 1) throw;

@@ -162,6 +162,7 @@ class OnDevices {
       if (is_interrupted()) return;
       for (std::size_t device = 0; device < found.size(); ++device)
         at_once_[device].push_back(std::move(found[device]));
+    } catch (const InterruptedError&) {
     } catch (const FailedError& problem) {
       at_once_failed_ = failed_ = true;
       record_.lost.push_back(

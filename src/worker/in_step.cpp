@@ -219,7 +219,7 @@ std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersI
   const auto tell_all = [&](const auto& line_of) {
     // Write to all before reading from the first: each waits for the others.
     for (std::size_t i = 0; i < partners.size(); ++i) partners[i]->tell(line_of(i));
-    said = hear_all(partners, time_limit);
+    said = hear_all(partners, time_limit, workers.interrupted);
   };
   tell_all([&](std::size_t i) {
     plans[i].parent = partners[i]->parent();

@@ -59,15 +59,16 @@ struct WorkersInStep {
   StartPartner start = {};  ///< starts the worker of each plan elsewhere; empty: on this host
   /// Limit for a worker's next answer; nullopt: as long as the whole plan may take.
   std::optional<Nanoseconds> time_limit = {};
-  std::function<bool()> interrupted =
-      {};  ///< if true, all stop with their current round and keep what they have
+  /// If true, all stop with their current round and keep what they have, if that takes two seconds or less.
+  std::function<bool()> interrupted = {};
 };
 
 /// Carries out the plans in a process each, at the same time. They differ in their devices alone, which are
 /// of one kind; trials of collectives have the same seeds in all, as each rank computes the inputs of all.
 /// settle() says how the processes decide; the first decides how rounds look. Returns their records in the
 /// order of the plans. Throws UsageError for an operation whose engine is chosen by its times,
-/// the error of a process, and FailedError if they are at unlike places, with the names of two.
+/// the error of a process, FailedError if they are at unlike places, with the names of two, and
+/// InterruptedError if they do not end soon after an interruption.
 std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersInStep& workers);
 
 }  // namespace jitterscope

@@ -14,6 +14,9 @@ namespace {
 // Between looks at the partners that are not waited for just now: one that has ended ends the wait.
 constexpr int kLookMilliseconds = 20;
 
+// A round in progress may end; a record of hundreds of operations, which takes longer to write, nobody needs.
+constexpr Nanoseconds kPatienceAfterInterruption = seconds(2);
+
 std::string with_phase(const Partner& partner) {
   const std::string phase = partner.phase();
   return partner.name() + (phase.empty() ? "" : fmt::format(" (last at {})", phase));
@@ -24,8 +27,9 @@ std::string with_phase(const Partner& partner) {
 std::int64_t LocalPartner::parent() const { return ::getpid(); }
 
 std::vector<std::string> hear_all(const std::vector<std::unique_ptr<Partner>>& partners,
-                                  Nanoseconds time_limit) {
+                                  Nanoseconds time_limit, const std::function<bool()>& interrupted) {
   const Nanoseconds begin = host_time_now();
+  std::optional<Nanoseconds> interruption;
   std::vector<std::optional<std::string>> heard(partners.size());
   while (true) {
     // The first that is silent is waited for, the others are looked at: lines come at about the same time.
@@ -43,7 +47,10 @@ std::vector<std::string> hear_all(const std::vector<std::unique_ptr<Partner>>& p
       silent.push_back(with_phase(*partners[i]));
     }
     if (silent.empty()) break;
-    if (host_time_now() - begin > time_limit) {
+    const Nanoseconds now = host_time_now();
+    if (!interruption && interrupted && interrupted()) interruption = now;
+    if (interruption && now - *interruption > kPatienceAfterInterruption) throw InterruptedError();
+    if (now - begin > time_limit) {
       throw FailedError(fmt::format("no answer for {} from {}", duration_text(time_limit), joined(silent)));
     }
   }

@@ -52,8 +52,9 @@ class LocalPartner final : public Partner {
 };
 
 /// Waits until each partner has written a line, and returns the lines. Throws FailedError, naming the partner
-/// and its phase, as soon as one has ended, or those that are silent after the time limit.
+/// and its phase, as soon as one has ended, or those that are silent after the time limit; InterruptedError
+/// if one is still silent two seconds after an interruption.
 std::vector<std::string> hear_all(const std::vector<std::unique_ptr<Partner>>& partners,
-                                  Nanoseconds time_limit);
+                                  Nanoseconds time_limit, const std::function<bool()>& interrupted = {});
 
 }  // namespace jitterscope

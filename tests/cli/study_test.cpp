@@ -49,9 +49,12 @@ TEST(StudyCommand, EachExampleOfItsHelpCanBeRun) {
         AllOf(HasSubstr("?\n\n2 ranks on "), HasSubstr("\n  no exchange: each rank for itself\n"));
     const testing::Matcher<std::string> in_parts =
         AllOf(HasSubstr("?\n\n2 ranks on "), HasSubstr("\n  one GPU: each rank for itself\n  in 2 parts: "));
+    const testing::Matcher<std::string> in_stages =
+        AllOf(HasSubstr("?\n\n2 ranks on "), HasSubstr("\n  one GPU: each rank for itself\n  in turn, "));
     EXPECT_THAT(outcome.output, example.starts_with("loss-scaling")      ? training
                                 : example.starts_with("data-parallel")   ? between_ranks
                                 : example.starts_with("tensor-parallel") ? in_parts
+                                : example.starts_with("pipeline")        ? in_stages
                                                                          : plan)
         << example;
   }
@@ -354,10 +357,10 @@ TEST(StudyCommand, TheListNamesAll) {
        {"layout",       "precision",     "engine",       "batch",           "graph",      "pinned",
         "compiler",     "occupancy",     "tiling",       "waves",           "access",     "hierarchy",
         "streams",      "overlap",       "dependencies", "synchronization", "priorities", "fusion",
-        "loss-scaling", "data-parallel", "sharding",     "tensor-parallel"}) {
+        "loss-scaling", "data-parallel", "sharding",     "tensor-parallel", "pipeline"}) {
     EXPECT_THAT(outcome.output, HasSubstr("- **" + std::string(id) + "**: "));
   }
-  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 24u);
+  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 25u);
 }
 
 TEST(CompareCommandVerify, ErrorsStandBesideTimes) {
