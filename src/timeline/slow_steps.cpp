@@ -322,7 +322,7 @@ std::string_view phrase_of(StepTrait trait) {
     case StepTrait::idle_other_stream: return "a stream waits for another";
     case StepTrait::idle_host_elsewhere: return "the program makes no call to CUDA";
     case StepTrait::loading: return "a module or a kernel is loaded";
-    case StepTrait::more_copied: return "more is copied";
+    case StepTrait::more_copied: return "more is copied or set";
     case StepTrait::first_steps: return "they are among the first seven steps";
     case StepTrait::after_other_kind: return "they follow a step of another kind";
   }

@@ -106,6 +106,32 @@ TEST(CaptureText, LeavesNoColumnOutOfTheDetails) {
   EXPECT_THAT(shown(timeline, {.width = 80, .details = true}), Not(HasSubstr("Left out")));
 }
 
+// A memset is no copy, whichever of the two are there.
+TEST(CaptureText, CountsCopiesAndMemsetsApart) {
+  Timeline timeline = test::make_timeline({.steps = 300, .kernels = 5, .copy_slows = 0.0, .warm_up = 0});
+  EXPECT_THAT(shown(timeline), HasSubstr("1501 kernels, 150 copies, none lost"));
+  Process& process = timeline.processes[0];
+  WorkName set;
+  set.kind = WorkKind::set;
+  set.to = capture::MemoryKind::device;
+  process.names.push_back(set);
+  // Each third copy is a memset.
+  std::size_t copies = 0;
+  for (std::uint32_t& what : process.devices[0].what) {
+    if (process.names[what].kind == WorkKind::copy && copies++ % 3 == 0)
+      what = static_cast<std::uint32_t>(process.names.size() - 1);
+  }
+  const CaptureRecord record = make_capture_record(timeline, analyse(timeline, {}));
+  EXPECT_EQ(record.devices[0].kernels, 1501);
+  EXPECT_EQ(record.devices[0].copies, 100);
+  EXPECT_EQ(record.devices[0].sets, 50);
+  EXPECT_THAT(on_one_line(record_text(record, {.width = 100})),
+              HasSubstr("1501 kernels, 100 copies, 50 memsets, none lost"));
+  const Json json = Json::parse(write_record(record));
+  EXPECT_EQ(json.at("devices")[0].at("copies"), 100);
+  EXPECT_EQ(json.at("devices")[0].at("memsets"), 50);
+}
+
 TEST(CaptureText, DoesNotInventSteps) {
   Timeline timeline = test::make_timeline({.steps = 0, .warm_up = 3000});
   EXPECT_THAT(shown(timeline),

@@ -38,7 +38,10 @@ std::string number_text(std::int64_t number) {
 
 std::string completeness_text(const CaptureDevice& device, bool has_losses) {
   std::string text = fmt::format("{} kernels", number_text(device.kernels));
-  if (device.copies > 0) text += fmt::format(", {} copies", number_text(device.copies));
+  if (device.copies > 0)
+    text += fmt::format(", {} {}", number_text(device.copies), device.copies == 1 ? "copy" : "copies");
+  if (device.sets > 0)
+    text += fmt::format(", {} {}", number_text(device.sets), device.sets == 1 ? "memset" : "memsets");
   if (!device.is_complete) return "the process was ended; its last second may be missing: " + text;
   if (!has_losses) return "complete: " + text + ", none lost";
   return fmt::format("**not complete**: {}; lost: {}", text,

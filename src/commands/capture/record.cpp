@@ -233,6 +233,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
   fields("is_complete", device.is_complete);
   fields("kernels", device.kernels);
   fields("copies", device.copies);
+  fields("memsets", device.sets);
   fields("lost", device.lost);
   fields("names", device.names);
   fields("audited", device.audited);
@@ -425,6 +426,7 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
   device.is_complete = process.is_complete;
   device.kernels = static_cast<std::int64_t>(analysis.kernels);
   device.copies = static_cast<std::int64_t>(analysis.copies);
+  device.sets = static_cast<std::int64_t>(analysis.sets);
   for (const timeline::Loss& loss : process.losses) device.lost += static_cast<std::int64_t>(loss.count);
   device.names = static_cast<std::int64_t>(analysis.names);
   device.audited = static_cast<std::int64_t>(analysis.audited);

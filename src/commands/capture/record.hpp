@@ -23,7 +23,7 @@ struct CaptureCause {
   double low = 0.0, high = 0.0;  ///< of the effect
 };
 
-/// A kernel with its shape, or copies between two kinds of memory.
+/// A kernel with its shape, copies between two kinds of memory, or memsets of one.
 struct CaptureWork {
   std::string label;      ///< as tables show it: "vectorized_add [1024]"
   std::string full_name;  ///< demangled
@@ -164,7 +164,7 @@ struct CaptureDevice {
   std::optional<std::int64_t> rank;
   Nanoseconds length;
   bool is_complete = true;
-  std::int64_t kernels = 0, copies = 0, lost = 0;
+  std::int64_t kernels = 0, copies = 0, sets = 0, lost = 0;
   std::int64_t names = 0, audited = 0, corrected = 0;
   std::vector<CaptureStepKind> steps;
   std::string no_steps;             ///< why none were found
