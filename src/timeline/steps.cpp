@@ -477,6 +477,45 @@ void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work
   }
 }
 
+// Counts what repeats in the steps of the most frequent kind, and the work between: an item that stands
+// between two repetitions is a piece of its own, and no repetition.
+Repetition repetition_in(const Steps& steps, const std::shared_ptr<const Steps>& within,
+                         const DeviceWork& work) {
+  Repetition result{.pieces = within, .times = 0.0, .rest = {}};
+  const std::vector<Step>& pieces = within->steps;
+  std::map<std::uint32_t, WorkOfStep> rest;
+  std::size_t next = 0, times = 0, count = 0;
+  for (const Step& step : steps.steps) {
+    if (step.kind != 0) continue;
+    ++count;
+    std::size_t done = step.first;
+    const auto take_rest = [&](std::size_t end) {
+      for (; done < end; ++done) {
+        WorkOfStep& each = rest[work.what[done]];
+        each.what = work.what[done];
+        each.calls += 1.0;
+        each.seconds += static_cast<double>(work.end[done] - work.begin[done]) * 1e-9;
+      }
+    };
+    while (next < pieces.size() && pieces[next].first < step.first) ++next;
+    for (; next < pieces.size() && pieces[next].last <= step.last; ++next) {
+      if (pieces[next].kind != 0) continue;
+      take_rest(pieces[next].first);
+      done = pieces[next].last;
+      ++times;
+    }
+    take_rest(step.last);
+  }
+  result.times = static_cast<double>(times) / static_cast<double>(count);
+  for (auto& [what, each] : rest) {
+    each.calls /= static_cast<double>(count);
+    each.seconds /= static_cast<double>(count);
+    result.rest.push_back(each);
+  }
+  std::ranges::stable_sort(result.rest, std::greater(), &WorkOfStep::seconds);
+  return result;
+}
+
 }  // namespace
 
 Steps find_steps(const Process& process, const DeviceWork& work) {
@@ -576,7 +615,7 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
     within->source = StepSource::repetition;
     within->steps = repetition->take_steps();
     describe_kinds(*within, process, work);
-    result.repetition = within;
+    result.repetition = repetition_in(result, within, work);
   }
   return result;
 }

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "commands/capture/record.hpp"
+#include "measure/estimate.hpp"
 #include "measure/where_to_work.hpp"
 
 namespace jitterscope {
@@ -70,18 +72,26 @@ std::string headline(const CaptureDevice& device, bool has_losses) {
 }
 
 // The repetition within a step may be the program's own step.
-std::string repetition_text(const CaptureDevice& device) {
+std::string repetition_text(const CaptureRepetition& repetition) {
+  constexpr std::size_t kMostNamed = 2;
+  std::vector<std::string> rest;
+  for (const CaptureWorkOfStep& each : repetition.rest) {
+    if (each.calls < 0.5) continue;  // what a few steps have is none of a usual one
+    const std::string times = each.calls < 1.5 ? "" : fmt::format("{:.0f} times ", each.calls);
+    rest.push_back(fmt::format("{}{} ({})", times, each.label, time_text(each.time)));
+  }
   return fmt::format(
-      "A step is {:.0f} times the same {}, of {} in the median, and what comes in between: layers of a network, "
-      "or steps of the program's own with something more after each so many. --ranges NAME takes its ranges.",
-      device.repetition->times, counted(device.repetition->launches, "launch"),
-      time_text(device.repetition->median));
+      "A step is {:.0f} times the same {}, of {} in the median, and {}: layers of a network, or steps of the "
+      "program's own of which every {} has something more. --ranges NAME takes its ranges.",
+      repetition.times, counted(repetition.launches, "launch"), time_text(repetition.median),
+      rest.empty() || rest.size() > kMostNamed ? "what comes in between" : joined(rest),
+      ordinal(std::llround(repetition.times)));
 }
 
 Text headlines(const CaptureDevice& device, bool has_losses, std::size_t width) {
   constexpr std::size_t kTop = 4;
   Text text = wrapped(headline(device, has_losses), width);
-  if (device.repetition) text += wrapped(repetition_text(device), width);
+  if (device.repetition) text += wrapped(repetition_text(*device.repetition), width);
   if (device.steps.size() < 2) return text;
   text += "\n";
   for (std::size_t i = 0; i < std::min(kTop, device.steps.size()); ++i) {

@@ -77,10 +77,18 @@ void describe(Fields& fields, Described<Fields, CaptureStepKind>& kind) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureWorkOfStep>& work) {
+  fields("label", work.label);
+  fields("calls", work.calls);
+  fields("seconds", work.time);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, CaptureRepetition>& repetition) {
   fields("times", repetition.times);
   fields("launches", repetition.launches);
   fields("median_seconds", repetition.median);
+  fields("rest", repetition.rest);
 }
 
 template <class Fields>
@@ -321,6 +329,13 @@ void number_labels(std::vector<CaptureWork>& work) {
   }
 }
 
+// The label under which the table of kernels shows work of this name.
+std::string label_of_work(const CaptureDevice& device, const DeviceAnalysis& analysis, std::uint32_t what) {
+  const auto& kernels = analysis.variation.kernels;
+  const auto at = std::ranges::find(kernels, what, &KernelVariation::what);
+  return at == kernels.end() ? "" : device.work[static_cast<std::size_t>(at - kernels.begin())].label;
+}
+
 std::string gpu_name(const Process& process, std::uint32_t number) {
   for (const timeline::ProcessDevice& each : process.device_names) {
     if (each.device == number && !each.name.empty()) {
@@ -431,15 +446,23 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
   device.names = static_cast<std::int64_t>(analysis.names);
   device.audited = static_cast<std::int64_t>(analysis.audited);
   device.corrected = static_cast<std::int64_t>(analysis.corrected);
+  for (const KernelVariation& kernel : analysis.variation.kernels) {
+    device.work.push_back(work_record(process.names[kernel.what], kernel));
+  }
+  number_labels(device.work);
   for (const StepKind& kind : analysis.steps.kinds) {
     device.steps.push_back({static_cast<std::int64_t>(kind.count), static_cast<std::int64_t>(kind.work),
                             nanoseconds_of(kind.seconds), nanoseconds_of(kind.interval.low),
                             nanoseconds_of(kind.interval.high), nanoseconds_of(kind.p99)});
   }
-  if (const auto& within = analysis.steps.repetition; within && !within->kinds.empty()) {
+  if (const auto& within = analysis.steps.repetition) {
+    const StepKind& piece = within->pieces->kinds.front();
     device.repetition = {
-        static_cast<double>(within->steps.size()) / static_cast<double>(analysis.steps.steps.size()),
-        static_cast<std::int64_t>(within->kinds[0].work), nanoseconds_of(within->kinds[0].seconds)};
+        within->times, static_cast<std::int64_t>(piece.work), nanoseconds_of(piece.seconds), {}};
+    for (const timeline::WorkOfStep& each : within->rest) {
+      device.repetition->rest.push_back(
+          {label_of_work(device, analysis, each.what), each.calls, nanoseconds_of(each.seconds)});
+    }
   }
   if (const auto& levels = analysis.slow.levels) {
     const std::vector<timeline::Step>& steps = analysis.steps.steps;
@@ -521,10 +544,6 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
     }
     std::ranges::stable_sort(device.calls->others, std::greater(), &CaptureOtherKernels::share);
   }
-  for (const KernelVariation& kernel : analysis.variation.kernels) {
-    device.work.push_back(work_record(process.names[kernel.what], kernel));
-  }
-  number_labels(device.work);
   for (const timeline::CopySummary& copy : analysis.copy_summary) {
     device.copied.push_back({timeline::full_name(process.names[copy.what]),
                              static_cast<std::int64_t>(copy.count), copy.bytes, copy.beside_kernels,

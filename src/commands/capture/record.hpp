@@ -41,11 +41,19 @@ struct CaptureStepKind {
   Nanoseconds median, low, high, p99;
 };
 
+/// Work of one name in a step, on average.
+struct CaptureWorkOfStep {
+  std::string label;  ///< as tables show it
+  double calls = 0.0;
+  Nanoseconds time;
+};
+
 /// Work that repeats within a step and is nearly all of it.
 struct CaptureRepetition {
   double times = 0.0;  ///< in a step
   std::int64_t launches = 0;
   Nanoseconds median;
+  std::vector<CaptureWorkOfStep> rest;  ///< the step's other work, the longest first
 };
 
 /// A change of the steps' times that stays.
