@@ -16,6 +16,7 @@
 #include "capture/format/arrow_stream.hpp"
 #include "commands/capture/details.hpp"
 #include "commands/capture/record.hpp"
+#include "commands/capture/what_helps.hpp"
 #include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "timeline/analysis.hpp"
@@ -131,6 +132,32 @@ TEST(CaptureText, CountsCopiesAndMemsetsApart) {
   const Json json = Json::parse(write_record(record));
   EXPECT_EQ(json.at("devices")[0].at("copies"), 100);
   EXPECT_EQ(json.at("devices")[0].at("memsets"), 50);
+}
+
+// What helps is said by what most of the idle time is, with the next command only where that would run.
+TEST(CaptureText, SaysWhatHelpsAGpuThatIdles) {
+  CaptureRecord record;
+  record.source = "my trace.json";
+  record.devices.resize(1);
+  CaptureDevice& device = record.devices[0];
+  const auto with = [&](double busy, std::vector<CaptureIdle> idle) {
+    device.busy = busy;
+    device.idle = std::move(idle);
+    return what_helps(record, device);
+  };
+  EXPECT_EQ(with(0.9, {{IdleCause::launch, 0.1}}), "");
+  EXPECT_EQ(with(0.3, {{IdleCause::unknown, 0.7}}), "");
+  EXPECT_EQ(with(0.3, {}), "");
+  EXPECT_THAT(with(0.3, {{IdleCause::host_elsewhere, 0.2}, {IdleCause::launch, 0.2}, {IdleCause::allocation, 0.3}}),
+              AllOf(HasSubstr("mode=\"reduce-overhead\""), HasSubstr("larger batch"), Not(HasSubstr("Next"))));
+  record.can_be_run = true;
+  EXPECT_THAT(with(0.3, {{IdleCause::synchronization, 0.5}}),
+              AllOf(HasSubstr(".item()"), HasSubstr("`jitterscope advise 'my trace.json'`"),
+                    HasSubstr("`jitterscope run 'my trace.json'`")));
+  EXPECT_THAT(with(0.3, {{IdleCause::between_kernels, 0.5}}), HasSubstr("fused"));
+  EXPECT_THAT(with(0.3, {{IdleCause::allocation, 0.5}}), HasSubstr("empty_cache()"));
+  EXPECT_THAT(with(0.3, {{IdleCause::loading, 0.5}}), HasSubstr("warm-up"));
+  EXPECT_THAT(with(0.3, {{IdleCause::other_stream, 0.5}}), HasSubstr("Streams wait"));
 }
 
 TEST(CaptureText, DoesNotInventSteps) {

@@ -12,6 +12,7 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "commands/capture/record.hpp"
+#include "commands/capture/what_helps.hpp"
 #include "measure/estimate.hpp"
 #include "measure/where_to_work.hpp"
 
@@ -497,6 +498,7 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
                     shown.width);
   }
   text += "\n" + wrapped(idle_text(device), shown.width);
+  if (const std::string help = what_helps(record, device); !help.empty()) text += wrapped(help, shown.width);
   constexpr double kAlways = 0.95;
   if (device.with_others >= kAlways) {
     text += "\n" + wrapped(

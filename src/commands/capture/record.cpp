@@ -271,6 +271,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
 template <class Fields>
 void describe_content(Fields& fields, Described<Fields, CaptureRecord>& record) {
   fields("source", record.source);
+  fields.where(record.can_be_run, "can_be_run", record.can_be_run);
   fields.require("devices");
   fields("devices", record.devices);
   fields("losses", record.losses);
@@ -581,6 +582,9 @@ std::string kernel_label(const timeline::WorkName& name, std::size_t most) {
 CaptureRecord make_capture_record(const Timeline& timeline, const Analysis& analysis) {
   CaptureRecord record;
   record.source = timeline.source;
+  record.can_be_run = timeline.holds_operators || std::ranges::any_of(timeline.processes, [](const Process& each) {
+    return !each.operations.id.empty();
+  });
   for (const DeviceAnalysis& device : analysis.devices)
     record.devices.push_back(device_record(timeline, device));
   if (!record.devices.empty()) record.device.name = record.devices.front().gpu;

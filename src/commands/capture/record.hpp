@@ -200,6 +200,7 @@ struct CaptureRecord {
   Environment environment;
   DeviceDescription device;  ///< of the GPU that worked longest
   std::string source;
+  bool can_be_run = false;  ///< `run` and `advise` take the source as work
   std::vector<CaptureDevice> devices;  ///< the one that worked longest first
   std::vector<CaptureLoss> losses;     ///< what was lost or not recorded
   bool interrupted = false;
