@@ -208,7 +208,8 @@ class TraceReader {
   bool has_shapes(const TraceEvent& event) {
     dom::element arguments;
     dom::array shapes;
-    return !event.arguments.empty() && arguments_.parse(event.arguments).get(arguments) == simdjson::SUCCESS &&
+    return !event.arguments.empty() &&
+           arguments_.parse(event.arguments).get(arguments) == simdjson::SUCCESS &&
            arguments["Input Dims"].get(shapes) == simdjson::SUCCESS;
   }
 

@@ -473,44 +473,42 @@ void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work
     const MedianOfSeries series = median_of_series(times[kind]);
     each.seconds = series.median;
     each.interval = series.interval;
-    each.p99 = statistics::quantiles(times[kind], std::vector<double>{0.99}).front();
+    each.mean =
+        std::accumulate(times[kind].begin(), times[kind].end(), 0.0) / static_cast<double>(each.count);
+    const std::vector<double> high = statistics::quantiles(times[kind], std::vector<double>{0.95, 0.99});
+    each.p95 = high[0];
+    each.p99 = high[1];
   }
 }
 
-// Counts what repeats in the steps of the most frequent kind, and the work between: an item that stands
-// between two repetitions is a piece of its own, and no repetition.
-Repetition repetition_in(const Steps& steps, const std::shared_ptr<const Steps>& within,
+// How often the steps of the most frequent kind hold the work of one piece, whatever its order: where a step
+// begins within a piece, or something stands in the middle of one, cutting would miss it.
+Repetition repetition_in(const Steps& steps, const std::shared_ptr<const Steps>& pieces,
                          const DeviceWork& work) {
-  Repetition result{.pieces = within, .times = 0.0, .rest = {}};
-  const std::vector<Step>& pieces = within->steps;
-  std::map<std::uint32_t, WorkOfStep> rest;
-  std::size_t next = 0, times = 0, count = 0;
+  Repetition result{.pieces = pieces, .times = 0.0, .rest = {}};
+  std::map<std::uint32_t, WorkOfStep> all;
+  std::map<std::uint32_t, double> of_piece;
+  double count = 0.0;
   for (const Step& step : steps.steps) {
     if (step.kind != 0) continue;
-    ++count;
-    std::size_t done = step.first;
-    const auto take_rest = [&](std::size_t end) {
-      for (; done < end; ++done) {
-        WorkOfStep& each = rest[work.what[done]];
-        each.what = work.what[done];
-        each.calls += 1.0;
-        each.seconds += static_cast<double>(work.end[done] - work.begin[done]) * 1e-9;
-      }
-    };
-    while (next < pieces.size() && pieces[next].first < step.first) ++next;
-    for (; next < pieces.size() && pieces[next].last <= step.last; ++next) {
-      if (pieces[next].kind != 0) continue;
-      take_rest(pieces[next].first);
-      done = pieces[next].last;
-      ++times;
+    count += 1.0;
+    for (std::size_t i = step.first; i < step.last; ++i) {
+      WorkOfStep& each = all[work.what[i]];
+      each.calls += 1.0;
+      each.seconds += static_cast<double>(work.end[i] - work.begin[i]) * 1e-9;
     }
-    take_rest(step.last);
   }
-  result.times = static_cast<double>(times) / static_cast<double>(count);
-  for (auto& [what, each] : rest) {
-    each.calls /= static_cast<double>(count);
-    each.seconds /= static_cast<double>(count);
-    result.rest.push_back(each);
+  const auto piece = std::ranges::find(pieces->steps, 0u, &Step::kind);
+  for (std::size_t i = piece->first; i < piece->last; ++i) of_piece[work.what[i]] += 1.0;
+  result.times = std::numeric_limits<double>::infinity();
+  for (const auto& [what, calls] : of_piece)
+    result.times = std::min(result.times, all[what].calls / (count * calls));
+  for (const auto& [what, each] : all) {
+    const auto repeated = of_piece.find(what);
+    const double calls =
+        each.calls / count - (repeated == of_piece.end() ? 0.0 : result.times * repeated->second);
+    constexpr double kNone = 1e-6;
+    if (calls > kNone) result.rest.push_back({what, calls, calls * each.seconds / each.calls});
   }
   std::ranges::stable_sort(result.rest, std::greater(), &WorkOfStep::seconds);
   return result;

@@ -34,7 +34,7 @@ struct StepKind {
   std::size_t work = 0;           ///< kernels and copies in one
   double seconds = 0.0;           ///< the median of the whole ones
   statistics::Interval interval;  ///< of the median, 95 %; from blocks of steps that follow each other
-  double p99 = 0.0;               ///< seconds
+  double mean = 0.0, p95 = 0.0, p99 = 0.0;  ///< seconds
   bool has_usual_kernels = true;  ///< those of the first kind: they differ in copies alone, if at all
 };
 

@@ -72,6 +72,18 @@ std::string headline(const CaptureDevice& device, bool has_losses) {
                      step_time_text(device.steps[0]), place);
 }
 
+// Where a step's times have a tail or levels, its median alone is not what a step takes.
+std::string tail_text(const CaptureStepKind& kind) {
+  constexpr double kMuch = 0.01;
+  const auto differs = [&](Nanoseconds time) {
+    return std::abs(time.value() - kind.median.value()) > kMuch * kind.median.value();
+  };
+  if (!(kind.mean.value() > 0.0) || !(differs(kind.mean) || differs(kind.p95) || differs(kind.p99)))
+    return {};
+  return fmt::format("A step takes {} on average; p95 {}, p99 {}.", time_text(kind.mean, 0.001),
+                     time_text(kind.p95), time_text(kind.p99));
+}
+
 // The repetition within a step may be the program's own step.
 std::string repetition_text(const CaptureRepetition& repetition) {
   constexpr std::size_t kMostNamed = 2;
@@ -92,6 +104,9 @@ std::string repetition_text(const CaptureRepetition& repetition) {
 Text headlines(const CaptureDevice& device, bool has_losses, std::size_t width) {
   constexpr std::size_t kTop = 4;
   Text text = wrapped(headline(device, has_losses), width);
+  if (device.steps.size() == 1 && !device.levels) {
+    if (const std::string tail = tail_text(device.steps[0]); !tail.empty()) text += wrapped(tail, width);
+  }
   if (device.repetition) text += wrapped(repetition_text(*device.repetition), width);
   if (device.steps.size() < 2) return text;
   text += "\n";
@@ -142,14 +157,38 @@ std::string trait_text(const CaptureTrait& trait) {
                      phrase);
 }
 
-std::string slow_text(const CaptureSlowSteps& slow) {
-  std::string text = fmt::format("**{}** of {} {} slow (in the median {})", counted(slow.steps, "step"),
-                                 slow.of, slow.steps == 1 ? "is" : "are", time_change_text(slow.longer));
-  if (slow.traits.empty()) text += "; nothing was seen that they have and others have not";
+// Which steps are slow, and how long they take. Where all steps changed at once, a time alone is neither
+// level's.
+std::string which_are_slow(const CaptureSlowSteps& slow, bool has_levels) {
+  constexpr double kRare = 0.05, kPrecision = 0.001;
+  const double share = static_cast<double>(slow.steps) / static_cast<double>(slow.of);
+  if (!slow.recurrence && share <= kRare) {
+    return fmt::format("**{}** of {} {} slow (in the median {})", counted(slow.steps, "step"), slow.of,
+                       slow.steps == 1 ? "is" : "are", time_change_text(slow.longer));
+  }
+  std::string which = slow.recurrence ? recurring_text(slow.recurrence->slow, slow.recurrence->period, "step")
+                                      : percent_text(share) + " of steps take";
+  if (which.front() == 'e') which.front() = 'E';
+  if (has_levels) return fmt::format("**{} {} longer** than the others", which, percent_text(slow.longer));
+  std::string text = fmt::format("**{} {}**, the others {}", which, time_text(slow.time, kPrecision),
+                                 time_text(slow.other_time, kPrecision));
+  if (!slow.recurrence) return text;
+  const Recurrence recurrence{slow.recurrence->period, slow.recurrence->slow, slow.other_time, slow.time};
+  return text + fmt::format(" ({} on average)", time_text(mean_of(recurrence), kPrecision));
+}
+
+std::string slow_text(const CaptureSlowSteps& slow, bool has_levels) {
+  std::string text = which_are_slow(slow, has_levels);
+  if (slow.traits.empty() && slow.parts.empty())
+    text += "; nothing was seen that they have and others have not";
   for (std::size_t i = 0; i < slow.traits.size() && i < 2; ++i) {
     const CaptureTrait& trait = slow.traits[i];
     text += fmt::format("{} in {} of them {}", i == 0 ? ":" : ", and", trait.slow, trait_text(trait));
     if (trait.other > 0) text += fmt::format(" (in {} of the others, too)", trait.other);
+  }
+  for (const CaptureLongerPart& part : slow.parts) {
+    text += part.is_gap ? fmt::format("; they idle {} longer before {}", time_text(part.longer), part.label)
+                        : fmt::format("; {} takes {} longer", part.label, time_text(part.longer));
   }
   return text + ".";
 }
@@ -265,10 +304,11 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
     findings.push_back({share * device.stretches->longer, stretches_text(*device.stretches)});
   }
   const bool is_said = device.common && device.slow && device.slow->traits.size() == 1 &&
-                       device.slow->traits[0].trait == timeline::StepTrait::longer_work;
+                       device.slow->traits[0].trait == timeline::StepTrait::longer_work &&
+                       !device.slow->recurrence && device.slow->parts.empty();
   if (device.slow && !is_said) {
     const double share = static_cast<double>(device.slow->steps) / static_cast<double>(device.slow->of);
-    findings.push_back({share * device.slow->longer, slow_text(*device.slow)});
+    findings.push_back({share * device.slow->longer, slow_text(*device.slow, device.levels.has_value())});
   }
   add_followed(device, findings);
   std::stable_sort(findings.begin(), findings.end(),

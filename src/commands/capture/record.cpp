@@ -74,6 +74,8 @@ void describe(Fields& fields, Described<Fields, CaptureStepKind>& kind) {
   fields("low_seconds", kind.low);
   fields("high_seconds", kind.high);
   fields("p99_seconds", kind.p99);
+  fields("mean_seconds", kind.mean);
+  fields("p95_seconds", kind.p95);
 }
 
 template <class Fields>
@@ -193,11 +195,28 @@ void describe(Fields& fields, Described<Fields, CaptureCommonFactor>& common) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureLongerPart>& part) {
+  fields("label", part.label);
+  fields("is_gap", part.is_gap);
+  fields("longer_seconds", part.longer);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureStepRecurrence>& recurrence) {
+  fields("period", recurrence.period);
+  fields("slow", recurrence.slow);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, CaptureSlowSteps>& slow) {
   fields("steps", slow.steps);
   fields("of", slow.of);
   fields("longer", slow.longer);
   fields("traits", slow.traits);
+  fields("median_seconds", slow.time);
+  fields("other_median_seconds", slow.other_time);
+  fields("recurrence", slow.recurrence);
+  fields("longer_parts", slow.parts);
 }
 
 template <class Fields>
@@ -353,11 +372,13 @@ void add_step_times(CaptureDevice& device, const DeviceAnalysis& analysis) {
   std::vector<std::size_t> slow = analysis.slow.steps;
   slow.insert(slow.end(), analysis.slow.stretches.steps.begin(), analysis.slow.stretches.steps.end());
   std::sort(slow.begin(), slow.end());
+  const std::size_t every_slow = std::max<std::size_t>(1, slow.size() / kMost);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const bool is_slow = std::binary_search(slow.begin(), slow.end(), i);
-    if (steps[i].kind != 0 || !steps[i].is_whole || (i % every != 0 && !is_slow) ||
-        device.step_times.size() >= 2 * kMost)
-      continue;
+    const auto place = std::ranges::lower_bound(slow, i) - slow.begin();
+    const bool is_slow =
+        static_cast<std::size_t>(place) < slow.size() && slow[static_cast<std::size_t>(place)] == i;
+    const bool is_shown = is_slow ? static_cast<std::size_t>(place) % every_slow == 0 : i % every == 0;
+    if (steps[i].kind != 0 || !steps[i].is_whole || !is_shown) continue;
     device.step_times.push_back({nanoseconds_between(steps.front().begin, steps[i].begin),
                                  nanoseconds_between(steps[i].begin, steps[i].end), is_slow});
   }
@@ -454,7 +475,8 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
   for (const StepKind& kind : analysis.steps.kinds) {
     device.steps.push_back({static_cast<std::int64_t>(kind.count), static_cast<std::int64_t>(kind.work),
                             nanoseconds_of(kind.seconds), nanoseconds_of(kind.interval.low),
-                            nanoseconds_of(kind.interval.high), nanoseconds_of(kind.p99)});
+                            nanoseconds_of(kind.interval.high), nanoseconds_of(kind.p99),
+                            nanoseconds_of(kind.mean), nanoseconds_of(kind.p95)});
   }
   if (const auto& within = analysis.steps.repetition) {
     const StepKind& piece = within->pieces->kinds.front();
@@ -520,7 +542,17 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
     device.slow = {static_cast<std::int64_t>(analysis.slow.steps.size()),
                    static_cast<std::int64_t>(analysis.slow.of),
                    analysis.slow.longer,
+                   {},
+                   nanoseconds_of(analysis.slow.seconds),
+                   nanoseconds_of(analysis.slow.other_seconds),
+                   {},
                    {}};
+    if (const auto& recurrence = analysis.slow.recurrence)
+      device.slow->recurrence = {recurrence->period, recurrence->slow};
+    for (const timeline::LongerPart& part : analysis.slow.parts) {
+      device.slow->parts.push_back(
+          {label_of_work(device, analysis, part.what), part.is_gap, nanoseconds_of(part.seconds)});
+    }
     for (const timeline::TraitOfSlowSteps& trait : analysis.slow.traits) {
       device.slow->traits.push_back({trait.trait, static_cast<std::int64_t>(trait.slow),
                                      static_cast<std::int64_t>(trait.other), nanoseconds_of(trait.seconds)});
@@ -582,9 +614,9 @@ std::string kernel_label(const timeline::WorkName& name, std::size_t most) {
 CaptureRecord make_capture_record(const Timeline& timeline, const Analysis& analysis) {
   CaptureRecord record;
   record.source = timeline.source;
-  record.can_be_run = timeline.holds_operators || std::ranges::any_of(timeline.processes, [](const Process& each) {
-    return !each.operations.id.empty();
-  });
+  record.can_be_run = timeline.holds_operators ||
+                      std::ranges::any_of(timeline.processes,
+                                          [](const Process& each) { return !each.operations.id.empty(); });
   for (const DeviceAnalysis& device : analysis.devices)
     record.devices.push_back(device_record(timeline, device));
   if (!record.devices.empty()) record.device.name = record.devices.front().gpu;

@@ -39,6 +39,7 @@ struct CaptureWork {
 struct CaptureStepKind {
   std::int64_t count = 0, launches = 0;
   Nanoseconds median, low, high, p99;
+  Nanoseconds mean, p95;  ///< 0 in older records
 };
 
 /// Work of one name in a step, on average.
@@ -74,10 +75,25 @@ struct CaptureTrait {
   Nanoseconds longer;  ///< idle time beyond the usual
 };
 
+/// What takes longer in slow steps than in the others.
+struct CaptureLongerPart {
+  std::string label;    ///< of work, as tables show it
+  bool is_gap = false;  ///< the idle time before it
+  Nanoseconds longer;
+};
+
+/// Slow steps come back: so many of each period.
+struct CaptureStepRecurrence {
+  std::int64_t period = 0, slow = 0;
+};
+
 struct CaptureSlowSteps {
   std::int64_t steps = 0, of = 0;
   double longer = 0.0;
   std::vector<CaptureTrait> traits;
+  Nanoseconds time, other_time;  ///< medians of the slow steps and the others; 0 in older records
+  std::optional<CaptureStepRecurrence> recurrence;
+  std::vector<CaptureLongerPart> parts;
 };
 
 struct CaptureStretch {
@@ -200,7 +216,7 @@ struct CaptureRecord {
   Environment environment;
   DeviceDescription device;  ///< of the GPU that worked longest
   std::string source;
-  bool can_be_run = false;  ///< `run` and `advise` take the source as work
+  bool can_be_run = false;             ///< `run` and `advise` take the source as work
   std::vector<CaptureDevice> devices;  ///< the one that worked longest first
   std::vector<CaptureLoss> losses;     ///< what was lost or not recorded
   bool interrupted = false;

@@ -46,23 +46,28 @@ std::string shell_word(const std::string& name) {
 std::string what_helps(const CaptureRecord& record, const CaptureDevice& device) {
   constexpr double kMuchIdle = 0.2, kLeastOfCause = 0.1;
   const std::array kHelp = {
-      Help{{IdleCause::launch, IdleCause::host_elsewhere},
-           "The host launches too slowly: CUDA graphs, as torch.compile(mode=\"reduce-overhead\") makes them, or "
-           "a larger batch help; if it waits for inputs, a loader with more workers does."},
-      Help{{IdleCause::between_kernels},
-           "The kernels are short: fused ones, as torch.compile makes them, CUDA graphs or a larger batch help."},
-      Help{{IdleCause::synchronization},
-           "The program waits for the GPU before it launches more: it need not, where .item(), .cpu(), print and "
-           "synchronize() are left out of the step."},
-      Help{{IdleCause::allocation},
-           "Memory is taken or given back meanwhile: buffers that are kept, and no empty_cache() in the step, "
-           "help."},
+      Help{
+          {IdleCause::launch, IdleCause::host_elsewhere},
+          "The host launches too slowly: CUDA graphs, as torch.compile(mode=\"reduce-overhead\") makes them, or "
+          "a larger batch help; if it waits for inputs, a loader with more workers does."},
+      Help{
+          {IdleCause::between_kernels},
+          "The kernels are short: fused ones, as torch.compile makes them, CUDA graphs or a larger batch help."},
+      Help{
+          {IdleCause::synchronization},
+          "The program waits for the GPU before it launches more: it need not, where .item(), .cpu(), print and "
+          "synchronize() are left out of the step."},
+      Help{
+          {IdleCause::allocation},
+          "Memory is taken or given back meanwhile: buffers that are kept, and no empty_cache() in the step, "
+          "help."},
       Help{{IdleCause::loading},
            "Modules are loaded meanwhile: some steps of warm-up, or CUDA_MODULE_LOADING=EAGER, load them "
            "before."},
-      Help{{IdleCause::other_stream},
-           "Streams wait for each other: copies that begin a step earlier, from pinned memory, and fewer events "
-           "help."}};
+      Help{
+          {IdleCause::other_stream},
+          "Streams wait for each other: copies that begin a step earlier, from pinned memory, and fewer events "
+          "help."}};
   if (1.0 - device.busy < kMuchIdle) return {};
   const auto* most = std::ranges::max_element(
       kHelp, [&](const Help& a, const Help& b) { return idle_helped(device, a) < idle_helped(device, b); });
@@ -70,8 +75,10 @@ std::string what_helps(const CaptureRecord& record, const CaptureDevice& device)
   std::string text(most->sentence);
   if (!record.can_be_run) return text;
   const std::string name = shell_word(record.source);
-  return text + fmt::format(" Next: `jitterscope advise {}` tries remedies, `jitterscope run {}` times each operation.",
-                            name, name);
+  return text +
+         fmt::format(
+             " Next: `jitterscope advise {}` tries remedies, `jitterscope run {}` times each operation.",
+             name, name);
 }
 
 }  // namespace jitterscope
