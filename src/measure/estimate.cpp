@@ -284,14 +284,20 @@ std::optional<Recurrence> find_recurrence(std::span<const std::int64_t> numbers,
   return recurrence;
 }
 
-std::string recurrence_text(const Recurrence& recurrence) {
-  const std::int64_t last = recurrence.period % 10, tens = recurrence.period / 10 % 10;
+std::string ordinal(std::int64_t number) {
+  const std::int64_t last = number % 10, tens = number / 10 % 10;
   const char* ending = tens == 1 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
-  const std::string calls =
-      recurrence.slow == 1 ? fmt::format("every {}{} call takes", recurrence.period, ending)
-                           : fmt::format("{} of every {} calls take", recurrence.slow, recurrence.period);
-  return fmt::format("{} {}, the others {}", calls, time_text(recurrence.slow_time, 0.001),
-                     time_text(recurrence.fast_time, 0.001));
+  return fmt::format("{}{}", number, ending);
+}
+
+std::string recurring_text(std::int64_t slow, std::int64_t period, std::string_view unit) {
+  return slow == 1 ? fmt::format("every {} {} takes", ordinal(period), unit)
+                   : fmt::format("{} of every {} {}s take", slow, period, unit);
+}
+
+std::string recurrence_text(const Recurrence& recurrence) {
+  return fmt::format("{} {}, the others {}", recurring_text(recurrence.slow, recurrence.period, "call"),
+                     time_text(recurrence.slow_time, 0.001), time_text(recurrence.fast_time, 0.001));
 }
 
 Nanoseconds mean_of(const Recurrence& recurrence) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "jitterscope/measurement.hpp"
@@ -51,6 +53,10 @@ bool may_stop_paired(const Measurement& first, const Measurement& second, double
 /// there are none, or if they are less than a tenth slower.
 std::optional<Recurrence> find_recurrence(std::span<const std::int64_t> numbers,
                                           std::span<const double> times);
+/// Returns "5th", "12th", "22nd".
+std::string ordinal(std::int64_t number);
+/// Returns "every 5th call takes", or "2 of every 7 calls take".
+std::string recurring_text(std::int64_t slow, std::int64_t period, std::string_view unit);
 /// Returns "every 5th call takes 12.1 ms, the others 2.05 ms".
 std::string recurrence_text(const Recurrence& recurrence);
 

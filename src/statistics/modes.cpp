@@ -11,6 +11,7 @@
 #include <numbers>
 
 #include "base/random.hpp"
+#include "statistics/recurrence.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::statistics {
@@ -287,8 +288,15 @@ Remainders remainders_of(std::span<const std::int64_t> numbers, std::span<const 
 
 std::optional<RecurrenceEstimate> find_recurrence(std::span<const std::int64_t> numbers,
                                                   std::span<const double> values, double boundary) {
+  constexpr double kMuchMoreLikely = 16.0;
+  return find_recurrence(numbers, values, boundary, kMuchMoreLikely);
+}
+
+std::optional<RecurrenceEstimate> find_recurrence(std::span<const std::int64_t> numbers,
+                                                  std::span<const double> values, double boundary,
+                                                  double evidence) {
   constexpr std::int64_t kLongest = 128;
-  constexpr double kMuchMoreLikely = 16.0, kLeastShare = 0.95;
+  constexpr double kLeastShare = 0.95;
   const auto count = static_cast<double>(values.size());
   const auto slow_values =
       static_cast<double>(std::ranges::count_if(values, [&](double value) { return value > boundary; }));
@@ -313,7 +321,7 @@ std::optional<RecurrenceEstimate> find_recurrence(std::span<const std::int64_t> 
     const double recurring = log_likelihood(slow_in_place, in_place) +
                              log_likelihood(slow_values - slow_in_place, count - in_place);
     const double patterns = static_cast<double>(period) * std::log(2.0);
-    if (found.share >= kLeastShare && recurring - by_chance > kMuchMoreLikely + patterns) return found;
+    if (found.share >= kLeastShare && recurring - by_chance > evidence + patterns) return found;
   }
   return std::nullopt;
 }

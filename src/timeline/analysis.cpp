@@ -109,7 +109,9 @@ DeviceAnalysis analyse_device(const Timeline& timeline, std::size_t process_inde
   for (const std::uint32_t what : work.what) ++calls[what];
   for (std::size_t what = 0; what < calls.size(); ++what) {
     const WorkKind kind = process.names[what].kind;
-    (kind == WorkKind::copy || kind == WorkKind::set ? result.copies : result.kernels) += calls[what];
+    (kind == WorkKind::copy  ? result.copies
+     : kind == WorkKind::set ? result.sets
+                             : result.kernels) += calls[what];
     if (kind != WorkKind::kernel || calls[what] == 0) continue;
     ++result.names;
     if (process.names[what].audit != capture::NameAudit::none) ++result.audited;

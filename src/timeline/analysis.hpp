@@ -16,7 +16,7 @@
 
 namespace jitterscope::timeline {
 
-/// Copies between two kinds of memory, together.
+/// Copies between two kinds of memory, or memsets of one, together.
 struct CopySummary {
   std::uint32_t what = 0;  ///< index of Process::names
   std::size_t count = 0;
@@ -38,7 +38,7 @@ struct RecordingCost {
 struct DeviceAnalysis {
   std::size_t process = 0, device = 0;  ///< indices of Timeline::processes and Process::devices
   double seconds = 0.0;                 ///< from its first work to its last
-  std::size_t kernels = 0, copies = 0;
+  std::size_t kernels = 0, copies = 0, sets = 0;
   std::size_t names = 0, audited = 0, corrected = 0;  ///< of kernels and their shapes
   Idle idle;
   Steps steps;

@@ -201,7 +201,7 @@ struct Choice {
 Choice choose_steps(const std::vector<Used>& all) {
   const auto offers_of = [](const Used& used) {
     std::vector<const Steps*> offers{&used.device.steps};
-    if (used.device.steps.repetition) offers.push_back(used.device.steps.repetition.get());
+    if (used.device.steps.repetition) offers.push_back(used.device.steps.repetition->pieces.get());
     return offers;
   };
   Choice best;

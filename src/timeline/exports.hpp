@@ -10,8 +10,8 @@ namespace jitterscope::timeline {
 
 // Each writes one file, which must not exist, and throws FailedError if it cannot be written.
 
-/// One row for each kernel and copy: process, GPU, stream, begin in ns, duration in ns, name, grid, block,
-/// bytes.
+/// One row for each kernel, copy and memset: process, GPU, stream, begin in ns, duration in ns, name, grid,
+/// block, bytes.
 void export_csv(const Timeline& timeline, const std::filesystem::path& file);
 /// The trace event format of Chrome, as torch.profiler writes it: for chrome://tracing and tools that read
 /// its traces.

@@ -89,6 +89,7 @@ class TraceReader {
     std::sort(process_.ranges.begin(), process_.ranges.end(),
               [](const NamedRange& a, const NamedRange& b) { return a.span.begin < b.span.begin; });
     timeline.processes.push_back(std::move(process_));
+    timeline.holds_operators = holds_operators_;
     return timeline;
   }
 
@@ -199,9 +200,17 @@ class TraceReader {
         process_.overheads.kind.push_back(static_cast<std::uint8_t>(overhead_of(event.name)));
         process_.overheads.thread.push_back(0);
         break;
-      case TraceCategory::called_operator:
+      case TraceCategory::called_operator: holds_operators_ = holds_operators_ || has_shapes(event); break;
       case TraceCategory::other: break;
     }
+  }
+
+  bool has_shapes(const TraceEvent& event) {
+    dom::element arguments;
+    dom::array shapes;
+    return !event.arguments.empty() &&
+           arguments_.parse(event.arguments).get(arguments) == simdjson::SUCCESS &&
+           arguments["Input Dims"].get(shapes) == simdjson::SUCCESS;
   }
 
   void add_work(const TraceEvent& event, Time begin, Time duration) {
@@ -261,6 +270,7 @@ class TraceReader {
   std::string key_;
   std::size_t done_of_piece_ = 0;
   std::uint64_t damaged_ = 0;
+  bool holds_operators_ = false;
 };
 
 }  // namespace

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "statistics/effect.hpp"
+#include "statistics/recurrence.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::timeline {
@@ -21,10 +25,64 @@ double deviations(std::size_t steps) {
                                          1.0 - 2.0 * kChance / static_cast<double>(steps), kManyDegrees));
 }
 
+// Where steps have two levels: the time between, and the median of the lower one.
+struct LevelsOfTimes {
+  double boundary = 0.0, lower = 0.0;
+};
+
+// Tries the widest gaps between the times, and the valleys between their modes: few steps have no modes, and
+// of many steps a few lie in any gap. Either level has at least one step in twenty, noise does not lead half
+// the way to the other, and between them lies next to nothing.
+std::optional<LevelsOfTimes> two_levels(const std::vector<double>& times) {
+  constexpr double kLeastShare = 0.05, kMostBetween = 0.05;
+  constexpr std::size_t kFewest = 20, kMostTried = 8;
+  if (times.size() < kFewest) return std::nullopt;
+  std::vector<double> sorted = times;
+  std::ranges::sort(sorted);
+  const auto least = std::max<std::size_t>(
+      2, static_cast<std::size_t>(std::ceil(kLeastShare * static_cast<double>(sorted.size()))));
+  std::vector<std::size_t> cuts;
+  for (std::size_t cut = least; cut <= sorted.size() - least; ++cut) cuts.push_back(cut);
+  const auto tried = cuts.begin() + static_cast<std::ptrdiff_t>(std::min(cuts.size(), kMostTried));
+  std::ranges::partial_sort(cuts, tried, std::greater(),
+                            [&](std::size_t cut) { return sorted[cut] - sorted[cut - 1]; });
+  cuts.erase(tried, cuts.end());
+  const std::vector<statistics::ModeEstimate> modes = statistics::find_modes(sorted, kLeastChange);
+  for (std::size_t i = 0; i + 1 < modes.size(); ++i) {
+    const double valley = std::sqrt(modes[i].location * modes[i + 1].location);
+    const auto cut = static_cast<std::size_t>(std::ranges::lower_bound(sorted, valley) - sorted.begin());
+    if (cut >= least && cut <= sorted.size() - least) cuts.push_back(cut);
+  }
+  std::optional<LevelsOfTimes> found;
+  double most = 0.0;
+  for (const std::size_t cut : cuts) {
+    const auto lower = std::span(sorted).first(cut), upper = std::span(sorted).subspan(cut);
+    const double low = statistics::median(lower), high = statistics::median(upper), apart = high - low;
+    const double noise = std::max(robust_deviation(lower, low), robust_deviation(upper, high));
+    if (!(low > 0.0) || apart < kLeastChange * low || apart < 2.0 * deviations(sorted.size()) * noise)
+      continue;
+    const auto between = std::ranges::upper_bound(sorted, high - apart / 3.0) -
+                         std::ranges::lower_bound(sorted, low + apart / 3.0);
+    if (static_cast<double>(between) >
+        kMostBetween * static_cast<double>(std::min(lower.size(), upper.size())))
+      continue;
+    // A cut within a level is none: it lies half the way between them, but for the few between.
+    const double boundary = 0.5 * (low + high);
+    const auto below = std::ranges::lower_bound(sorted, boundary) - sorted.begin();
+    if (std::abs(below - static_cast<std::ptrdiff_t>(cut)) > between) continue;
+    // What the levels tell of the variance, but for a factor.
+    const double told = static_cast<double>(lower.size() * upper.size()) * apart * apart;
+    if (told <= most) continue;
+    most = told;
+    found = {boundary, low};
+  }
+  return found;
+}
+
 // The time from which on a step is slow: beyond normal noise and at least 1 % longer. Where more than one
 // step in twenty is, they drift, and only those count that are farther off by twice as much, or four times,
 // ...
-double slow_limit(const std::vector<double>& times, double middle) {
+double limit_of_rare(const std::vector<double>& times, double middle) {
   constexpr double kMostSlow = 0.05, kFarthest = 64.0;
   double excess = std::max(deviations(times.size()) * robust_deviation(times, middle), kLeastChange * middle);
   const double farthest = kFarthest * excess;
@@ -33,6 +91,19 @@ double slow_limit(const std::vector<double>& times, double middle) {
     if (static_cast<double>(slow) <= kMostSlow * static_cast<double>(times.size())) return middle + excess;
   }
   return std::numeric_limits<double>::infinity();
+}
+
+// Steps have levels where these make most of what rare slow steps and they take longer.
+double slow_limit(const std::vector<double>& times, double middle) {
+  const double rare = limit_of_rare(times, middle);
+  const std::optional<LevelsOfTimes> levels = two_levels(times);
+  if (!levels) return rare;
+  const auto beyond = [&](double limit) {
+    double sum = 0.0;
+    for (const double time : times) sum += time > limit ? time - levels->lower : 0.0;
+    return sum;
+  };
+  return 2.0 * beyond(rare) < beyond(levels->boundary) ? levels->boundary : rare;
 }
 
 // What a step did, beside its time.
@@ -142,6 +213,59 @@ class Portraits {
   std::vector<Portrait> portraits_;
   std::vector<std::array<double, kIdleCauses>> by_cause_;
 };
+
+// Of two groups of steps (the others first), what takes longer in the second: work by its name, and the idle
+// time before it.
+std::vector<LongerPart> longer_parts(const DeviceWork& work, const Steps& steps,
+                                     const std::array<std::vector<std::size_t>, 2>& groups) {
+  constexpr std::size_t kMostSteps = 200, kMostParts = 2;
+  constexpr double kLeastPart = 0.2;
+  struct Sampled {
+    std::size_t step = 0, group = 0;
+    std::map<std::pair<std::uint32_t, bool>, double> seconds;  // by name, and whether it is the gap before
+  };
+  std::vector<Sampled> sample;
+  std::array<std::vector<double>, 2> lengths;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    const std::size_t all = groups[group].size(), count = std::min(all, kMostSteps);
+    for (std::size_t i = 0; i < count; ++i) {
+      sample.push_back({groups[group][i * all / count], group, {}});
+      const Step& step = steps.steps[sample.back().step];
+      lengths[group].push_back(static_cast<double>(step.end - step.begin) * 1e-9);
+      for (std::size_t item = step.first; item < step.last; ++item) {
+        sample.back().seconds[{work.what[item], false}] +=
+            static_cast<double>(work.end[item] - work.begin[item]) * 1e-9;
+      }
+    }
+  }
+  if (lengths[0].empty() || lengths[1].empty()) return {};
+  std::ranges::sort(sample, std::less(), &Sampled::step);
+  std::size_t next = 0;
+  for_each_gap(work, [&](const Gap& gap) {
+    const auto step = [&](std::size_t i) -> const Step& { return steps.steps[sample[i].step]; };
+    while (next < sample.size() && step(next).end <= gap.span.begin) ++next;
+    for (std::size_t i = next; i < sample.size() && step(i).begin < gap.span.end; ++i) {
+      sample[i].seconds[{work.what[gap.after], true}] +=
+          static_cast<double>(std::min(gap.span.end, step(i).end) - std::max(gap.span.begin, step(i).begin)) *
+          1e-9;
+    }
+  });
+  std::map<std::pair<std::uint32_t, bool>, std::array<std::vector<double>, 2>> parts;
+  for (const Sampled& each : sample) {
+    for (const auto& [part, seconds] : each.seconds) parts[part][each.group].push_back(seconds);
+  }
+  const double longer = statistics::median(lengths[1]) - statistics::median(lengths[0]);
+  std::vector<LongerPart> result;
+  for (auto& [part, seconds] : parts) {
+    // Steps that have none of it spend no time with it.
+    for (std::size_t group = 0; group < groups.size(); ++group) seconds[group].resize(lengths[group].size());
+    const double more = statistics::median(seconds[1]) - statistics::median(seconds[0]);
+    if (more > 0.0 && more >= kLeastPart * longer) result.push_back({part.first, part.second, more});
+  }
+  std::ranges::stable_sort(result, std::greater(), &LongerPart::seconds);
+  result.resize(std::min(result.size(), kMostParts));
+  return result;
+}
 
 // Medians of the steps that are not slow.
 struct Usual {
@@ -322,7 +446,7 @@ std::string_view phrase_of(StepTrait trait) {
     case StepTrait::idle_other_stream: return "a stream waits for another";
     case StepTrait::idle_host_elsewhere: return "the program makes no call to CUDA";
     case StepTrait::loading: return "a module or a kernel is loaded";
-    case StepTrait::more_copied: return "more is copied";
+    case StepTrait::more_copied: return "more is copied or set";
     case StepTrait::first_steps: return "they are among the first seven steps";
     case StepTrait::after_other_kind: return "they follow a step of another kind";
   }
@@ -342,6 +466,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   slow.stretches = long_stretches(portraits, steps, in_stretch);
   std::vector<bool> is_slow(all.size());
   std::vector<double> slow_times, other_times;
+  std::size_t most = 0;
   for (const bool full : {false, true}) {
     std::vector<double> times;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -350,11 +475,17 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
     const double middle = times.empty() ? 0.0 : statistics::median(times);
     if (!(middle > 0.0)) continue;
     const double limit = slow_limit(times, middle);
+    std::vector<double> slow_of_detail, others_of_detail;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].is_full != full || in_stretch[i]) continue;
       is_slow[i] = all[i].seconds > limit;
       (is_slow[i] ? slow_times : other_times).push_back(all[i].seconds / middle);
+      (is_slow[i] ? slow_of_detail : others_of_detail).push_back(all[i].seconds);
     }
+    if (slow_of_detail.empty() || times.size() <= most) continue;
+    most = times.size();
+    slow.seconds = statistics::median(slow_of_detail);
+    slow.other_seconds = statistics::median(others_of_detail);
   }
   std::vector<double> busy, idle, bytes;
   std::array<std::vector<double>, kIdleCauses> by_cause;
@@ -373,6 +504,18 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   }
   const std::size_t usual_steps = all.size() - slow.stretches.steps.size();
   if (slow.steps.empty()) return slow;
+  std::vector<std::int64_t> numbers;
+  std::vector<double> are_slow;
+  std::array<std::vector<std::size_t>, 2> groups;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (in_stretch[i]) continue;
+    numbers.push_back(static_cast<std::int64_t>(portraits.indices()[i]));
+    are_slow.push_back(is_slow[i] ? 1.0 : 0.0);
+    groups[is_slow[i]].push_back(portraits.indices()[i]);
+  }
+  constexpr double kEvidence = 6.0;
+  slow.recurrence = statistics::find_recurrence(numbers, are_slow, 0.5, kEvidence);
+  slow.parts = longer_parts(work, steps, groups);
   slow.longer = statistics::median(slow_times) / statistics::median(other_times) - 1.0;
   Usual usual{statistics::median(busy), statistics::median(idle), quantile(bytes, 0.9), {}};
   for (std::size_t cause = 0; cause < kIdleCauses; ++cause) {

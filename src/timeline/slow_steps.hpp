@@ -59,12 +59,22 @@ struct StepLevels {
   double busy = 0.0, idle = 0.0;       ///< seconds of a step, in the median, beyond the earlier ones
 };
 
+/// A part of a step that takes longer in the slow ones than in the others.
+struct LongerPart {
+  std::uint32_t what = 0;  ///< index of Process::names
+  bool is_gap = false;     ///< the idle time before this work, not its own
+  double seconds = 0.0;    ///< the median of the slow steps less that of the others
+};
+
 struct SlowSteps {
   std::optional<StepLevels> levels;
   LongStretches stretches;
   std::vector<std::size_t> steps;  ///< outside of these; indices of Steps::steps, in the order of time
   std::size_t of = 0;              ///< steps that were looked at
   double longer = 0.0;             ///< their median time over the others', less 1
+  double seconds = 0.0, other_seconds = 0.0;                 ///< medians, of the detail that most steps have
+  std::optional<statistics::RecurrenceEstimate> recurrence;  ///< where they come back after so many steps
+  std::vector<LongerPart> parts;  ///< each at least a fifth of what they take longer; two at most
   std::vector<TraitOfSlowSteps>
       traits;  ///< shown by Holm's test and had by at least half of the slow ones, the most frequent first
 };
@@ -72,7 +82,8 @@ struct SlowSteps {
 /// Stretches lie between change points of the steps' times, are at least 1 % longer, and stand apart: by
 /// three robust deviations of the other steps, which are most of them. Any other step is slow if it takes
 /// longer than the median by more than normal noise gives (at least three robust deviations), and at least 1
-/// % longer. Where more than 5 % are, the steps drift: the limit is doubled until at most 5 % are.
+/// % longer. Where more than 5 % are, their times have two levels, with next to nothing between, and the
+/// steps of the longer one are slow; or the steps drift, and the limit is doubled until at most 5 % are.
 SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const Steps& steps);
 
 }  // namespace jitterscope::timeline

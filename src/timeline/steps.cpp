@@ -473,8 +473,45 @@ void describe_kinds(Steps& steps, const Process& process, const DeviceWork& work
     const MedianOfSeries series = median_of_series(times[kind]);
     each.seconds = series.median;
     each.interval = series.interval;
-    each.p99 = statistics::quantiles(times[kind], std::vector<double>{0.99}).front();
+    each.mean =
+        std::accumulate(times[kind].begin(), times[kind].end(), 0.0) / static_cast<double>(each.count);
+    const std::vector<double> high = statistics::quantiles(times[kind], std::vector<double>{0.95, 0.99});
+    each.p95 = high[0];
+    each.p99 = high[1];
   }
+}
+
+// How often the steps of the most frequent kind hold the work of one piece, whatever its order: where a step
+// begins within a piece, or something stands in the middle of one, cutting would miss it.
+Repetition repetition_in(const Steps& steps, const std::shared_ptr<const Steps>& pieces,
+                         const DeviceWork& work) {
+  Repetition result{.pieces = pieces, .times = 0.0, .rest = {}};
+  std::map<std::uint32_t, WorkOfStep> all;
+  std::map<std::uint32_t, double> of_piece;
+  double count = 0.0;
+  for (const Step& step : steps.steps) {
+    if (step.kind != 0) continue;
+    count += 1.0;
+    for (std::size_t i = step.first; i < step.last; ++i) {
+      WorkOfStep& each = all[work.what[i]];
+      each.calls += 1.0;
+      each.seconds += static_cast<double>(work.end[i] - work.begin[i]) * 1e-9;
+    }
+  }
+  const auto piece = std::ranges::find(pieces->steps, 0u, &Step::kind);
+  for (std::size_t i = piece->first; i < piece->last; ++i) of_piece[work.what[i]] += 1.0;
+  result.times = std::numeric_limits<double>::infinity();
+  for (const auto& [what, calls] : of_piece)
+    result.times = std::min(result.times, all[what].calls / (count * calls));
+  for (const auto& [what, each] : all) {
+    const auto repeated = of_piece.find(what);
+    const double calls =
+        each.calls / count - (repeated == of_piece.end() ? 0.0 : result.times * repeated->second);
+    constexpr double kNone = 1e-6;
+    if (calls > kNone) result.rest.push_back({what, calls, calls * each.seconds / each.calls});
+  }
+  std::ranges::stable_sort(result.rest, std::greater(), &WorkOfStep::seconds);
+  return result;
 }
 
 }  // namespace
@@ -576,7 +613,7 @@ Steps find_steps(const Process& process, const DeviceWork& work) {
     within->source = StepSource::repetition;
     within->steps = repetition->take_steps();
     describe_kinds(*within, process, work);
-    result.repetition = within;
+    result.repetition = repetition_in(result, within, work);
   }
   return result;
 }

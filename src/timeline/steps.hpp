@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,30 @@ struct Step {
   bool is_full = false;               ///< within one window in which calls were recorded, too
 };
 
+/// Work of one name in a step, on average.
+struct WorkOfStep {
+  std::uint32_t what = 0;  ///< index of Process::names
+  double calls = 0.0, seconds = 0.0;
+};
+
 /// Steps that do the same work: "decode", beside "prefill". The most frequent one is the first.
 struct StepKind {
   std::size_t count = 0;          ///< whole ones
   std::size_t work = 0;           ///< kernels and copies in one
   double seconds = 0.0;           ///< the median of the whole ones
   statistics::Interval interval;  ///< of the median, 95 %; from blocks of steps that follow each other
-  double p99 = 0.0;               ///< seconds
+  double mean = 0.0, p95 = 0.0, p99 = 0.0;  ///< seconds
   bool has_usual_kernels = true;  ///< those of the first kind: they differ in copies alone, if at all
+};
+
+struct Steps;
+
+/// The work that repeats within a step and makes nearly all of it, if there is any: layers of a network, or
+/// the program's own steps where every tenth has something more. The work alone does not tell which.
+struct Repetition {
+  std::shared_ptr<const Steps> pieces;  ///< cut so: the first kind is what repeats
+  double times = 0.0;                   ///< that a step holds it, on average
+  std::vector<WorkOfStep> rest;         ///< the step's other work, the longest first
 };
 
 enum class StepSource : std::uint8_t { none, repetition, ranges };
@@ -39,9 +56,7 @@ struct Steps {
   std::vector<Step> steps;     ///< in the order of time
   std::size_t other_work = 0;  ///< work before, between and behind them
   std::string reason;          ///< why none were found
-  /// The work that repeats within a step and makes nearly all of it, if there is any: layers of a network, or
-  /// the program's own steps where every tenth has something more. The work alone does not tell which.
-  std::shared_ptr<const Steps> repetition;
+  std::optional<Repetition> repetition;
 
   bool were_found() const { return source != StepSource::none; }
 };

@@ -117,6 +117,7 @@ struct Timeline {
   capture::Sensors sensors;
   std::vector<std::string> gpus;      ///< UUIDs, as Sensors::gpu counts them
   std::vector<std::string> problems;  ///< what could not be read
+  bool holds_operators = false;  ///< a trace that has PyTorch's operators with the shapes of their inputs
 };
 
 /// Sorts a device's work by its begin, as DeviceWork promises.

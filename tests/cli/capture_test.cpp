@@ -137,8 +137,10 @@ TEST_F(Capture, ATraceOfTorchProfilerIsShown) {
   EXPECT_EQ(shown.exit_code, 0) << shown.errors;
   EXPECT_THAT(on_one_line(shown.output),
               AllOf(HasSubstr("**No steps were found** in 20 ms on NVIDIA H200"),
-                    HasSubstr("585 kernels, 54 copies, none lost"),
-                    HasSubstr("**The GPU idles 84 %** of the time"), HasSubstr("host elsewhere 68 %")));
+                    HasSubstr("585 kernels, 3 copies, 51 memsets, none lost"),
+                    HasSubstr("**The GPU idles 84 %** of the time"), HasSubstr("host elsewhere 68 %"),
+                    HasSubstr("The host launches too slowly: CUDA graphs"),
+                    HasSubstr("Next: `jitterscope advise " + kBertTrace + "` tries remedies")));
   EXPECT_THAT(capture("show " + kBertTrace + " --kernel nvjet").output, HasSubstr("**nvjet_sm90_tst_96x64"));
   const Outcome json = capture("show " + kBertTrace + " --json -");
   EXPECT_EQ(validate_json(json.output), 0);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/random.hpp"
+#include "statistics/recurrence.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::statistics {
@@ -93,6 +94,28 @@ TEST(Recurrence, IsNotSeenInChance) {
     for (std::int64_t k = 0; k < count; ++k) values.push_back(random.uniform(0.0, 1.0) < share ? 3.0 : 2.0);
     EXPECT_FALSE(find_recurrence(numbers_up_to(count), values, 2.5)) << i;
   }
+}
+
+// Few values: those of 20 that recur are seen, and of 2,000 series of chance at most one in a hundred recurs.
+TEST(Recurrence, OfFewValuesIsSeenAndHardlyEverInChance) {
+  for (std::int64_t period = 2; period <= 5; ++period) {
+    std::vector<double> values;
+    for (std::int64_t k = 0; k < 20; ++k) values.push_back(k % period == period - 1 ? 3.0 : 2.0);
+    const auto found = find_recurrence(numbers_up_to(20), values, 2.5, 6.0);
+    ASSERT_TRUE(found) << period;
+    EXPECT_EQ(found->period, period);
+    EXPECT_EQ(found->slow, 1);
+  }
+  Random random(8);
+  int seen = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const std::int64_t count = 20 + static_cast<std::int64_t>(random.below(100));
+    const double share = random.uniform(0.02, 0.6);
+    std::vector<double> values;
+    for (std::int64_t k = 0; k < count; ++k) values.push_back(random.uniform(0.0, 1.0) < share ? 3.0 : 2.0);
+    seen += find_recurrence(numbers_up_to(count), values, 2.5, 6.0) ? 1 : 0;
+  }
+  EXPECT_LE(seen, 20);
 }
 
 }  // namespace

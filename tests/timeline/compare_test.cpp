@@ -144,7 +144,7 @@ TEST(CompareCaptures, TakesTheRepetitionThatBothHave) {
   MadeProgram plain = kProgram;
   plain.step_gap_us = 0.0;
   const std::vector<AnalysedCapture> second = captures_of({more});
-  ASSERT_NE(second[0].analysis.devices[0].steps.repetition, nullptr);
+  ASSERT_TRUE(second[0].analysis.devices[0].steps.repetition);
   const CaptureComparison comparison = compare_captures(captures_of({plain}), second);
   EXPECT_NEAR(comparison.step.second / comparison.step.first, 1.0, 0.02);
   ASSERT_EQ(comparison.parts.size(), 1u);

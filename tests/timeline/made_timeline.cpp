@@ -85,7 +85,8 @@ class Maker {
       for (std::size_t place = 0; place < program_.kernels; ++place) {
         const std::size_t i = swapped && (place == 1 || place == 2) ? 3 - place : place;
         const bool beside = copies && layer == 0 && i < program_.kernels / 2;
-        kernel(i, (i < 3 ? trend : 0.0) + (beside ? program_.copy_slows : 0.0) +
+        const bool is_long = i == 2 && layer == 0 && ends(program_.long_kernel_every, step, false);
+        kernel(i, (i < 3 ? trend : 0.0) + (is_long ? 0.5 : 0.0) + (beside ? program_.copy_slows : 0.0) +
                       (swapped && i == 3 ? program_.preceding_slows : 0.0));
         if (program_.place_slows > 0.0 && i == 0) kernel(0, program_.place_slows);
       }

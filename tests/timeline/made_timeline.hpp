@@ -33,9 +33,10 @@ struct MadeProgram {
   double sensors_late_s = 0.0;
   std::size_t slow_host_from = 0, slow_host_to = 0;  ///< steps that begin 0.4 to 0.8 ms late
   std::size_t late_input_every = 0;                  ///< every so many steps the input comes 9 ms late
-  double late_by_chance_us = 0.0;                    ///< one step in ten, at random, begins so much later
-  std::size_t allocates_every = 0;  ///< every so many steps the GPU waits 5 ms while memory is allocated
-  double memory_slows = 0.0;        ///< in seven steps after each all kernels take so much longer
+  std::size_t long_kernel_every = 0;  ///< every so many steps kernel 2 takes half as long again
+  double late_by_chance_us = 0.0;     ///< one step in ten, at random, begins so much later
+  std::size_t allocates_every = 0;    ///< every so many steps the GPU waits 5 ms while memory is allocated
+  double memory_slows = 0.0;          ///< in seven steps after each all kernels take so much longer
   double copy_slows =
       -1.0;  ///< >= 0: beside every second step a copy runs, and kernels beside it take so much longer
   std::size_t copy_every = 2;

@@ -16,6 +16,7 @@
 #include "capture/format/arrow_stream.hpp"
 #include "commands/capture/details.hpp"
 #include "commands/capture/record.hpp"
+#include "commands/capture/what_helps.hpp"
 #include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "timeline/analysis.hpp"
@@ -50,10 +51,30 @@ TEST(CaptureText, BeginsWithTheStepsAndWhetherAllIsThere) {
 TEST(CaptureText, SaysWhereSlowStepsLoseTheirTime) {
   const std::string text =
       shown(test::make_timeline({.steps = 1000, .late_input_every = 25, .records_calls = true}));
-  EXPECT_THAT(text, HasSubstr("**40 steps** of 1000 are slow"));
+  EXPECT_THAT(
+      text, ContainsRegex("\\*\\*Every 25th step takes [0-9.]+ ms\\*\\*, the others [0-9.]+ ms \\([0-9.]+ ms "
+                          "on average\\): in 40 of them"));
   EXPECT_THAT(
       text, HasSubstr("in 40 of them the GPU idles 9.00 ms longer while the program makes no call to CUDA"));
   EXPECT_THAT(text, HasSubstr("host elsewhere"));
+}
+
+TEST(CaptureText, SaysWhichStepsTakeLongerAndByWhat) {
+  test::MadeProgram program{.steps = 200, .kernels = 5, .warm_up = 0};
+  program.long_kernel_every = 5;
+  EXPECT_THAT(
+      shown(test::make_timeline(program)),
+      AllOf(ContainsRegex("A step takes [0-9.]+ (µs|ms) on average; p95 [0-9.]+ (µs|ms), p99 [0-9.]+"),
+            ContainsRegex("1\\. \\*\\*Every 5th step takes [0-9.]+ (µs|ms)\\*\\*, the others [0-9.]+ (µs|ms) "
+                          "\\([0-9.]+ (µs|ms) on average\\)"),
+            HasSubstr("; kernel_2 [132] takes ")));
+  program.long_kernel_every = 0;
+  EXPECT_THAT(shown(test::make_timeline(program)), Not(HasSubstr("on average")));
+  program.late_by_chance_us = 500.0;
+  EXPECT_THAT(
+      shown(test::make_timeline(program)),
+      AllOf(ContainsRegex("\\*\\*[0-9.]+ % of steps take [0-9.]+ ms\\*\\*, the others [0-9.]+ (µs|ms)[;:]"),
+            HasSubstr("longer before kernel_0 [132]")));
 }
 
 // One step in ten is 0.1 ms longer than 5.
@@ -90,7 +111,8 @@ TEST(CaptureText, SaysFromWhichStepOnAllTakeLonger) {
 TEST(CaptureText, SaysThatAStepIsSoManyRepetitions) {
   const std::string text = shown(
       test::make_timeline({.steps = 200, .kernels = 5, .step_gap_us = 0.0, .extra_every = 10, .warm_up = 0}));
-  EXPECT_THAT(text, HasSubstr("A step is 10 times the same 5 launches, of "));
+  EXPECT_THAT(text, ContainsRegex("A step is 10 times the same 5 launches, of [0-9.]+ ms in the median, and "
+                                  "kernel_5 \\[132\\] \\([0-9.]+ µs\\): layers .* of which every 10th has"));
 }
 
 TEST(CaptureText, NamesTheTableOnlyWhereItNamesSomething) {
@@ -104,6 +126,59 @@ TEST(CaptureText, LeavesNoColumnOutOfTheDetails) {
   const Timeline timeline = test::make_timeline({.steps = 300, .place_slows = 0.2});
   EXPECT_THAT(shown(timeline, {.width = 80}), HasSubstr("Left out at 80 columns"));
   EXPECT_THAT(shown(timeline, {.width = 80, .details = true}), Not(HasSubstr("Left out")));
+}
+
+// A memset is no copy, whichever of the two are there.
+TEST(CaptureText, CountsCopiesAndMemsetsApart) {
+  Timeline timeline = test::make_timeline({.steps = 300, .kernels = 5, .copy_slows = 0.0, .warm_up = 0});
+  EXPECT_THAT(shown(timeline), HasSubstr("1501 kernels, 150 copies, none lost"));
+  Process& process = timeline.processes[0];
+  WorkName set;
+  set.kind = WorkKind::set;
+  set.to = capture::MemoryKind::device;
+  process.names.push_back(set);
+  // Each third copy is a memset.
+  std::size_t copies = 0;
+  for (std::uint32_t& what : process.devices[0].what) {
+    if (process.names[what].kind == WorkKind::copy && copies++ % 3 == 0)
+      what = static_cast<std::uint32_t>(process.names.size() - 1);
+  }
+  const CaptureRecord record = make_capture_record(timeline, analyse(timeline, {}));
+  EXPECT_EQ(record.devices[0].kernels, 1501);
+  EXPECT_EQ(record.devices[0].copies, 100);
+  EXPECT_EQ(record.devices[0].sets, 50);
+  EXPECT_THAT(on_one_line(record_text(record, {.width = 100})),
+              HasSubstr("1501 kernels, 100 copies, 50 memsets, none lost"));
+  const Json json = Json::parse(write_record(record));
+  EXPECT_EQ(json.at("devices")[0].at("copies"), 100);
+  EXPECT_EQ(json.at("devices")[0].at("memsets"), 50);
+}
+
+// What helps is said by what most of the idle time is, with the next command only where that would run.
+TEST(CaptureText, SaysWhatHelpsAGpuThatIdles) {
+  CaptureRecord record;
+  record.source = "my trace.json";
+  record.devices.resize(1);
+  CaptureDevice& device = record.devices[0];
+  const auto with = [&](double busy, std::vector<CaptureIdle> idle) {
+    device.busy = busy;
+    device.idle = std::move(idle);
+    return what_helps(record, device);
+  };
+  EXPECT_EQ(with(0.9, {{IdleCause::launch, 0.1}}), "");
+  EXPECT_EQ(with(0.3, {{IdleCause::unknown, 0.7}}), "");
+  EXPECT_EQ(with(0.3, {}), "");
+  EXPECT_THAT(
+      with(0.3, {{IdleCause::host_elsewhere, 0.2}, {IdleCause::launch, 0.2}, {IdleCause::allocation, 0.3}}),
+      AllOf(HasSubstr("mode=\"reduce-overhead\""), HasSubstr("larger batch"), Not(HasSubstr("Next"))));
+  record.can_be_run = true;
+  EXPECT_THAT(with(0.3, {{IdleCause::synchronization, 0.5}}),
+              AllOf(HasSubstr(".item()"), HasSubstr("`jitterscope advise 'my trace.json'`"),
+                    HasSubstr("`jitterscope run 'my trace.json'`")));
+  EXPECT_THAT(with(0.3, {{IdleCause::between_kernels, 0.5}}), HasSubstr("fused"));
+  EXPECT_THAT(with(0.3, {{IdleCause::allocation, 0.5}}), HasSubstr("empty_cache()"));
+  EXPECT_THAT(with(0.3, {{IdleCause::loading, 0.5}}), HasSubstr("warm-up"));
+  EXPECT_THAT(with(0.3, {{IdleCause::other_stream, 0.5}}), HasSubstr("Streams wait"));
 }
 
 TEST(CaptureText, DoesNotInventSteps) {

@@ -142,7 +142,7 @@ TEST(Steps, AreFoundBetweenSaves) {
   EXPECT_NEAR(static_cast<double>(steps.kinds[1].count), 20.0, 1.0);
   EXPECT_EQ(steps.kinds[0].work, 5u);
   EXPECT_EQ(steps.kinds[1].work, 6u);
-  EXPECT_EQ(steps.repetition, nullptr);
+  EXPECT_FALSE(steps.repetition);
 }
 
 // A kernel behind every tenth may as well be a network's head behind ten layers: both are told.
@@ -151,10 +151,27 @@ TEST(Steps, OfTenRepetitionsTellWhatRepeats) {
       steps_of({.steps = 200, .kernels = 5, .step_gap_us = 0.0, .extra_every = 10, .warm_up = 0});
   ASSERT_EQ(steps.kinds.size(), 1u);
   EXPECT_EQ(steps.kinds[0].work, 51u);
-  ASSERT_NE(steps.repetition, nullptr);
-  EXPECT_EQ(steps.repetition->kinds[0].work, 5u);
-  EXPECT_NEAR(static_cast<double>(steps.repetition->steps.size()), 200.0, 11.0);
-  EXPECT_EQ(steps_of({.steps = 200}).repetition, nullptr);
+  ASSERT_TRUE(steps.repetition);
+  EXPECT_EQ(steps.repetition->pieces->kinds[0].work, 5u);
+  EXPECT_FALSE(steps_of({.steps = 200}).repetition);
+}
+
+// What stands between repetitions is none of them: they and the rest make the step's work and time.
+TEST(Steps, OfRepetitionsCountThemAndNotTheRest) {
+  for (const std::size_t every : {8u, 10u}) {
+    const Timeline timeline = test::make_timeline(
+        {.steps = 200, .kernels = 5, .step_gap_us = 0.0, .extra_every = every, .warm_up = 0});
+    const Steps steps = find_steps(timeline.processes[0], timeline.processes[0].devices[0]);
+    ASSERT_TRUE(steps.repetition) << every;
+    const Repetition& repetition = *steps.repetition;
+    EXPECT_NEAR(repetition.times, static_cast<double>(every), 1e-9);
+    ASSERT_EQ(repetition.rest.size(), 1u);
+    EXPECT_EQ(timeline.processes[0].names[repetition.rest[0].what].name, "kernel_5");
+    EXPECT_NEAR(repetition.rest[0].calls, 1.0, 1e-9);
+    EXPECT_EQ(static_cast<double>(steps.kinds[0].work), 5.0 * static_cast<double>(every) + 1.0);
+    EXPECT_NEAR(repetition.times * repetition.pieces->kinds[0].seconds + repetition.rest[0].seconds,
+                steps.kinds[0].seconds, 0.01 * steps.kinds[0].seconds);
+  }
 }
 
 TEST(Steps, OfNothing) {

@@ -246,6 +246,67 @@ TEST(SlowSteps, AreFoundAmongManyThatAreALittleLate) {
   EXPECT_NEAR(slow.traits[0].seconds, 0.009, 0.0005);
 }
 
+// Levels with a period, from few steps and from many, of which more are slow than noise ever makes.
+TEST(SlowSteps, HaveThePeriodWithWhichTheyComeBack) {
+  for (const std::size_t every : {2u, 3u, 5u, 10u}) {
+    for (const std::size_t count : {24u, 200u, 2000u}) {
+      if (count < 5 * every) continue;
+      MadeProgram late{.steps = count, .kernels = 5, .late_input_every = every, .warm_up = 0};
+      MadeProgram longer{.steps = count, .kernels = 5, .long_kernel_every = every, .warm_up = 0};
+      for (const MadeProgram* program : {&late, &longer}) {
+        const Analysed result = analysed(*program);
+        const SlowSteps& slow = result.slow;
+        ASSERT_TRUE(slow.recurrence) << every << ' ' << count;
+        EXPECT_EQ(slow.recurrence->period, static_cast<std::int64_t>(every));
+        EXPECT_EQ(slow.recurrence->slow, 1);
+        EXPECT_NEAR(static_cast<double>(slow.steps.size()), static_cast<double>(count / every),
+                    1.0 + 0.01 * static_cast<double>(count / every));
+        ASSERT_EQ(slow.parts.size(), 1u);
+        EXPECT_EQ(slow.parts[0].is_gap, program == &late);
+        const std::string& name = result.timeline.processes[0].names[slow.parts[0].what].name;
+        EXPECT_EQ(name, program == &late ? "kernel_0" : "kernel_2");
+        EXPECT_NEAR(slow.parts[0].seconds, slow.seconds - slow.other_seconds, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(SlowSteps, HaveLevelsWithoutAPeriodWhereTheyComeByChance) {
+  const SlowSteps slow =
+      analysed({.steps = 1000, .kernels = 5, .late_by_chance_us = 500.0, .warm_up = 0}).slow;
+  EXPECT_NEAR(static_cast<double>(slow.steps.size()), 100.0, 25.0);
+  EXPECT_NEAR(slow.seconds - slow.other_seconds, 500e-6, 10e-6);
+  EXPECT_FALSE(slow.recurrence);
+  ASSERT_EQ(slow.parts.size(), 1u);
+  EXPECT_TRUE(slow.parts[0].is_gap);
+}
+
+// 600 programs of 20 to 220 steps: with little noise and much, with drift, and with steps late by chance.
+TEST(SlowSteps, HaveHardlyEverAPeriodThatIsNoise) {
+  std::size_t periods = 0, levels = 0, all = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    MadeProgram noisy{.seed = seed, .steps = 21 + seed, .kernels = 3, .warm_up = 0};
+    noisy.noise = seed % 4 == 0 ? 0.001 : seed % 4 == 1 ? 0.01 : seed % 4 == 2 ? 0.1 : 0.5;
+    MadeProgram drifting = noisy, late = noisy;
+    drifting.drift = 0.02;
+    late.noise = 0.003;
+    late.late_by_chance_us = 300.0;
+    for (const MadeProgram* program : {&noisy, &drifting, &late}) {
+      const Timeline timeline = test::make_timeline(*program);
+      const Process& process = timeline.processes[0];
+      const Steps steps = find_steps(process, process.devices[0]);
+      ASSERT_TRUE(steps.were_found()) << seed;
+      const SlowSteps slow = slow_steps_of(process, process.devices[0], steps);
+      ++all;
+      periods += slow.recurrence.has_value();
+      levels += program != &late && 20 * slow.steps.size() > slow.of;
+    }
+  }
+  EXPECT_EQ(all, 600u);
+  EXPECT_LE(periods, 6u);
+  EXPECT_LE(levels, 6u);
+}
+
 TEST(SlowSteps, WaitForAProgramThatIsElsewhereWhereCallsTellIt) {
   const SlowSteps slow = analysed({.steps = 1000, .late_input_every = 25, .records_calls = true}).slow;
   ASSERT_FALSE(slow.traits.empty());

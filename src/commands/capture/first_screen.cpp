@@ -9,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "commands/capture/record.hpp"
+#include "commands/capture/what_helps.hpp"
+#include "measure/estimate.hpp"
 #include "measure/where_to_work.hpp"
 
 namespace jitterscope {
@@ -38,7 +41,10 @@ std::string number_text(std::int64_t number) {
 
 std::string completeness_text(const CaptureDevice& device, bool has_losses) {
   std::string text = fmt::format("{} kernels", number_text(device.kernels));
-  if (device.copies > 0) text += fmt::format(", {} copies", number_text(device.copies));
+  if (device.copies > 0)
+    text += fmt::format(", {} {}", number_text(device.copies), device.copies == 1 ? "copy" : "copies");
+  if (device.sets > 0)
+    text += fmt::format(", {} {}", number_text(device.sets), device.sets == 1 ? "memset" : "memsets");
   if (!device.is_complete) return "the process was ended; its last second may be missing: " + text;
   if (!has_losses) return "complete: " + text + ", none lost";
   return fmt::format("**not complete**: {}; lost: {}", text,
@@ -66,19 +72,42 @@ std::string headline(const CaptureDevice& device, bool has_losses) {
                      step_time_text(device.steps[0]), place);
 }
 
+// Where a step's times have a tail or levels, its median alone is not what a step takes.
+std::string tail_text(const CaptureStepKind& kind) {
+  constexpr double kMuch = 0.01;
+  const auto differs = [&](Nanoseconds time) {
+    return std::abs(time.value() - kind.median.value()) > kMuch * kind.median.value();
+  };
+  if (!(kind.mean.value() > 0.0) || !(differs(kind.mean) || differs(kind.p95) || differs(kind.p99)))
+    return {};
+  return fmt::format("A step takes {} on average; p95 {}, p99 {}.", time_text(kind.mean, 0.001),
+                     time_text(kind.p95), time_text(kind.p99));
+}
+
 // The repetition within a step may be the program's own step.
-std::string repetition_text(const CaptureDevice& device) {
+std::string repetition_text(const CaptureRepetition& repetition) {
+  constexpr std::size_t kMostNamed = 2;
+  std::vector<std::string> rest;
+  for (const CaptureWorkOfStep& each : repetition.rest) {
+    if (each.calls < 0.5) continue;  // what a few steps have is none of a usual one
+    const std::string times = each.calls < 1.5 ? "" : fmt::format("{:.0f} times ", each.calls);
+    rest.push_back(fmt::format("{}{} ({})", times, each.label, time_text(each.time)));
+  }
   return fmt::format(
-      "A step is {:.0f} times the same {}, of {} in the median, and what comes in between: layers of a network, "
-      "or steps of the program's own with something more after each so many. --ranges NAME takes its ranges.",
-      device.repetition->times, counted(device.repetition->launches, "launch"),
-      time_text(device.repetition->median));
+      "A step is {:.0f} times the same {}, of {} in the median, and {}: layers of a network, or steps of the "
+      "program's own of which every {} has something more. --ranges NAME takes its ranges.",
+      repetition.times, counted(repetition.launches, "launch"), time_text(repetition.median),
+      rest.empty() || rest.size() > kMostNamed ? "what comes in between" : joined(rest),
+      ordinal(std::llround(repetition.times)));
 }
 
 Text headlines(const CaptureDevice& device, bool has_losses, std::size_t width) {
   constexpr std::size_t kTop = 4;
   Text text = wrapped(headline(device, has_losses), width);
-  if (device.repetition) text += wrapped(repetition_text(device), width);
+  if (device.steps.size() == 1 && !device.levels) {
+    if (const std::string tail = tail_text(device.steps[0]); !tail.empty()) text += wrapped(tail, width);
+  }
+  if (device.repetition) text += wrapped(repetition_text(*device.repetition), width);
   if (device.steps.size() < 2) return text;
   text += "\n";
   for (std::size_t i = 0; i < std::min(kTop, device.steps.size()); ++i) {
@@ -128,14 +157,38 @@ std::string trait_text(const CaptureTrait& trait) {
                      phrase);
 }
 
-std::string slow_text(const CaptureSlowSteps& slow) {
-  std::string text = fmt::format("**{}** of {} {} slow (in the median {})", counted(slow.steps, "step"),
-                                 slow.of, slow.steps == 1 ? "is" : "are", time_change_text(slow.longer));
-  if (slow.traits.empty()) text += "; nothing was seen that they have and others have not";
+// Which steps are slow, and how long they take. Where all steps changed at once, a time alone is neither
+// level's.
+std::string which_are_slow(const CaptureSlowSteps& slow, bool has_levels) {
+  constexpr double kRare = 0.05, kPrecision = 0.001;
+  const double share = static_cast<double>(slow.steps) / static_cast<double>(slow.of);
+  if (!slow.recurrence && share <= kRare) {
+    return fmt::format("**{}** of {} {} slow (in the median {})", counted(slow.steps, "step"), slow.of,
+                       slow.steps == 1 ? "is" : "are", time_change_text(slow.longer));
+  }
+  std::string which = slow.recurrence ? recurring_text(slow.recurrence->slow, slow.recurrence->period, "step")
+                                      : percent_text(share) + " of steps take";
+  if (which.front() == 'e') which.front() = 'E';
+  if (has_levels) return fmt::format("**{} {} longer** than the others", which, percent_text(slow.longer));
+  std::string text = fmt::format("**{} {}**, the others {}", which, time_text(slow.time, kPrecision),
+                                 time_text(slow.other_time, kPrecision));
+  if (!slow.recurrence) return text;
+  const Recurrence recurrence{slow.recurrence->period, slow.recurrence->slow, slow.other_time, slow.time};
+  return text + fmt::format(" ({} on average)", time_text(mean_of(recurrence), kPrecision));
+}
+
+std::string slow_text(const CaptureSlowSteps& slow, bool has_levels) {
+  std::string text = which_are_slow(slow, has_levels);
+  if (slow.traits.empty() && slow.parts.empty())
+    text += "; nothing was seen that they have and others have not";
   for (std::size_t i = 0; i < slow.traits.size() && i < 2; ++i) {
     const CaptureTrait& trait = slow.traits[i];
     text += fmt::format("{} in {} of them {}", i == 0 ? ":" : ", and", trait.slow, trait_text(trait));
     if (trait.other > 0) text += fmt::format(" (in {} of the others, too)", trait.other);
+  }
+  for (const CaptureLongerPart& part : slow.parts) {
+    text += part.is_gap ? fmt::format("; they idle {} longer before {}", time_text(part.longer), part.label)
+                        : fmt::format("; {} takes {} longer", part.label, time_text(part.longer));
   }
   return text + ".";
 }
@@ -251,10 +304,11 @@ std::vector<Finding> variations_of(const CaptureDevice& device) {
     findings.push_back({share * device.stretches->longer, stretches_text(*device.stretches)});
   }
   const bool is_said = device.common && device.slow && device.slow->traits.size() == 1 &&
-                       device.slow->traits[0].trait == timeline::StepTrait::longer_work;
+                       device.slow->traits[0].trait == timeline::StepTrait::longer_work &&
+                       !device.slow->recurrence && device.slow->parts.empty();
   if (device.slow && !is_said) {
     const double share = static_cast<double>(device.slow->steps) / static_cast<double>(device.slow->of);
-    findings.push_back({share * device.slow->longer, slow_text(*device.slow)});
+    findings.push_back({share * device.slow->longer, slow_text(*device.slow, device.levels.has_value())});
   }
   add_followed(device, findings);
   std::stable_sort(findings.begin(), findings.end(),
@@ -484,6 +538,7 @@ Text record_text(const CaptureRecord& record, const ShownPage& shown) {
                     shown.width);
   }
   text += "\n" + wrapped(idle_text(device), shown.width);
+  if (const std::string help = what_helps(record, device); !help.empty()) text += wrapped(help, shown.width);
   constexpr double kAlways = 0.95;
   if (device.with_others >= kAlways) {
     text += "\n" + wrapped(

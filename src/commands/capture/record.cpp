@@ -74,6 +74,15 @@ void describe(Fields& fields, Described<Fields, CaptureStepKind>& kind) {
   fields("low_seconds", kind.low);
   fields("high_seconds", kind.high);
   fields("p99_seconds", kind.p99);
+  fields("mean_seconds", kind.mean);
+  fields("p95_seconds", kind.p95);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureWorkOfStep>& work) {
+  fields("label", work.label);
+  fields("calls", work.calls);
+  fields("seconds", work.time);
 }
 
 template <class Fields>
@@ -81,6 +90,7 @@ void describe(Fields& fields, Described<Fields, CaptureRepetition>& repetition) 
   fields("times", repetition.times);
   fields("launches", repetition.launches);
   fields("median_seconds", repetition.median);
+  fields("rest", repetition.rest);
 }
 
 template <class Fields>
@@ -185,11 +195,28 @@ void describe(Fields& fields, Described<Fields, CaptureCommonFactor>& common) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureLongerPart>& part) {
+  fields("label", part.label);
+  fields("is_gap", part.is_gap);
+  fields("longer_seconds", part.longer);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CaptureStepRecurrence>& recurrence) {
+  fields("period", recurrence.period);
+  fields("slow", recurrence.slow);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, CaptureSlowSteps>& slow) {
   fields("steps", slow.steps);
   fields("of", slow.of);
   fields("longer", slow.longer);
   fields("traits", slow.traits);
+  fields("median_seconds", slow.time);
+  fields("other_median_seconds", slow.other_time);
+  fields("recurrence", slow.recurrence);
+  fields("longer_parts", slow.parts);
 }
 
 template <class Fields>
@@ -233,6 +260,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
   fields("is_complete", device.is_complete);
   fields("kernels", device.kernels);
   fields("copies", device.copies);
+  fields("memsets", device.sets);
   fields("lost", device.lost);
   fields("names", device.names);
   fields("audited", device.audited);
@@ -262,6 +290,7 @@ void describe(Fields& fields, Described<Fields, CaptureDevice>& device) {
 template <class Fields>
 void describe_content(Fields& fields, Described<Fields, CaptureRecord>& record) {
   fields("source", record.source);
+  fields.where(record.can_be_run, "can_be_run", record.can_be_run);
   fields.require("devices");
   fields("devices", record.devices);
   fields("losses", record.losses);
@@ -320,6 +349,13 @@ void number_labels(std::vector<CaptureWork>& work) {
   }
 }
 
+// The label under which the table of kernels shows work of this name.
+std::string label_of_work(const CaptureDevice& device, const DeviceAnalysis& analysis, std::uint32_t what) {
+  const auto& kernels = analysis.variation.kernels;
+  const auto at = std::ranges::find(kernels, what, &KernelVariation::what);
+  return at == kernels.end() ? "" : device.work[static_cast<std::size_t>(at - kernels.begin())].label;
+}
+
 std::string gpu_name(const Process& process, std::uint32_t number) {
   for (const timeline::ProcessDevice& each : process.device_names) {
     if (each.device == number && !each.name.empty()) {
@@ -336,11 +372,13 @@ void add_step_times(CaptureDevice& device, const DeviceAnalysis& analysis) {
   std::vector<std::size_t> slow = analysis.slow.steps;
   slow.insert(slow.end(), analysis.slow.stretches.steps.begin(), analysis.slow.stretches.steps.end());
   std::sort(slow.begin(), slow.end());
+  const std::size_t every_slow = std::max<std::size_t>(1, slow.size() / kMost);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const bool is_slow = std::binary_search(slow.begin(), slow.end(), i);
-    if (steps[i].kind != 0 || !steps[i].is_whole || (i % every != 0 && !is_slow) ||
-        device.step_times.size() >= 2 * kMost)
-      continue;
+    const auto place = std::ranges::lower_bound(slow, i) - slow.begin();
+    const bool is_slow =
+        static_cast<std::size_t>(place) < slow.size() && slow[static_cast<std::size_t>(place)] == i;
+    const bool is_shown = is_slow ? static_cast<std::size_t>(place) % every_slow == 0 : i % every == 0;
+    if (steps[i].kind != 0 || !steps[i].is_whole || !is_shown) continue;
     device.step_times.push_back({nanoseconds_between(steps.front().begin, steps[i].begin),
                                  nanoseconds_between(steps[i].begin, steps[i].end), is_slow});
   }
@@ -425,19 +463,29 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
   device.is_complete = process.is_complete;
   device.kernels = static_cast<std::int64_t>(analysis.kernels);
   device.copies = static_cast<std::int64_t>(analysis.copies);
+  device.sets = static_cast<std::int64_t>(analysis.sets);
   for (const timeline::Loss& loss : process.losses) device.lost += static_cast<std::int64_t>(loss.count);
   device.names = static_cast<std::int64_t>(analysis.names);
   device.audited = static_cast<std::int64_t>(analysis.audited);
   device.corrected = static_cast<std::int64_t>(analysis.corrected);
+  for (const KernelVariation& kernel : analysis.variation.kernels) {
+    device.work.push_back(work_record(process.names[kernel.what], kernel));
+  }
+  number_labels(device.work);
   for (const StepKind& kind : analysis.steps.kinds) {
     device.steps.push_back({static_cast<std::int64_t>(kind.count), static_cast<std::int64_t>(kind.work),
                             nanoseconds_of(kind.seconds), nanoseconds_of(kind.interval.low),
-                            nanoseconds_of(kind.interval.high), nanoseconds_of(kind.p99)});
+                            nanoseconds_of(kind.interval.high), nanoseconds_of(kind.p99),
+                            nanoseconds_of(kind.mean), nanoseconds_of(kind.p95)});
   }
-  if (const auto& within = analysis.steps.repetition; within && !within->kinds.empty()) {
+  if (const auto& within = analysis.steps.repetition) {
+    const StepKind& piece = within->pieces->kinds.front();
     device.repetition = {
-        static_cast<double>(within->steps.size()) / static_cast<double>(analysis.steps.steps.size()),
-        static_cast<std::int64_t>(within->kinds[0].work), nanoseconds_of(within->kinds[0].seconds)};
+        within->times, static_cast<std::int64_t>(piece.work), nanoseconds_of(piece.seconds), {}};
+    for (const timeline::WorkOfStep& each : within->rest) {
+      device.repetition->rest.push_back(
+          {label_of_work(device, analysis, each.what), each.calls, nanoseconds_of(each.seconds)});
+    }
   }
   if (const auto& levels = analysis.slow.levels) {
     const std::vector<timeline::Step>& steps = analysis.steps.steps;
@@ -494,7 +542,17 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
     device.slow = {static_cast<std::int64_t>(analysis.slow.steps.size()),
                    static_cast<std::int64_t>(analysis.slow.of),
                    analysis.slow.longer,
+                   {},
+                   nanoseconds_of(analysis.slow.seconds),
+                   nanoseconds_of(analysis.slow.other_seconds),
+                   {},
                    {}};
+    if (const auto& recurrence = analysis.slow.recurrence)
+      device.slow->recurrence = {recurrence->period, recurrence->slow};
+    for (const timeline::LongerPart& part : analysis.slow.parts) {
+      device.slow->parts.push_back(
+          {label_of_work(device, analysis, part.what), part.is_gap, nanoseconds_of(part.seconds)});
+    }
     for (const timeline::TraitOfSlowSteps& trait : analysis.slow.traits) {
       device.slow->traits.push_back({trait.trait, static_cast<std::int64_t>(trait.slow),
                                      static_cast<std::int64_t>(trait.other), nanoseconds_of(trait.seconds)});
@@ -519,10 +577,6 @@ CaptureDevice device_record(const Timeline& timeline, const DeviceAnalysis& anal
     }
     std::ranges::stable_sort(device.calls->others, std::greater(), &CaptureOtherKernels::share);
   }
-  for (const KernelVariation& kernel : analysis.variation.kernels) {
-    device.work.push_back(work_record(process.names[kernel.what], kernel));
-  }
-  number_labels(device.work);
   for (const timeline::CopySummary& copy : analysis.copy_summary) {
     device.copied.push_back({timeline::full_name(process.names[copy.what]),
                              static_cast<std::int64_t>(copy.count), copy.bytes, copy.beside_kernels,
@@ -560,6 +614,9 @@ std::string kernel_label(const timeline::WorkName& name, std::size_t most) {
 CaptureRecord make_capture_record(const Timeline& timeline, const Analysis& analysis) {
   CaptureRecord record;
   record.source = timeline.source;
+  record.can_be_run = timeline.holds_operators ||
+                      std::ranges::any_of(timeline.processes,
+                                          [](const Process& each) { return !each.operations.id.empty(); });
   for (const DeviceAnalysis& device : analysis.devices)
     record.devices.push_back(device_record(timeline, device));
   if (!record.devices.empty()) record.device.name = record.devices.front().gpu;

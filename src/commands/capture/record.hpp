@@ -23,7 +23,7 @@ struct CaptureCause {
   double low = 0.0, high = 0.0;  ///< of the effect
 };
 
-/// A kernel with its shape, or copies between two kinds of memory.
+/// A kernel with its shape, copies between two kinds of memory, or memsets of one.
 struct CaptureWork {
   std::string label;      ///< as tables show it: "vectorized_add [1024]"
   std::string full_name;  ///< demangled
@@ -39,6 +39,14 @@ struct CaptureWork {
 struct CaptureStepKind {
   std::int64_t count = 0, launches = 0;
   Nanoseconds median, low, high, p99;
+  Nanoseconds mean, p95;  ///< 0 in older records
+};
+
+/// Work of one name in a step, on average.
+struct CaptureWorkOfStep {
+  std::string label;  ///< as tables show it
+  double calls = 0.0;
+  Nanoseconds time;
 };
 
 /// Work that repeats within a step and is nearly all of it.
@@ -46,6 +54,7 @@ struct CaptureRepetition {
   double times = 0.0;  ///< in a step
   std::int64_t launches = 0;
   Nanoseconds median;
+  std::vector<CaptureWorkOfStep> rest;  ///< the step's other work, the longest first
 };
 
 /// A change of the steps' times that stays.
@@ -66,10 +75,25 @@ struct CaptureTrait {
   Nanoseconds longer;  ///< idle time beyond the usual
 };
 
+/// What takes longer in slow steps than in the others.
+struct CaptureLongerPart {
+  std::string label;    ///< of work, as tables show it
+  bool is_gap = false;  ///< the idle time before it
+  Nanoseconds longer;
+};
+
+/// Slow steps come back: so many of each period.
+struct CaptureStepRecurrence {
+  std::int64_t period = 0, slow = 0;
+};
+
 struct CaptureSlowSteps {
   std::int64_t steps = 0, of = 0;
   double longer = 0.0;
   std::vector<CaptureTrait> traits;
+  Nanoseconds time, other_time;  ///< medians of the slow steps and the others; 0 in older records
+  std::optional<CaptureStepRecurrence> recurrence;
+  std::vector<CaptureLongerPart> parts;
 };
 
 struct CaptureStretch {
@@ -164,7 +188,7 @@ struct CaptureDevice {
   std::optional<std::int64_t> rank;
   Nanoseconds length;
   bool is_complete = true;
-  std::int64_t kernels = 0, copies = 0, lost = 0;
+  std::int64_t kernels = 0, copies = 0, sets = 0, lost = 0;
   std::int64_t names = 0, audited = 0, corrected = 0;
   std::vector<CaptureStepKind> steps;
   std::string no_steps;             ///< why none were found
@@ -192,6 +216,7 @@ struct CaptureRecord {
   Environment environment;
   DeviceDescription device;  ///< of the GPU that worked longest
   std::string source;
+  bool can_be_run = false;             ///< `run` and `advise` take the source as work
   std::vector<CaptureDevice> devices;  ///< the one that worked longest first
   std::vector<CaptureLoss> losses;     ///< what was lost or not recorded
   bool interrupted = false;

@@ -215,7 +215,7 @@ void add_capture_readers(CLI::App& capture, Invocation& invocation) {
   exporter.add_option("--perfetto", exported.perfetto, "file for https://ui.perfetto.dev");
   exporter.add_option("--sqlite", exported.sqlite, "database with the table names of Nsight Systems");
   exporter.add_option("--chrome", exported.chrome, "trace events, as torch.profiler writes them");
-  exporter.add_option("--csv", exported.csv, "one row for each kernel and copy");
+  exporter.add_option("--csv", exported.csv, "one row for each kernel, copy and memset");
 }
 
 }  // namespace jitterscope::cli

@@ -1,0 +1,13 @@
+// What would make a GPU idle less, and the command that goes on.
+#pragma once
+
+#include <string>
+
+#include "commands/capture/record.hpp"
+
+namespace jitterscope {
+
+/// One or two sentences; empty if the device idles for less than a fifth of the time, or nothing tells why.
+std::string what_helps(const CaptureRecord& record, const CaptureDevice& device);
+
+}  // namespace jitterscope
