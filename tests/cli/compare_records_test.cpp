@@ -153,7 +153,7 @@ TEST_F(RecordFiles, AnotherMaximumClockIsNamed) {
                      " --cache warm --load burst --min-rounds 10 --time-limit 0.5 --no-ceilings")
                 .exit_code,
             0);
-  const std::string explained = test::on_one_line(run_tool("explain " + first + " " + second).output);
+  const std::string explained = test::without_breaks(run_tool("explain " + first + " " + second).output);
   EXPECT_THAT(explained.substr(0, explained.find('|')),
               AllOf(HasSubstr("by maximum clock 1980 MHz, then 1500 MHz"), testing::Not(HasSubstr("stays"))));
   EXPECT_THAT(run_tool("compare " + first + " " + second).output,
