@@ -393,11 +393,18 @@ void compare_machines(const RunRecord& first, const RunRecord& second, Differenc
   const auto limit = [](const DeviceDescription& device) {
     return device.power_limit ? power_text(*device.power_limit) : std::string();
   };
-  differences.compare("power limit", limit(first.device), limit(second.device), true);
+  const auto maximum = [](const DeviceDescription& device) {
+    return device.maximum_clock ? clock_text(*device.maximum_clock) : std::string();
+  };
+  differences.compare(kMaximumClockDifference, maximum(first.device), maximum(second.device), true);
+  differences.compare(kPowerLimitDifference, limit(first.device), limit(second.device), true);
   // Includes properties that only one device has; a property of both is listed once.
   for (const DeviceDescription* device : {&first.device, &second.device}) {
     for (const Property& property : device->properties) {
-      if (property.key == "seed") continue;  // the simulated device's own, which conditions hold
+      // The simulated device's own seed, which conditions hold, and what is listed above.
+      if (property.key == "seed" || property.key == "maximum_sm_clock_mhz" ||
+          property.key == "power_limit_watts")
+        continue;
       differences.compare(property.key, value_of(first.device.properties, property.key),
                           value_of(second.device.properties, property.key), true);
     }

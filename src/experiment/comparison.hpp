@@ -105,6 +105,10 @@ struct LeftOutLayers {
 /// Name of the difference in the operation itself, which is no circumstance.
 inline constexpr const char* kOperationDifference = "operation";
 
+/// Names of the differences that change a time by the clock.
+inline constexpr const char* kMaximumClockDifference = "maximum clock";
+inline constexpr const char* kPowerLimitDifference = "power limit";
+
 /// A circumstance in which a record differs from the first one.
 struct RecordDifference {
   std::string name;                  ///< gpu, driver, cudnn, tool_version, cache…

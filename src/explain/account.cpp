@@ -12,6 +12,7 @@
 #include "experiment/processes.hpp"
 #include "experiment/times_apart.hpp"
 #include "explain/account_arithmetic.hpp"
+#include "explain/account_of_clocks.hpp"
 #include "finding/evidence.hpp"
 #include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
@@ -35,90 +36,6 @@ RatioEstimate inverse_of(const RatioEstimate& ratio) {
   return {1.0 / ratio.ratio, 1.0 / ratio.high, 1.0 / ratio.low};
 }
 
-// Returns the geometric mean if both sides predict: a fit over the few clocks of one record is a straight
-// line that the time need not follow.
-std::optional<RatioEstimate> foretold_by_either(const Sides& sides, double clock_ratio) {
-  const std::optional<RatioEstimate> forward = foretold(*sides.first, clock_ratio);
-  std::optional<RatioEstimate> backward = foretold(*sides.second, 1.0 / clock_ratio);
-  if (backward) backward = inverse_of(*backward);
-  if (!forward || !backward) return forward ? forward : backward;
-  return RatioEstimate{std::sqrt(forward->ratio * backward->ratio), std::min(forward->low, backward->low),
-                       std::max(forward->high, backward->high)};
-}
-
-std::optional<AccountedPart> clock_part(const Sides& sides, bool is_same_device) {
-  if (!sides.first->clock || !sides.second->clock) return std::nullopt;
-  const double clock_ratio = sides.first->clock->median / sides.second->clock->median;
-  constexpr double kSame = 0.001;
-  if (std::abs(clock_ratio - 1.0) < kSame) return std::nullopt;
-  AccountedPart part{.name = "clock",
-                     .first = clock_text(sides.first->clock->median),
-                     .second = clock_text(sides.second->clock->median)};
-  if (!is_same_device) {
-    part.source = "a cycle of one device is not one of the other";
-    return part;
-  }
-  const std::optional<RatioEstimate> fitted = foretold_by_either(sides, clock_ratio);
-  if (fitted) {
-    part.ratio = extrapolated(*fitted);
-    part.source =
-        "how the time follows the clock, by a fit over the rounds of each record, carried on to the "
-        "other's clock";
-  } else {
-    part.ratio =
-        RatioEstimate{std::sqrt(clock_ratio), std::min(1.0, clock_ratio), std::max(1.0, clock_ratio)};
-    part.source = "how the time follows the clock is not known: between not at all and wholly";
-  }
-  return part;
-}
-
-// Returns the median over the rounds that have the reading.
-std::optional<double> median_reading(const Measurement& measurement,
-                                     const std::function<std::optional<double>(const SensorReading&)>& read) {
-  std::vector<double> values;
-  for (const Round& round : measurement.rounds) {
-    if (!round.sensors) continue;
-    if (const std::optional<double> value = read(*round.sensors)) values.push_back(*value);
-  }
-  if (values.empty()) return std::nullopt;
-  return statistics::quantiles(values, std::vector{0.5}).front();
-}
-
-std::optional<AccountedPart> power_part(const Sides& sides) {
-  const auto read = [](const SensorReading& sensors) {
-    return sensors.power ? std::optional(sensors.power->value()) : std::nullopt;
-  };
-  const std::optional<double> a = median_reading(*sides.first, read), b = median_reading(*sides.second, read);
-  constexpr double kSame = 0.05;
-  if (!a || !b || !(*a > 0.0) || std::abs(*b / *a - 1.0) < kSame) return std::nullopt;
-  return AccountedPart{.name = "power",
-                       .first = power_text(Watts(*a)),
-                       .second = power_text(Watts(*b)),
-                       .source = kByTheClock};
-}
-
-std::optional<AccountedPart> temperature_part(const Sides& sides) {
-  const auto read = [](const SensorReading& sensors) {
-    return sensors.temperature ? std::optional(sensors.temperature->value()) : std::nullopt;
-  };
-  const std::optional<double> a = median_reading(*sides.first, read), b = median_reading(*sides.second, read);
-  constexpr double kSame = 3.0;  // a chip warms by as much within a run
-  if (!a || !b || std::abs(*b - *a) < kSame) return std::nullopt;
-  return AccountedPart{.name = "temperature",
-                       .first = fmt::format("{:.0f} °C", *a),
-                       .second = fmt::format("{:.0f} °C", *b),
-                       .source = kByTheClock};
-}
-
-// Returns the ratio between two cache states, or between two loads, that one record timed.
-std::optional<RatioEstimate> contrast_in(const Result& result, CacheState from_cache, Load from_load,
-                                         CacheState to_cache, Load to_load) {
-  const Measurement *from = measurement_of(result, from_load, from_cache),
-                    *to = measurement_of(result, to_load, to_cache);
-  if (from == nullptr || to == nullptr) return std::nullopt;
-  return time_ratio(from->repeatability, to->repeatability);
-}
-
 bool are_same_work(const Sides& sides) {
   return sides.first_result().subject == sides.second_result().subject;
 }
@@ -135,33 +52,18 @@ std::string experiment_of(const Sides& sides, const std::string& vary) {
   return command_of(sides, "compare", "--vary " + vary);
 }
 
+// A record that timed both states has none to account for: its measurement in the other's state is nearer.
 template <class State>
 std::optional<AccountedPart> state_part(const Sides& sides, const std::string& name, State Conditions::*state,
-                                        const std::optional<RatioEstimate>& in_first,
-                                        const std::optional<RatioEstimate>& in_second,
                                         const std::string& verb, const std::string& flag) {
   const State a = sides.first->conditions.*state, b = sides.second->conditions.*state;
   if (a == b) return std::nullopt;
-  AccountedPart part{.name = name, .first = std::string(to_string(a)), .second = std::string(to_string(b))};
-  part.ratio = in_first ? in_first : in_second;
-  part.source = part.ratio ? fmt::format("as the {} record timed both", in_first ? "first" : "second")
-                           : "neither record timed both";
-  if (!part.ratio) part.experiment = command_of(sides, verb, flag + part.first + ',' + part.second);
+  AccountedPart part{.name = name,
+                     .first = std::string(to_string(a)),
+                     .second = std::string(to_string(b)),
+                     .source = "neither record timed both"};
+  part.experiment = command_of(sides, verb, flag + part.first + ',' + part.second);
   return part;
-}
-
-std::optional<AccountedPart> cache_part(const Sides& sides) {
-  const Conditions &a = sides.first->conditions, &b = sides.second->conditions;
-  return state_part(
-      sides, "cache", &Conditions::cache, contrast_in(sides.first_result(), a.cache, a.load, b.cache, a.load),
-      contrast_in(sides.second_result(), a.cache, b.load, b.cache, b.load), "compare", "--vary cache=");
-}
-
-std::optional<AccountedPart> load_part(const Sides& sides) {
-  const Conditions &a = sides.first->conditions, &b = sides.second->conditions;
-  return state_part(sides, "load", &Conditions::load,
-                    contrast_in(sides.first_result(), a.cache, a.load, a.cache, b.load),
-                    contrast_in(sides.second_result(), b.cache, a.load, b.cache, b.load), "run", "--load ");
 }
 
 // Returns the ratio between two engines if one record timed the same work with both.
@@ -212,7 +114,7 @@ std::optional<AccountedPart> problem_part(const Sides& sides) {
   const std::string a = to_string(sides.first_result().subject), b = to_string(sides.second_result().subject);
   if (a == b) return std::nullopt;
   auto [own, other] = differing_parameters(a, b);
-  return AccountedPart{.name = "operation",
+  return AccountedPart{.name = kOperationDifference,
                        .first = std::move(own),
                        .second = std::move(other),
                        .source = "they are not the same work: compare like with like"};
@@ -278,23 +180,28 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   const auto add = [&](const std::optional<AccountedPart>& part) {
     if (part) parts.push_back(*part);
   };
+  const bool is_same_device =
+      std::ranges::find(machines, "device", &RecordDifference::name) == machines.end();
+  const ClockedSides clocked{*sides.first, *sides.second, sides.first_record->device.maximum_clock,
+                             sides.second_record->device.maximum_clock, is_same_device};
   for (const RecordDifference& difference : machines) {
     if (!difference.may_explain) continue;
-    parts.push_back({.name = difference.name,
-                     .first = difference.first,
-                     .second = difference.second,
-                     .source = "the records do not tell: measure both on one machine"});
+    const bool is_by_clock = are_same_work(sides) && acts_by_clock(difference, clocked);
+    parts.push_back(
+        {.name = difference.name,
+         .first = difference.first,
+         .second = difference.second,
+         .source = is_by_clock ? kByTheClock : "the records do not tell: measure both on one machine"});
   }
   add(problem_part(sides));
   add(engine_part(sides));
   add(kernels_part(sides));
-  const bool is_same_device =
-      std::ranges::find(machines, "device", &RecordDifference::name) == machines.end();
-  if (are_same_work(sides)) add(clock_part(sides, is_same_device));
-  add(power_part(sides));
-  add(temperature_part(sides));
-  add(cache_part(sides));
-  add(load_part(sides));
+  // Clock, power and heat of one operation say nothing of another.
+  if (are_same_work(sides)) {
+    for (AccountedPart& part : parts_of_clocks(clocked)) parts.push_back(std::move(part));
+  }
+  add(state_part(sides, "cache", &Conditions::cache, "compare", "--vary cache="));
+  add(state_part(sides, "load", &Conditions::load, "run", "--load "));
   add(data_part(sides));
   for (const AccountedPart& part : other_conditions(sides)) parts.push_back(part);
   add(instrument_part(sides));
@@ -361,9 +268,8 @@ std::vector<Account> accounts_of(const RunRecord& first, const RunRecord& second
 
 }  // namespace
 
-std::string_view rest_name(const RatioEstimate& rest, bool has_parts) {
-  if (rest.low <= 1.0 && 1.0 <= rest.high) return "rest, none shown";
-  return rest.ratio < 1.0 && has_parts ? "overlap of the parts" : "not explained";
+std::string_view rest_name(const RatioEstimate& rest) {
+  return rest.low <= 1.0 && 1.0 <= rest.high ? "rest, none shown" : "not explained";
 }
 
 const std::string& name_of(const Account& account) {
@@ -395,8 +301,8 @@ std::optional<RatioEstimate> foretold(const Measurement& fitted, double clock_ra
     const double clamped = std::clamp(share, 0.0, 1.0);
     return 1.0 - clamped + clamped * clock_ratio;
   };
-  constexpr double kNormal95 = 1.959964;
-  const double spread = kNormal95 * fit->clock_share_error;
+  const auto rounds = static_cast<double>(std::max<std::int64_t>(fitted.time.rounds, 2));
+  const double spread = statistics::student_critical(0.95, rounds - 1.0) * fit->clock_share_error;
   const double low = at(fit->clock_share - spread), high = at(fit->clock_share + spread);
   return RatioEstimate{at(fit->clock_share), std::min(low, high), std::max(low, high)};
 }
@@ -429,14 +335,16 @@ RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second) 
                     std::hypot(relative_half(first), relative_half(second)));
 }
 
+RatioEstimate without(const RatioEstimate& ratio, const RatioEstimate& part) {
+  return {ratio.ratio / part.ratio, ratio.low / part.high, ratio.high / part.low};
+}
+
 RatioEstimate rest_of(const Account& account) {
-  double rest = std::log(account.time.ratio), half = half_of(account.time);
+  RatioEstimate rest = account.time;
   for (const AccountedPart& part : account.parts) {
-    if (!part.ratio || is_only_uncertain(part.ratio)) continue;
-    rest -= std::log(part.ratio->ratio);
-    half = std::hypot(half, half_of(*part.ratio));
+    if (part.ratio && !is_only_uncertain(part.ratio)) rest = without(rest, *part.ratio);
   }
-  return ratio_with(rest, half);
+  return rest;
 }
 
 }  // namespace jitterscope::explain

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,8 +32,8 @@ struct Account {
   RatioEstimate time = {};               ///< second over first, as `compare` has it
   /// Times of the processes if both records have several.
   std::vector<Nanoseconds> first_processes = {}, second_processes = {};
-  /// In the order in which they are examined: environment, problem, library, engine, kernels, clock, power,
-  /// temperature, cache, kernel before, overlap, load, data, launch gaps, instrument, process.
+  /// In the order in which they are examined: environment, problem, library, engine, kernels, clock, memory
+  /// clock, power, temperature, cache, kernel before, overlap, load, data, launch gaps, instrument, process.
   std::vector<AccountedPart> parts = {};
   RatioEstimate rest = {};                       ///< what no part accounts for
   bool is_of_program = false;                    ///< the second times are those that a program's record holds
@@ -54,9 +55,8 @@ inline bool is_named(const AccountedPart& part) {
   return part.ratio && (part.ratio->low > 1.0 || part.ratio->high < 1.0);
 }
 
-/// Returns what the step from the parts to the whole is, for a row: a large one is no fault where parts that
-/// were measured one by one overlap.
-std::string_view rest_name(const RatioEstimate& rest, bool has_parts);
+/// Returns what the step from the parts to the whole is, for a row.
+std::string_view rest_name(const RatioEstimate& rest);
 
 /// Returns an account for each operation that both records timed, in their nearest conditions. Throws
 /// UsageError if they share none.
@@ -83,7 +83,11 @@ struct TotalPart {
   std::string of = {};  ///< if operations have several values: the one that these are of, which changed most
   std::size_t operations = 0;               ///< number of operations that have it
   Nanoseconds change = {};                  ///< how much longer these operations take in the second record
+  Nanoseconds change_half = {};             ///< half of the change's interval
   std::optional<RatioEstimate> ratio = {};  ///< effect on the time of all; nullopt: unknown of an operation
+  bool acts_by_clock = false;               ///< its effect is in the clock's part
+
+  bool is_change_shown() const { return std::abs(change.value()) > change_half.value(); }
 };
 
 /// The accounts together: what all calls take, and what each circumstance does to that.
@@ -123,8 +127,10 @@ std::optional<AccountTotal> total_of(const std::vector<Account>& accounts);
 /// Returns how much longer all calls of the operation take in the second record.
 Nanoseconds change_of_all(const Account& account);
 
+/// Name of the part of the clock at which the device computes.
+inline constexpr const char* kClock = "clock";
 /// Source of a part that changes the time by the clock alone, whose part accounts for it.
-inline constexpr const char* kByTheClock = "acts by the clock, which has a part of its own";
+inline constexpr const char* kByTheClock = "acts by the clock, whose part accounts for it";
 
 /// Returns the network's name for the operation, or the operation as text.
 const std::string& name_of(const Account& account);

@@ -15,6 +15,9 @@ double half_of(const RatioEstimate& ratio);
 double relative_half(const TimeEstimate& time);
 /// Returns the ratio of two times that were measured apart.
 RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second);
+/// Returns what is left of the ratio without the part. Their errors add up: a part may be known by the very
+/// times whose ratio this is, or by an assumption that other parts share.
+RatioEstimate without(const RatioEstimate& ratio, const RatioEstimate& part);
 /// Returns the part of the time's change that no part accounts for.
 RatioEstimate rest_of(const Account& account);
 

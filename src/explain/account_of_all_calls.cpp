@@ -41,9 +41,15 @@ double time_of_all(const Account& account) {
   return account.first.median.value() * static_cast<double>(account.count);
 }
 
+// Returns half of the interval of the change of all calls.
+Nanoseconds half_of_change(const Account& account) {
+  return account.first.median *
+         (static_cast<double>(account.count) * account.time.ratio * half_of(account.time));
+}
+
 TotalPart part_of_all(const std::vector<Account>& accounts, const std::string& name, double time) {
   TotalPart total{.name = name};
-  double ratio = 1.0, half = 0.0;
+  RatioEstimate sum{1.0, 1.0, 1.0};
   bool is_known = true, is_same = true;
   const Account* most = nullptr;
   for (const Account& account : accounts) {
@@ -58,14 +64,18 @@ TotalPart part_of_all(const std::vector<Account>& accounts, const std::string& n
       total.second = part->second;
     }
     total.change += change_of_all(account);
+    total.change_half += half_of_change(account);
+    total.acts_by_clock = part->source == kByTheClock;
     is_known = is_known && part->ratio.has_value();
     if (!part->ratio) continue;
     const double weight = time_of_all(account) / time;
-    ratio += weight * (part->ratio->ratio - 1.0);
-    half += weight * half_of(*part->ratio);  // added: one error may be in all
+    // Ends are added: one error may be in all.
+    sum.ratio += weight * (part->ratio->ratio - 1.0);
+    sum.low += weight * (part->ratio->low - 1.0);
+    sum.high += weight * (part->ratio->high - 1.0);
   }
   if (!is_same) total.of = name_of(*most);
-  if (is_known) total.ratio = ratio_with(std::log(ratio), half);
+  if (is_known) total.ratio = sum;
   return total;
 }
 
@@ -144,15 +154,13 @@ std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
     total.time = ratio_of(apart->effect);
   }
   const bool is_of_program = accounts.front().is_of_program;
-  double rest = std::log(total.time.ratio), half = half_of(total.time);
+  total.rest = total.time;
   for (const std::string& name : names_of_parts(accounts)) {
     total.parts.push_back(part_of_all(accounts, name, total.first.median.value()));
     const std::optional<RatioEstimate>& ratio = total.parts.back().ratio;
     if (!ratio || (is_only_uncertain(ratio) && !is_of_program)) continue;
-    rest -= std::log(ratio->ratio);
-    half = std::hypot(half, half_of(*ratio));
+    total.rest = without(total.rest, *ratio);
   }
-  total.rest = ratio_with(rest, half);
   return total;
 }
 
@@ -187,18 +195,51 @@ std::string known_words(const Part& part) {
   return fmt::format("{} accounts for {}", part.name, change_with_interval(*part.ratio));
 }
 
+// True if the whole effect is less than what is not known of the time.
+bool is_lost_in(const RatioEstimate& effect, const RatioEstimate& time) {
+  return std::max(std::abs(effect.low - 1.0), std::abs(effect.high - 1.0)) < half_of(time);
+}
+
+template <class Part>
+std::string by_values(const Part& part) {
+  return fmt::format("{} {}, then {}", part.name, part.first, part.second);
+}
+
+bool acts_by_clock(const AccountedPart& part) { return part.source == kByTheClock; }
+bool acts_by_clock(const TotalPart& part) { return part.acts_by_clock; }
+
+// True of a machine's difference that sets the clock: a cause, and no sign of one as power is.
+template <class Part>
+bool sets_the_clock(const Part& part) {
+  return acts_by_clock(part) && (part.name == kMaximumClockDifference || part.name == kPowerLimitDifference);
+}
+
+// Returns ", by maximum clock 1980 MHz, then 1500 MHz"; empty if the machines set it alike.
+template <class Parts>
+std::string what_sets_the_clock(const Parts& parts) {
+  std::vector<std::string> words;
+  for (const auto& part : parts) {
+    if (sets_the_clock(part))
+      words.push_back(fmt::format("{} {}, then {}", part.name, part.first, part.second));
+  }
+  return words.empty() ? "" : ", by " + joined(words);
+}
+
 std::string account_sentence(const Account& account) {
   std::string text = fmt::format("{}, {}: {}", name_of(account), conditions_text(account.first_conditions),
                                  time_words(account.time));
   std::vector<std::string> known, unknown;
   for (const AccountedPart& part : account.parts) {
-    if (part.source == kByTheClock) continue;
+    if (acts_by_clock(part)) continue;
     if (!part.ratio) {
-      const bool has_values = part.name == "operation" || part.name == "queue";
+      const bool has_values = part.name == kOperationDifference || part.name == "queue";
       unknown.push_back(has_values ? fmt::format("{} ({}, then {})", part.name, part.first, part.second)
                                    : part.name);
-    } else if (account.is_of_program ? is_named(part) : part.ratio->ratio != 1.0) {
+    } else if (account.is_of_program
+                   ? is_named(part)
+                   : !is_only_uncertain(part.ratio) && !is_lost_in(*part.ratio, account.time)) {
       known.push_back(known_words(part));
+      if (part.name == kClock) known.back() += what_sets_the_clock(account.parts);
     }
   }
   return text + "; " + reasons_words(std::move(known), unknown, account.rest);
@@ -249,33 +290,45 @@ std::string values_words(const TotalPart& part) {
                      part.of.empty() ? "" : " in " + part.of);
 }
 
+// True if the change of the part's operations is the part's, and not that of other work or of noise.
+bool has_share(const TotalPart& part, const AccountTotal& total) {
+  if (part.acts_by_clock || !total.is_changed() || !part.is_change_shown()) return false;
+  return part.name == kOperationDifference ||
+         std::ranges::find(total.parts, kOperationDifference, &TotalPart::name) == total.parts.end();
+}
+
 // Returns "engine (in 3 of 117 operations, 38 % of the change)" or "driver (570.1, then 580.2)".
 std::string named_part(const TotalPart& part, const AccountTotal& total, std::size_t operations) {
   std::vector<std::string> words;
   if (const std::string values = values_words(part); !values.empty()) words.push_back(values);
   if (part.operations < operations) {
     words.push_back(fmt::format("in {} of {} operations", part.operations, operations));
-    if (total.is_changed()) words.back() += ", " + share_of_change(part.change, total) + " of the change";
+    if (has_share(part, total)) words.back() += ", " + share_of_change(part.change, total) + " of the change";
   }
   return words.empty() ? part.name : fmt::format("{} ({})", part.name, joined(words, "; "));
 }
 
 std::string causes_sentence(const AccountTotal& total, std::size_t operations, bool are_all) {
   std::vector<std::string> known, unknown, by_clock;
+  bool is_clock_named = false;  // else nothing acted by it
   for (const TotalPart& part : total.parts) {
     const std::string words = named_part(part, total, operations);
-    if (part.name == "power" || part.name == "temperature") {
-      by_clock.push_back(words);
+    if (part.acts_by_clock) {
+      if (!sets_the_clock(part)) by_clock.push_back(words);
     } else if (!part.ratio) {
       unknown.push_back(words);
-    } else if (part.ratio->ratio != 1.0) {
+      is_clock_named = is_clock_named || part.name == kClock;
+    } else if (!is_only_uncertain(part.ratio) && !is_lost_in(*part.ratio, total.time)) {
       known.push_back(known_words(part) + words.substr(part.name.size()));
+      if (part.name != kClock) continue;
+      known.back() += what_sets_the_clock(total.parts);
+      is_clock_named = true;
     }
   }
   std::string text = (are_all ? "Over all calls: " : "Over these calls: ") +
                      reasons_words(std::move(known), unknown, total.rest);
   if (total.is_explained() && !unknown.empty()) text += " Also different: " + joined(unknown) + '.';
-  if (!by_clock.empty()) text += " What acts by the clock: " + joined(by_clock) + '.';
+  if (is_clock_named && !by_clock.empty()) text += " What acts by the clock: " + joined(by_clock) + '.';
   return text;
 }
 

@@ -84,7 +84,7 @@ std::optional<AccountedPart> clock_in_sequence(const ProgramSides& sides) {
   if (!ratio || std::abs(clock_ratio - 1.0) < kSame) return std::nullopt;
   const double place = std::log(sides.in_sequence->in_place.median / sides.time_alone().median);
   if (std::abs(place - std::log(ratio->ratio)) >= std::abs(place)) return std::nullopt;
-  return AccountedPart{.name = "clock",
+  return AccountedPart{.name = kClock,
                        .first = clock_text(sides.alone.clock->median),
                        .second = clock_text(*there),
                        .ratio = extrapolated(*ratio),

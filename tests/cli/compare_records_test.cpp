@@ -145,6 +145,21 @@ TEST_F(RecordFiles, OfANetworkAreExplainedFromTheTotal) {
       std::ranges::any_of(total.at("parts"), [](const json& part) { return part.at("name") == "data"; }));
 }
 
+TEST_F(RecordFiles, AnotherMaximumClockIsNamed) {
+  written("capped.toml", "base = \"h200\"\n[governor]\nmaximum_clock_mhz = 1500\n");
+  const std::string operations = "relu:count=16Mi matmul:m=2048,n=2048,k=2048,dtype=bf16";
+  const std::string first = measured("first.json", operations), second = file("second.json");
+  EXPECT_EQ(run_tool("run " + operations + " --json " + second + " --device virtual:" + file("capped.toml") +
+                     " --cache warm --load burst --min-rounds 10 --time-limit 0.5 --no-ceilings")
+                .exit_code,
+            0);
+  const std::string explained = test::without_breaks(run_tool("explain " + first + " " + second).output);
+  EXPECT_THAT(explained.substr(0, explained.find('|')),
+              AllOf(HasSubstr("by maximum clock 1980 MHz, then 1500 MHz"), testing::Not(HasSubstr("stays"))));
+  EXPECT_THAT(run_tool("compare " + first + " " + second).output,
+              HasSubstr("- maximum clock: 1980 MHz, then 1500 MHz\n"));
+}
+
 TEST_F(RecordFiles, OfProcessesToo) {
   const std::string first = measured("first.json", "spin:ns=10000 --processes 3"),
                     second = measured("second.json", "spin:ns=10300 --processes 3 --seed 2");

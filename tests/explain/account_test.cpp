@@ -527,6 +527,58 @@ TEST(TotalAccount, PowerAndHeatActByTheClock) {
   EXPECT_FALSE(has_part(only_account(first, second), "temperature"));
 }
 
+TEST(TotalAccount, WhereTheWorkDiffersNothingElseHasAShare) {
+  const Hertz fast = megahertz(1000), slow = megahertz(999.9);
+  RunRecord first = network_of(microseconds(100), microseconds(200), fast),
+            second = network_of(microseconds(150), microseconds(200), slow);
+  second.entries[0].result.subject = Operation::parse("add:count=1024,dtype=f16");
+  const auto feel = [](RunRecord& record, double watts) {
+    for (RunEntry& entry : record.entries) {
+      for (Round& round : entry.result.measurements[0].rounds) round.sensors.emplace().power = Watts(watts);
+    }
+  };
+  feel(first, 269);
+  feel(second, 294);
+  second.entries[1].result.algorithm = "engine 2";
+  const std::string causes = conclusions_of(account_for(first, second)).at(2);
+  EXPECT_THAT(causes, AllOf(Not(HasSubstr("power")), HasSubstr("in 1 of 2 operations, 100 % of the change"),
+                            HasSubstr("cudnn engine 2; in 1 of 2 operations)")))
+      << "the clock did not change, so that power did nothing, and the engine's operation did not either";
+}
+
+TEST(TotalAccount, ThePartsEndsAddUp) {
+  const Hertz fast = megahertz(1000), slow = megahertz(800);
+  RunRecord first = network_of(time_at(fast), 2.0 * time_at(fast), fast),
+            second = network_of(time_at(slow), 2.0 * time_at(slow), slow);
+  for (RunRecord* record : {&first, &second}) {
+    for (RunEntry& entry : record->entries) entry.result.measurements[0].at_reference_clock.reset();
+  }
+  const AccountTotal total = total_of(account_for(first, second)).value();
+  const auto clock = std::ranges::find(total.parts, kClock, &TotalPart::name);
+  ASSERT_NE(clock, total.parts.end());
+  EXPECT_NEAR(clock->ratio->low, 1.0, 1e-9) << "of each, so of all";
+  EXPECT_NEAR(clock->ratio->high, 1.25, 1e-9);
+  EXPECT_TRUE(total.is_explained());
+}
+
+TEST(Account, AMemoryClockThatDiffersIsBoundedAndAPowerLimitActsByTheClock) {
+  const Hertz fast = megahertz(1000), slow = megahertz(800);
+  RunRecord first = record_with({measured(time_at(fast), fast)}),
+            second = record_with({measured(time_at(slow), slow)});
+  for (auto& [record, clock] : {std::pair(&first, 2600.0), {&second, 2000.0}}) {
+    for (Round& round : record->entries[0].result.measurements[0].rounds)
+      round.sensors.emplace().memory_clock = megahertz(clock);
+  }
+  first.device.power_limit = Watts(700);
+  second.device.power_limit = Watts(350);
+  const Account account = only_account(first, second);
+  EXPECT_NEAR(part(account, "memory clock").ratio->low, 1.0, 1e-9);
+  EXPECT_NEAR(part(account, "memory clock").ratio->high, 1.3, 1e-9);
+  EXPECT_EQ(part(account, "power limit").source, kByTheClock);
+  EXPECT_THAT(conclusions_of({account}).front(),
+              AllOf(HasSubstr("by power limit 700 W, then 350 W"), Not(HasSubstr("may come"))));
+}
+
 TEST(TotalAccount, CallsWithoutAPartnerAreCounted) {
   const Hertz clock = megahertz(1000);
   RunRecord first = network_of(microseconds(100), microseconds(200), clock), second = first;

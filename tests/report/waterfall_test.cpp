@@ -82,7 +82,7 @@ TEST(BestToObserved, ItsPartsAddUp) {
   EXPECT_EQ(levels[1].at("end"), 104.0);
   const Json& parts = drawn_rows(plot, "parts");
   EXPECT_EQ(parts[0].at("end"), 93.75) << "75 / 0.8";
-  EXPECT_EQ(parts[2].at("kind"), "overlap or unexplained");
+  EXPECT_EQ(parts[2].at("kind"), "rest");
   EXPECT_THAT(parts[0].at("source").get<std::string>(), HasSubstr("as usual in place of strong"));
 }
 
@@ -114,9 +114,9 @@ TEST(BestToObserved, CausesThatOverlapAreNamed) {
   EXPECT_THAT(plot.table.at(0).cells,
               ElementsAre("best", "the method", "values", "overlap of the parts", "observed"));
   EXPECT_LT(drawn_rows(plot, "parts")[2].at("end"), drawn_rows(plot, "parts")[2].at("begin"));
-  EXPECT_EQ(explain::rest_name({1.2, 1.1, 1.3}, true), "not explained");
-  EXPECT_EQ(explain::rest_name({0.5, 0.4, 0.6}, false), "not explained") << "without parts none can overlap";
-  EXPECT_EQ(explain::rest_name({1.01, 0.9, 1.1}, true), "rest, none shown");
+  EXPECT_EQ(explain::rest_name({1.2, 1.1, 1.3}), "not explained");
+  EXPECT_EQ(explain::rest_name({0.5, 0.4, 0.6}), "not explained") << "as the sentences say";
+  EXPECT_EQ(explain::rest_name({1.01, 0.9, 1.1}), "rest, none shown");
 }
 
 TEST(BestToObserved, OlderRecordsAndThoseThatContradictThemselvesHaveNone) {

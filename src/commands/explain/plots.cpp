@@ -44,9 +44,8 @@ class Waterfall {
   void add_level(const std::string& name, const TimeEstimate& time);
   /// Multiplies the reached time by a ratio; `source` says what was switched, or how the ratio is known.
   void add_part(const std::string& name, const RatioEstimate& ratio, const std::string& source);
-  /// Adds the step from the end of the parts to the next level, under a name that says what it is: a large
-  /// one is no fault, where parts that were measured one by one overlap. `ratio` has its interval.
-  void add_rest(const RatioEstimate& ratio, Nanoseconds level);
+  /// Adds the step from the end of the parts to the next level. `ratio` has its interval.
+  void add_rest(std::string_view name, const RatioEstimate& ratio, Nanoseconds level);
 
   Nanoseconds reached() const { return reached_; }
   /// Returns a view as wide as a page.
@@ -323,7 +322,10 @@ std::optional<Plot> best_to_observed_plot(const Explanation& study) {
     waterfall.add_part(each.factor->cause, ratio, each.factor->usual + " in place of " + each.dose->dose);
     error.add(ratio);
   }
-  waterfall.add_rest(error.around(observed.median / waterfall.reached()), observed.median);
+  // Causes that were measured one by one overlap: a step back is no fault.
+  const RatioEstimate rest = error.around(observed.median / waterfall.reached());
+  waterfall.add_rest(rest.high < 1.0 && !taken->empty() ? "overlap of the parts" : explain::rest_name(rest),
+                     rest, observed.median);
   waterfall.add_level("observed", observed);
   const std::string caption =
       taken->empty()
@@ -354,14 +356,14 @@ Plot waterfall_between(const Accounted& account, const std::string& name, const 
     if constexpr (requires { part.source; }) source = part.source;
     if (part.ratio && part.ratio->ratio != 1.0) waterfall.add_part(part.name, *part.ratio, source);
   }
-  waterfall.add_rest(account.rest, account.second.median);
+  waterfall.add_rest(explain::rest_name(account.rest), account.rest, account.second.median);
   waterfall.add_level(is_of_program ? "in PyTorch" : "second record", account.second);
   return Plot{
       .id = "account",
       .title = (is_of_program ? "Alone and in PyTorch: " : "From the first record to the second: ") + name,
       .caption =
           "Each circumstance in which the two differ, and what it does to the time where that is known. Grey: from the parts "
-          "to the second time; to the left, parts overlap, to the right, something else adds time. Purple: 95 % intervals.",
+          "to the second time, which no part accounts for. Purple: 95 % intervals.",
       .spec = single_plot(waterfall.view()),
       .table = waterfall.table("how it is known")};
 }
@@ -379,8 +381,7 @@ Plot total_plot(const AccountTotal& total, bool is_of_program) {
 namespace {
 
 constexpr int kLongestPart = 300, kRowHeight = 30;  // in pixels
-constexpr std::string_view kLevel = "measured", kSlower = "slower", kFaster = "faster",
-                           kRest = "overlap or unexplained";
+constexpr std::string_view kLevel = "measured", kSlower = "slower", kFaster = "faster", kRest = "rest";
 
 Json kind_color() {
   return filled(R"({"field": "kind:N", "title": null,
@@ -415,9 +416,8 @@ void Waterfall::add_part(const std::string& name, const RatioEstimate& ratio, co
   add_step(name, ratio, reached_ * ratio.ratio, ratio.ratio > 1.0 ? kSlower : kFaster, source);
 }
 
-void Waterfall::add_rest(const RatioEstimate& ratio, Nanoseconds level) {
-  const std::string name(explain::rest_name(ratio, rows_.size() > 1));
-  add_step(name, ratio, level, kRest, "the way from the parts to the next level");
+void Waterfall::add_rest(std::string_view name, const RatioEstimate& ratio, Nanoseconds level) {
+  add_step(std::string(name), ratio, level, kRest, "the way from the parts to the next level");
 }
 
 Json Waterfall::view() const {

@@ -534,14 +534,8 @@ namespace {
 using explain::Account;
 using explain::AccountedPart;
 
-std::string change_or_open(const std::optional<RatioEstimate>& ratio) {
-  return ratio ? change_of(*ratio) : std::string("not known");
-}
-
-template <class Accounted>
-std::string rest_name_of(const Accounted& account) {
-  const auto is_known = [](const auto& part) { return part.ratio && part.ratio->ratio != 1.0; };
-  return std::string(explain::rest_name(account.rest, std::ranges::any_of(account.parts, is_known)));
+std::string change_or_open(const std::optional<RatioEstimate>& ratio, bool acts_by_clock) {
+  return ratio ? change_of(*ratio) : std::string(acts_by_clock ? "by the clock" : "not known");
 }
 
 Text one_account(const Account& account, std::size_t width) {
@@ -558,8 +552,8 @@ Text one_account(const Account& account, std::size_t width) {
   add(account.count > 1 ? fmt::format("one of {} calls", account.count) : "measured",
       estimate_text(account.first), estimate_text(account.second), change_of(account.time));
   for (const AccountedPart& part : account.parts)
-    add(part.name, part.first, part.second, change_or_open(part.ratio));
-  add(rest_name_of(account), "", "", change_of(account.rest));
+    add(part.name, part.first, part.second, change_or_open(part.ratio, part.source == explain::kByTheClock));
+  add(std::string(explain::rest_name(account.rest)), "", "", change_of(account.rest));
   Text text = fitted_table({parts, firsts, seconds, changes}, width) + '\n';
   for (const AccountedPart& part : account.parts) {
     text += list_item(fmt::format("{}: {}", part.name, one_line(part.source)), width);
@@ -597,9 +591,9 @@ Text total_account(const explain::AccountTotal& total, std::size_t operations, b
     const bool is_same = part.of.empty();
     add(part.name, is_same ? part.first : "", is_same ? part.second : "",
         part.operations == operations ? "all" : fmt::format("{} of {}", part.operations, operations),
-        change_or_open(part.ratio));
+        change_or_open(part.ratio, part.acts_by_clock));
   }
-  add(rest_name_of(total), "", "", "", change_of(total.rest));
+  add(std::string(explain::rest_name(total.rest)), "", "", "", change_of(total.rest));
   return fitted_table({parts, firsts, seconds, places, changes}, width);
 }
 
@@ -627,7 +621,7 @@ Text several_accounts(const std::vector<Account>& accounts, const Page& page, bo
     adds.cells.push_back(signed_time(change));
     shares.cells.push_back(has_shares ? percent_text(change / total->change()) : "");
     const std::optional<RatioEstimate> source =
-        is_of_program ? explain::effect_of_place(*account) : effect_of_part(*account, "clock");
+        is_of_program ? explain::effect_of_place(*account) : effect_of_part(*account, explain::kClock);
     sources.cells.push_back(source ? change_of(*source) : std::string(kAbsent));
     rests.cells.push_back(change_of(account->rest));
     explained.cells.emplace_back(account->is_explained() ? "yes" : "no");

@@ -1,0 +1,24 @@
+// What clocks do to the difference of two results, and what acts by them.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "explain/account.hpp"
+
+namespace jitterscope::explain {
+
+/// Two results of the same work in conditions that no other part has to bridge.
+struct ClockedSides {
+  const Measurement &first, &second;
+  std::optional<Hertz> first_maximum = {}, second_maximum = {};  ///< maximum clocks of the devices
+  bool is_same_device = true;                                    ///< the two devices have one name
+};
+
+/// Returns what a clock that differs does, and power and temperature where they differ, which act by it.
+std::vector<AccountedPart> parts_of_clocks(const ClockedSides& sides);
+
+/// True if the effect of the machines' difference is in the part that parts_of_clocks has for the clock.
+bool acts_by_clock(const RecordDifference& difference, const ClockedSides& sides);
+
+}  // namespace jitterscope::explain
