@@ -33,7 +33,7 @@ DRY = {"run", "collectives", "judge", "compare", "study", "advise", "gate", "exp
 RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "wednesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json",
            "gpu0.json", "gpu1.json", "gpu2.json"]
 
-COLLECTIVES = "all_reduce|reduce_scatter|all_gather|broadcast|reduce|all_to_all|send_recv"
+COLLECTIVES = "all_reduce|reduce_scatter|all_gather|broadcast|reduce|all_to_all|send_recv|send"
 # Variables that one of its processes sets for another; nobody else does.
 OF_THE_PROGRAM_ITSELF = {"JITTERSCOPE_CAPTURE", "JITTERSCOPE_CAPTURE_SETTINGS", "JITTERSCOPE_KERNEL_FOLDER",
                          "JITTERSCOPE_LOCAL_RANK", "JITTERSCOPE_MEETING_POINT", "JITTERSCOPE_RANK", "JITTERSCOPE_RANKS"}
