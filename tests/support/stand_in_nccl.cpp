@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -196,8 +197,8 @@ int only_peer_in(const std::string& gift, int giver, int count) {
   return is_between_two && gift.size() == sizeof(call) + sent ? call.peer : -1;
 }
 
-// Gives each rank what all gave, round by round, until one ends. Two ranks with nothing but a send between
-// them need no others.
+// Gives each rank what all gave, round by round, until one waits for a rank that has left, or all have. Two
+// ranks with nothing but a send between them need no others.
 void serve(int listener, int count) {
   std::vector<int> ranks(static_cast<std::size_t>(count), -1);
   for (int i = 0; i < count; ++i) {
@@ -208,7 +209,7 @@ void serve(int listener, int count) {
   }
   ::close(listener);
   std::vector<std::string> gifts(ranks.size());
-  std::vector<bool> has_given(ranks.size());
+  std::vector<bool> has_given(ranks.size()), has_left(ranks.size());
   bool all_live = true;
   const auto answer = [&](const std::vector<std::size_t>& takers) {
     for (const std::size_t to : takers) {
@@ -216,23 +217,22 @@ void serve(int listener, int count) {
     }
     for (const std::size_t to : takers) has_given[to] = false;
   };
-  while (all_live) {
+  while (all_live && !std::ranges::all_of(has_left, std::identity())) {
     std::vector<pollfd> waiting;
     for (std::size_t i = 0; i < ranks.size(); ++i)
-      waiting.push_back({has_given[i] ? -1 : ranks[i], POLLIN, 0});
+      waiting.push_back({has_given[i] || has_left[i] ? -1 : ranks[i], POLLIN, 0});
     all_live = ::poll(waiting.data(), waiting.size(), -1) > 0;
     std::vector<std::size_t> all;
+    std::vector<int> peers(ranks.size(), -1);
     for (std::size_t i = 0; all_live && i < ranks.size(); ++i) {
       if (waiting[i].revents != 0) {
-        all_live = receive_message(ranks[i], gifts[i]);
-        has_given[i] = true;
+        has_given[i] = receive_message(ranks[i], gifts[i]);
+        has_left[i] = !has_given[i];
       }
-      if (has_given[i]) all.push_back(i);
+      if (!has_given[i]) continue;
+      all.push_back(i);
+      peers[i] = only_peer_in(gifts[i], static_cast<int>(i), count);
     }
-    if (!all_live) break;
-    std::vector<int> peers;
-    for (std::size_t i = 0; i < ranks.size(); ++i)
-      peers.push_back(has_given[i] ? only_peer_in(gifts[i], static_cast<int>(i), count) : -1);
     bool served_two = false;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       const auto peer = static_cast<std::size_t>(peers[i]);
@@ -241,6 +241,11 @@ void serve(int listener, int count) {
       served_two = true;
     }
     if (!served_two && all.size() == ranks.size()) answer(all);
+    for (const std::size_t i : all) {
+      const bool waits_in_vain = peers[i] >= 0 ? has_left[static_cast<std::size_t>(peers[i])]
+                                               : std::ranges::any_of(has_left, std::identity());
+      if (has_given[i] && waits_in_vain) all_live = false;
+    }
   }
   for (const int socket : ranks) {
     ::shutdown(socket, SHUT_RDWR);
