@@ -3,7 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "jitterscope/error.hpp"
+#include "support/watched_partner.hpp"
 
 namespace jitterscope {
 namespace {
@@ -60,15 +66,26 @@ TEST(InStep, LoadsOfUnlikeDevicesHaveTheSameRounds) {
                              {.executable = JITTERSCOPE_EXECUTABLE}));
 }
 
+// Interrupts once the processes were told so many lines.
+std::vector<RunRecord> run_interrupted(const std::vector<WorkerPlan>& plans, int after) {
+  int most = 0;
+  return run_in_step(plans, {.executable = JITTERSCOPE_EXECUTABLE,
+                             .start = [&](std::size_t number) -> std::unique_ptr<Partner> {
+                               return std::make_unique<test::WatchedPartner>(
+                                   std::make_unique<LocalPartner>(JITTERSCOPE_EXECUTABLE,
+                                                                  "process " + std::to_string(number)),
+                                   [&](int told) { most = std::max(most, told); });
+                             },
+                             .interrupted = [&] { return most > after; }});
+}
+
 TEST(InStep, AnInterruptionStopsAllInTheMiddleOfThePlan) {
   MeasureOptions options = briefly(Load::burst);
   options.precision = 1e-9;
   options.minimum_rounds = 100000;
   options.time_limit = seconds(1e5);
-  int looks = 0;
   const std::vector<RunRecord> records =
-      run_in_step(plans_on({"virtual:h200", "virtual:h200"}, options),
-                  {.executable = JITTERSCOPE_EXECUTABLE, .interrupted = [&] { return ++looks > 100; }});
+      run_interrupted(plans_on({"virtual:h200", "virtual:h200"}, options), 100);
   ASSERT_EQ(records.size(), 2u);
   for (const RunRecord& record : records) {
     const auto& measurements = record.entries.at(0).result.measurements;
@@ -85,9 +102,7 @@ TEST(InStep, AnInterruptionStopsASustainedLoadAndWhatWouldFollow) {
   options.sustained_time_limit = seconds(1e5);
   std::vector<WorkerPlan> plans = plans_on({"virtual:h200", "virtual:h200"}, options);
   for (WorkerPlan& plan : plans) plan.plan.groups.push_back({{Operation::parse("add:count=1Ki"), options}});
-  int looks = 0;
-  const std::vector<RunRecord> records =
-      run_in_step(plans, {.executable = JITTERSCOPE_EXECUTABLE, .interrupted = [&] { return ++looks > 30; }});
+  const std::vector<RunRecord> records = run_interrupted(plans, 30);
   for (const RunRecord& record : records) {
     EXPECT_TRUE(record.interrupted);
     ASSERT_EQ(record.entries.size(), 1u) << "the second group was not begun";

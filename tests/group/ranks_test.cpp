@@ -1,16 +1,20 @@
 // Workers beside several ranks of this host, as the built tool starts them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
 #include "base/files.hpp"
 #include "group/group.hpp"
 #include "jitterscope/error.hpp"
+#include "support/watched_partner.hpp"
 #include "worker/in_step.hpp"
 
 namespace jitterscope::group {
@@ -18,6 +22,8 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr int kTimeLimit = 5;  // seconds: a busy machine starts three processes in less
+constexpr int kTold = 4;       // lines: a worker that was told so many is in the middle of its plan
 constexpr const char* kArguments[] = {"run", "relu:count=1Mi"};
 
 Membership local_ranks(std::int64_t size) {
@@ -69,18 +75,17 @@ class Ranks : public testing::Test {
   // The message of what happens once rank 1's worker, in the middle of its plan, is sent a signal.
   std::string problem_after(int signal, bool of_agent) {
     Group group(local_ranks(3), {std::begin(kArguments), std::end(kArguments)}, {});
-    int looks = 0;
-    std::int64_t agent = 0;
-    WorkersInStep workers{.executable = JITTERSCOPE_EXECUTABLE, .start = [&](std::size_t rank) {
-                            auto partner = group.start_worker(rank);
-                            if (rank == 1) agent = partner->parent();
-                            return partner;
-                          }};
-    workers.time_limit = seconds(2);
-    workers.interrupted = [&] {
-      if (++looks == 20) ::kill(of_agent ? static_cast<pid_t>(agent) : children_of(agent).at(0), signal);
-      return false;
-    };
+    WorkersInStep workers{
+        .executable = JITTERSCOPE_EXECUTABLE, .start = [&](std::size_t rank) {
+          std::unique_ptr<Partner> partner = group.start_worker(rank);
+          if (rank != 1) return partner;
+          const std::int64_t agent = partner->parent();
+          return std::unique_ptr<Partner>(new test::WatchedPartner(std::move(partner), [=](int told) {
+            if (told != kTold) return;
+            ::kill(of_agent ? static_cast<pid_t>(agent) : children_of(agent).at(0), signal);
+          }));
+        }};
+    workers.time_limit = seconds(kTimeLimit);
     std::string problem;
     try {
       run_in_step(plans(3, seconds(1e6)), workers);
@@ -123,7 +128,7 @@ TEST_F(Ranks, AWorkerThatIsKilledEndsAllAndItsRankIsNamed) {
 
 TEST_F(Ranks, AWorkerThatStallsEndsAllAndItsRankIsNamed) {
   const std::string problem = problem_after(SIGSTOP, false);
-  EXPECT_THAT(problem, HasSubstr("no answer for 2 s from rank 1 ("));
+  EXPECT_THAT(problem, HasSubstr(fmt::format("no answer for {} s from rank 1 (", kTimeLimit)));
   EXPECT_THAT(problem, HasSubstr("relu:count=1048576")) << "its phase";
   EXPECT_THAT(problem, testing::Not(HasSubstr("rank 2")));
 }
