@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include "base/quantity_text.hpp"
 
@@ -17,7 +17,7 @@ using timeline::IdleCause;
 
 // What helps against idle time of these causes.
 struct Help {
-  std::initializer_list<IdleCause> causes;
+  std::vector<IdleCause> causes;
   std::string_view sentence;
 };
 
