@@ -17,6 +17,7 @@ using test::kQuick;
 using test::Outcome;
 using test::run_tool;
 using testing::HasSubstr;
+using testing::Not;
 
 class Continue : public test::WithFolder {
  protected:
@@ -69,6 +70,8 @@ TEST_F(Continue, OtherTargetsConditionsAndDevicesAreRefused) {
   };
   EXPECT_THAT(refusal("run mul:count=1Mi" + kQuick),
               HasSubstr("targets was [\"add:count=1Mi..16Mi*2\"] and is"));
+  EXPECT_THAT(refusal("run mul:count=1Mi --device virtual:h200"), Not(HasSubstr("load_probe")))
+      << "which follows from the targets";
   EXPECT_THAT(refusal(kSweep + " --seed 7"), HasSubstr("seed was 1 and is 7"));
   EXPECT_THAT(refusal(kSweep + " --precision 3"), HasSubstr("precision was 0.005 and is 0.03"));
   std::string other_device = kSweep;

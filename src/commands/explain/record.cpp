@@ -331,8 +331,9 @@ Text observation_section(const Observation& observation, std::size_t width) {
     for (const Mode& mode : observation.modes) {
       modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
     }
-    text += fmt::format(" They have levels: {}; {} on average.", joined(modes),
-                        time_text(mean_of(observation.modes)));
+    const Nanoseconds mean =
+        observation.recurrence ? mean_of(*observation.recurrence) : mean_of(observation.modes);
+    text += fmt::format(" They have levels: {}; {} on average.", joined(modes), time_text(mean, 0.001));
   }
   if (observation.recurrence) {
     text += fmt::format(" Slow calls recur: {}.", recurrence_text(*observation.recurrence));

@@ -501,6 +501,7 @@ void take_over(RunRecord before, const std::string& file, const WorkList& work, 
         "--continue {}: that run used several processes, which cannot be continued; leave --continue out",
         file));
   }
+  before.asked->options.load_probe = record.asked->options.load_probe;  // which targets there are decides it
   const std::string differing = differences(*before.asked, *record.asked);
   if (!differing.empty()) {
     throw UsageError(fmt::format(

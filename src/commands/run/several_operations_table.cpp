@@ -238,8 +238,13 @@ Text page_table(const RunPage& run, bool model) {
     }
     Columns times = time_columns(run, model, with_precision);
     const bool has_recorded = facts.front().heading == kRecorded;
-    if (const auto total = recorded_total(run.record); model && has_recorded && total)
-      facts.front().cells.front() = time_text(*total);
+    if (const auto total = recorded_total(run.record); model && has_recorded && total) {
+      facts[0].cells.front() = time_text(*total);
+      // Of a part, the sum is not that of the recorded calls.
+      const std::vector<NetworkTotal> totals = network_totals(run.record);
+      if (!totals.empty() && !smaller_timed_part(run.record))
+        facts[1].cells.front() = change_text(totals.front().time / *total - 1.0);
+    }
     if (has_recorded && with_precision == 0) {
       for (std::size_t i = 1; i < times.size(); ++i) times[i].spare = kSpareShare;
     }

@@ -10,6 +10,7 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "commands/run/record.hpp"
+#include "measure/estimate.hpp"
 #include "measure/rates_and_totals.hpp"
 #include "measure/run_record.hpp"
 #include "output/cells.hpp"
@@ -475,8 +476,11 @@ Text remarks(const RunPage& run) {
       for (const Mode& mode : measurement.modes) {
         modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
       }
+      // As the finding says it: the mean of all launches would have those that something else held up.
+      const Nanoseconds mean =
+          measurement.recurrence ? mean_of(*measurement.recurrence) : mean_of(measurement.modes);
       text += wrapped(fmt::format("{}: {} modes, {}; {} on average.", labels.labels[i], modes.size(),
-                                  joined(modes), time_text(measurement.launches.mean)),
+                                  joined(modes), time_text(mean, 0.001)),
                       run.page.width);
     }
     if (measurement.steadiness) {
