@@ -303,6 +303,21 @@ std::string joined(std::span<const std::string> words, std::string_view separato
   return text;
 }
 
+std::string capitalised(std::string text) {
+  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+std::string in_shell(const std::string& file) {
+  const bool is_plain = file.find_first_not_of(
+                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                            "_-+=:,./@%") == std::string::npos;
+  if (is_plain && !file.empty()) return file;
+  std::string quoted = "'";
+  for (const char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + '\'';
+}
+
 void add_once(std::vector<std::string>& sentences, std::string_view sentence) {
   if (std::ranges::find(sentences, sentence) == sentences.end()) sentences.emplace_back(sentence);
 }

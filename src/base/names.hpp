@@ -20,6 +20,11 @@ std::string joined(std::span<const std::string> words, std::string_view separato
 /// Splits a list as a flag takes it; a piece may be empty, and there is at least one.
 std::vector<std::string> split_at_commas(std::string_view list);
 
+/// Returns the text with a capital first letter.
+std::string capitalised(std::string text);
+/// Returns the name of a file as a shell reads it: in single quotes where it needs them.
+std::string in_shell(const std::string& file);
+
 /// Appends a sentence unless it is there already.
 void add_once(std::vector<std::string>& sentences, std::string_view sentence);
 

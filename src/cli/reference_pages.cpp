@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "device/virtual/open_virtual_device.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/operation.hpp"
@@ -28,8 +29,7 @@ std::string shell_word(const std::string& text) {
 // Makes a sentence of a description, which begins with a small letter and has no full stop.
 std::string sentence(std::string text) {
   if (text.empty()) return text;
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text.ends_with('.') ? text : text + ".";
+  return capitalised(text.ends_with('.') ? text : text + ".");
 }
 
 // Puts optional arguments in brackets, and adds an ellipsis to repeatable ones.

@@ -412,10 +412,10 @@ std::string with_one_sample(const std::string& text) {
 
 namespace {
 
-// Where the value of the option batch stands in a target's options; nullopt if there is none.
 struct Place {
   std::size_t begin = 0, end = 0;
 };
+// Returns the place of the option batch's value in a target's options; nullopt if there is none.
 std::optional<Place> place_of_batch(const std::string& options) {
   constexpr std::string_view kBatch = "batch=";
   const std::size_t at = options.find(kBatch);

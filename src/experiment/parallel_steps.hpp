@@ -34,7 +34,7 @@ struct StepTimes {
   std::vector<Nanoseconds> groups;  ///< one for each group
   /// Over the first arm, in which each rank computes for itself and the slowest one counts.
   std::optional<RatioEstimate> over_first = {};
-  /// What the rank computes that computes longest in this arm, if it is not the first arm's.
+  /// The computing of the rank that computes longest, if ranks compute otherwise than in the first arm.
   std::optional<TimeEstimate> computing = {};
   std::vector<Nanoseconds> computing_of_ranks = {};  ///< the same of each rank, by medians over groups
   std::optional<AddedTime> exposed = {};             ///< to that, or to the slowest rank's computing

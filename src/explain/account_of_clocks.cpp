@@ -36,7 +36,7 @@ ClockRatio clock_ratio_of(const ClockedSides& sides) {
   return {clocks * std::min(1.0, cycles), clocks * std::max(1.0, cycles)};
 }
 
-// What one side's fit foretells of second over first.
+// The second time over the first, as one side's fit foretells it.
 struct Foretold {
   double low, high;
 };

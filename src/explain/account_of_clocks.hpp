@@ -1,4 +1,4 @@
-// What clocks do to the difference of two results, and what acts by them.
+// The part of the clocks in the difference of two results, and of power and heat, which act by them.
 #pragma once
 
 #include <string_view>

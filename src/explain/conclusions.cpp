@@ -14,11 +14,6 @@
 namespace jitterscope::explain {
 namespace {
 
-std::string capitalised(std::string text) {
-  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
-  return text;
-}
-
 std::string amount_text(double change) { return change_text(std::abs(change)).substr(1); }  // without a sign
 
 // Returns "a launch takes 8.3 % longer with 400 ms idle than with 10 ms idle"; from a factor of two on "4.2

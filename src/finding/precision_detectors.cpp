@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "finding/evidence.hpp"
 #include "finding/finding.hpp"
@@ -132,11 +133,6 @@ std::string reached_text(const Measurement& measurement) {
   return (looks_reached ? "just over " : "") + text + " was reached";
 }
 
-std::string as_sentence(std::string text) {
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
-}
-
 // If the default was missed, the text does not say that it was asked for.
 std::string wanted_text(const Measurement& measurement, bool was_asked) {
   const std::string precision = percent_text(measurement.precision_asked);
@@ -153,7 +149,7 @@ Finding too_wide(const Measurement& measurement, const FindingContext& context) 
   finding.headline = std::isfinite(reached) ? fmt::format("{}{}", reached_text(measurement), wanted)
                                             : "too few rounds for an interval";
   finding.sentence = std::isfinite(reached)
-                         ? fmt::format("{}{} ({}): {}.", as_sentence(reached_text(measurement)), wanted,
+                         ? fmt::format("{}{} ({}): {}.", capitalised(reached_text(measurement)), wanted,
                                        conditions_text(measurement.conditions), cause.clause)
                          : fmt::format("No interval could be given ({}): {}.",
                                        conditions_text(measurement.conditions), cause.clause);

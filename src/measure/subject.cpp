@@ -37,11 +37,16 @@ class StepWorkload final : public Workload {
       if (calls[c]) calls_.push_back(std::move(calls[c]));
     }
     for (std::size_t& launch : launches_) launch = places[launch];
+    for (std::size_t e = 0; e < exchanges_.size(); ++e) {
+      const std::optional<RankData> own = exchanges_[e]->rank_data();
+      const auto& collective = std::get<Collective>(step_.exchanges[e].collective.parameters());
+      takes_part_.push_back(!own || takes_part(collective, own->rank));
+    }
     if (!runs_beside(step_)) return;
     side_ = device.make_side_stream(step_.exchanges.size());
     joins_.resize(launches_.size() + 1);
     for (std::size_t e = 0; e < step_.exchanges.size(); ++e)
-      if (takes_part(e)) joins_[step_.exchanges[e].before].push_back(e);
+      if (takes_part_[e]) joins_[step_.exchanges[e].before].push_back(e);
   }
 
   void run(NativeQueue queue) override {
@@ -73,21 +78,16 @@ class StepWorkload final : public Workload {
 
  private:
   void exchange(NativeQueue queue, std::size_t number) {
-    // What it takes no part in orders nothing on this rank.
-    if (!side_ || !takes_part(number)) return exchanges_[number]->run(queue);
+    // An exchange between two others orders nothing on this rank.
+    if (!side_ || !takes_part_[number]) return exchanges_[number]->run(queue);
     exchanges_[number]->run(side_->begin(queue, number));
     side_->end(queue, number);
-  }
-
-  bool takes_part(std::size_t number) const {
-    const std::optional<RankData> own = exchanges_[number]->rank_data();
-    const auto& collective = std::get<Collective>(step_.exchanges[number].collective.parameters());
-    return !own || jitterscope::takes_part(collective, own->rank);
   }
 
   const ParallelStep step_;
   std::vector<std::size_t> launches_;  // of each its place in calls_
   PreparedCalls calls_, exchanges_;
+  std::vector<bool> takes_part_;                 // this rank in each exchange
   std::vector<std::vector<std::size_t>> joins_;  // before each launch, and at the end
   std::unique_ptr<SideStream> side_;             // destroyed first: its work uses the memory of the others
 };

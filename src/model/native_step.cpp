@@ -84,7 +84,7 @@ class Translation {
     ended_[id] = computed_;
   }
 
-  // Where the network's order has these calls.
+  // Returns where these calls stand in a pass, which keeps the network's order.
   Launches launched_in_pass(const std::vector<std::size_t>& calls, std::int64_t pass) const {
     if (calls.empty()) return {};
     const std::size_t before = step_.network.calls.size() * static_cast<std::size_t>(pass);

@@ -270,17 +270,6 @@ Text notes_section(const ComparisonRecord& record, const std::vector<std::string
   return text;
 }
 
-// Returns the file name as a shell reads it.
-std::string in_shell(const std::string& file) {
-  const bool is_plain = file.find_first_not_of(
-                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                            "_-+=:,./@%") == std::string::npos;
-  if (is_plain && !file.empty()) return file;
-  std::string quoted = "'";
-  for (const char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + '\'';
-}
-
 // Returns the alternative that differs most from the first: by its total, or by one of its operations.
 std::size_t most_different(const ComparisonRecord& record) {
   std::size_t most = 1;

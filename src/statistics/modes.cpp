@@ -11,7 +11,6 @@
 #include <numbers>
 
 #include "base/random.hpp"
-#include "statistics/recurrence.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::statistics {
@@ -285,12 +284,6 @@ Remainders remainders_of(std::span<const std::int64_t> numbers, std::span<const 
 }
 
 }  // namespace
-
-std::optional<RecurrenceEstimate> find_recurrence(std::span<const std::int64_t> numbers,
-                                                  std::span<const double> values, double boundary) {
-  constexpr double kMuchMoreLikely = 16.0;
-  return find_recurrence(numbers, values, boundary, kMuchMoreLikely);
-}
 
 std::optional<RecurrenceEstimate> find_recurrence(std::span<const std::int64_t> numbers,
                                                   std::span<const double> values, double boundary,

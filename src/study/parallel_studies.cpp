@@ -103,8 +103,6 @@ std::vector<ParallelArm> tensor_parallel_arms(const NetworkCosts&, std::int64_t 
                "RowwiseParallel(output_layouts=Shard(1))})"})};
 }
 
-bool is_pipeline(const ParallelArm& arm) { return arm.arrangement.grid.pipeline > 1; }
-
 // Numbers of micro-batches that have an equal part of the batch each: multiples of the ranks, which every
 // schedule takes, else whatever divides it.
 std::vector<std::int64_t> micro_batches_of(const NetworkCosts& network, std::int64_t ranks) {
@@ -215,6 +213,13 @@ std::string over_text(double ratio) {
   return text.ends_with('%') ? text + " over" : text;
 }
 
+std::string alike_text(const std::vector<const TimedArm*>& alike) {
+  if (alike.empty()) return {};
+  std::vector<std::string> names;
+  for (const TimedArm* each : alike) names.push_back(each->arm.name);
+  return fmt::format(" Not told from it: {}.", joined(names, "; "));
+}
+
 std::string fastest_sentence(const TimedArm& first, const TimedArm& fastest,
                              const std::vector<const TimedArm*>& alike) {
   std::string text =
@@ -224,12 +229,7 @@ std::string fastest_sentence(const TimedArm& first, const TimedArm& fastest,
     text += fmt::format(", {} the computing alone ({})", over_text(fastest.times.over_first->ratio),
                         step_text(first));
   text += ".";
-  if (!alike.empty()) {
-    std::vector<std::string> names;
-    for (const TimedArm* each : alike) names.push_back(each->arm.name);
-    text += fmt::format(" Not told from it: {}.", joined(names, "; "));
-  }
-  return text;
+  return text + alike_text(alike);
 }
 
 std::string exposed_sentence(const TimedArm& arm) {
@@ -302,12 +302,16 @@ std::string memory_sentence(const TimedArm& fastest, const TimedArm& least) {
                      step_text(least), step_text(fastest));
 }
 
+void add_said(std::string sentence, Sentences& sentences) {
+  if (!sentence.empty()) sentences.push_back(std::move(sentence));
+}
+
 Sentences exchange_sentences(std::span<const TimedArm> arms, const Fastest& fastest,
                              const ParallelSteps& steps) {
   Sentences sentences = {fastest_sentence(arms.front(), *fastest.arm, fastest.alike)};
   for (std::string each :
        {exposed_sentence(*fastest.arm), plan_sentence(*fastest.arm), waiting_sentence(arms.front(), steps)})
-    if (!each.empty()) sentences.push_back(std::move(each));
+    add_said(std::move(each), sentences);
   return sentences;
 }
 
@@ -333,26 +337,47 @@ Sentences sharding_answers(std::span<const TimedArm> arms, const ParallelSteps& 
   return sentences;
 }
 
-bool is_cut(const TimedArm& arm) { return arm.arm.arrangement.grid.tensor > 1; }
+bool is_cut(const TimedArm& arm) { return arm.arm.is_cut(); }
 
-std::string cut_sentence(const TimedArm& whole, const Fastest& fastest) {
-  const TimedArm& arm = *fastest.arm;
+// Says whether an arm that shares one batch among `ranks` pays beside one GPU. `what` is done in it: "cutting
+// layers".
+std::string pays_sentence(const std::string& what, const TimedArm& whole, const TimedArm& arm,
+                          std::int64_t ranks) {
   const bool pays = is_surely_faster(arm.times, whole.times),
              costs = is_surely_faster(whole.times, arm.times);
   std::string text = fmt::format("{}: the step **{}** takes {}, where one GPU takes {} for the same batch",
-                                 pays    ? "Cutting layers pays"
-                                 : costs ? "Cutting layers does not pay"
-                                         : "Whether cutting layers pays is not sure",
+                                 pays    ? capitalised(what) + " pays"
+                                 : costs ? capitalised(what) + " does not pay"
+                                         : "Whether " + what + " pays is not sure",
                                  arm.arm.name, step_text(arm), step_text(whole));
   if (pays)
     text += fmt::format(": {:.2f} times as fast, of {} at best",
-                        whole.times.time.median / arm.times.time.median, arm.arm.arrangement.grid.tensor);
-  text += ".";
+                        whole.times.time.median / arm.times.time.median, ranks);
+  return text + ".";
+}
+
+std::string cut_sentence(const TimedArm& whole, const Fastest& fastest) {
+  const TimedArm& arm = *fastest.arm;
+  std::string text = pays_sentence("cutting layers", whole, arm, arm.arm.arrangement.grid.tensor);
   for (const TimedArm* each : fastest.alike) text += fmt::format(" Not told from that: {}.", each->arm.name);
   return text;
 }
 
-// "12 µs are …, 15 µs …": of parts that are worth a word.
+struct Cause {
+  Nanoseconds part;
+  const char* words;
+};
+// Returns ": 12 µs by …, −15 µs for …" of the parts that are worth a word beside the whole, and a full stop.
+std::string causes_text(std::span<const Cause> causes, Nanoseconds whole) {
+  std::vector<std::string> texts;
+  for (const auto& [part, words] : causes) {
+    if (std::abs(part.value()) > whole.value() * kWorthSaying)
+      texts.push_back(fmt::format("{}{} {}", part < Nanoseconds(0) ? "−" : "",
+                                  time_text(Nanoseconds(std::abs(part.value()))), words));
+  }
+  return texts.empty() ? "." : ": " + joined(texts, ", ") + ".";
+}
+
 std::string computing_sentence(const TimedArm& arm) {
   const CutComputing& parts = arm.cut->computing;
   const std::int64_t ranks = arm.arm.arrangement.grid.tensor;
@@ -360,17 +385,11 @@ std::string computing_sentence(const TimedArm& arm) {
   std::string text = fmt::format("Its computing takes {}, {} {} than 1/{} of the whole's ({})",
                                  time_text(parts.sum()), time_text(Nanoseconds(std::abs(more.value()))),
                                  more < Nanoseconds(0) ? "less" : "more", ranks, time_text(parts.even));
-  std::vector<std::string> causes;
-  const auto add = [&](Nanoseconds part, const char* cause) {
-    if (std::abs(part.value()) > parts.sum().value() * kWorthSaying)
-      causes.push_back(fmt::format("{}{} {}", part < Nanoseconds(0) ? "−" : "",
-                                   time_text(Nanoseconds(std::abs(part.value()))), cause));
-  };
-  add(parts.not_cut, "by what each rank computes whole");
-  add(parts.products, "by products and attention, which use a GPU less well the smaller they are");
-  add(parts.rest, "by smaller calls of other kinds");
-  if (!causes.empty()) text += ": " + joined(causes, ", ");
-  return text + ".";
+  const Cause causes[] = {
+      {parts.not_cut, "by what each rank computes whole"},
+      {parts.products, "by products and attention, which use a GPU less well the smaller they are"},
+      {parts.rest, "by smaller calls of other kinds"}};
+  return text + causes_text(causes, parts.sum());
 }
 
 std::string exchange_cost_sentence(const TimedArm& whole, const TimedArm& arm) {
@@ -425,9 +444,7 @@ Sentences cut_answers(std::span<const TimedArm> arms, const ParallelSteps& steps
   if (fastest.arm == nullptr) return sentences;
   const TimedArm &whole = arms.front(), &arm = *fastest.arm;
   sentences.push_back(cut_sentence(whole, fastest));
-  const auto add = [&](std::string sentence) {
-    if (!sentence.empty()) sentences.push_back(std::move(sentence));
-  };
+  const auto add = [&](std::string sentence) { add_said(std::move(sentence), sentences); };
   if (arm.cut != nullptr) add(computing_sentence(arm));
   add(exchange_cost_sentence(whole, arm));
   add(plan_sentence(arm));
@@ -440,46 +457,25 @@ Sentences cut_answers(std::span<const TimedArm> arms, const ParallelSteps& steps
   return sentences;
 }
 
-bool is_staged(const TimedArm& arm) { return is_pipeline(arm.arm); }
+bool is_staged(const TimedArm& arm) { return arm.arm.is_pipeline(); }
 
 std::string stages_sentence(const TimedArm& whole, const Fastest& fastest) {
-  const TimedArm& arm = *fastest.arm;
-  const bool pays = is_surely_faster(arm.times, whole.times),
-             costs = is_surely_faster(whole.times, arm.times);
-  std::string text = fmt::format("{}: the step **{}** takes {}, where one GPU takes {} for the same batch",
-                                 pays    ? "A pipeline pays"
-                                 : costs ? "A pipeline does not pay"
-                                         : "Whether a pipeline pays is not sure",
-                                 arm.arm.name, step_text(arm), step_text(whole));
-  if (pays)
-    text += fmt::format(": {:.2f} times as fast, of {} at best",
-                        whole.times.time.median / arm.times.time.median, arm.arm.arrangement.grid.pipeline);
-  text += ".";
-  std::vector<std::string> names;
-  for (const TimedArm* each : fastest.alike) names.push_back(each->arm.name);
-  if (!names.empty()) text += fmt::format(" Not told from it: {}.", joined(names, "; "));
-  return text;
+  return pays_sentence("a pipeline", whole, *fastest.arm, fastest.arm->arm.arrangement.grid.pipeline) +
+         alike_text(fastest.alike);
 }
 
-// "1.2 ms are the bubble …, 0.3 ms …": of parts that are worth a word.
 std::string idle_sentence(const TimedArm& arm) {
   const PipelineParts& parts = arm.pipeline->parts;
   const Nanoseconds step = arm.times.time.median, computing = parts.even + parts.smaller;
   std::string text = fmt::format("A rank computes {} of it and idles {}", time_text(computing),
                                  percent_text(std::max(1.0 - computing / step, 0.0)));
-  std::vector<std::string> causes;
-  const auto add = [&](Nanoseconds part, const std::string& cause) {
-    if (std::abs(part.value()) > step.value() * kWorthSaying)
-      causes.push_back(fmt::format("{}{} {}", part < Nanoseconds(0) ? "−" : "",
-                                   time_text(Nanoseconds(std::abs(part.value()))), cause));
-  };
-  add(parts.bubble, "until the first micro-batch has come and after the last one has gone");
-  add(parts.uneven, "because stages are uneven");
-  add(parts.sends, arm.arm.arrangement.sends_block ? "for sends, which hold up who sends" : "for sends");
-  add(parts.in_line, "because sends of one communicator wait for each other");
-  add(parts.rest, "which the plan does not know");
-  if (!causes.empty()) text += ": " + joined(causes, ", ");
-  text += ".";
+  const Cause causes[] = {
+      {parts.bubble, "until the first micro-batch has come and after the last one has gone"},
+      {parts.uneven, "because stages are uneven"},
+      {parts.sends, arm.arm.arrangement.sends_block ? "for sends, which hold up who sends" : "for sends"},
+      {parts.in_line, "because sends of one communicator wait for each other"},
+      {parts.rest, "which the plan does not know"}};
+  text += causes_text(causes, step);
   if (std::abs(parts.smaller.value()) > step.value() * kWorthSaying)
     text += fmt::format(" {} of its computing {} because micro-batches are smaller than the batch.",
                         time_text(Nanoseconds(std::abs(parts.smaller.value()))),
@@ -514,9 +510,7 @@ Sentences stage_answers(std::span<const TimedArm> arms, const ParallelSteps& ste
   if (fastest.arm == nullptr) return sentences;
   const TimedArm& arm = *fastest.arm;
   sentences.push_back(stages_sentence(arms.front(), fastest));
-  const auto add = [&](std::string sentence) {
-    if (!sentence.empty()) sentences.push_back(std::move(sentence));
-  };
+  const auto add = [&](std::string sentence) { add_said(std::move(sentence), sentences); };
   if (arm.pipeline != nullptr) add(idle_sentence(arm));
   add(plan_sentence(arm));
   for (const TimedArm& other : arms) {

@@ -18,6 +18,9 @@ struct ParallelArm {
   plan::Arrangement arrangement;
   std::int64_t micro_batches = 1;  ///< in which the batch is cut, of each replica
   Remedy remedy = {};
+
+  bool is_cut() const { return arrangement.grid.tensor > 1; }
+  bool is_pipeline() const { return arrangement.grid.pipeline > 1; }
 };
 
 /// The step on a number of GPUs that was not measured.
@@ -42,13 +45,12 @@ struct PipelineParts {
   Nanoseconds sends;    ///< more because sends take time, or hold up who sends
   Nanoseconds in_line;  ///< more because a rank's sends and receives wait for each other: one communicator's
   Nanoseconds rest;     ///< what the plan does not know
-  Nanoseconds sum() const { return even + smaller + bubble + uneven + sends + in_line + rest; }
 };
 
 /// An arm whose ranks have a stage each, or several.
 struct PipelineArm {
   PipelineParts parts;
-  std::vector<std::string> first_layers;  ///< of each stage
+  std::vector<std::string> first_layers;  ///< of each stage; stage s is on rank s modulo their number
 };
 
 /// An arm's name with its times.

@@ -205,10 +205,11 @@ class TraceReader {
     }
   }
 
+  // Of a trace without shapes no operator's arguments need be parsed.
   bool has_shapes(const TraceEvent& event) {
     dom::element arguments;
     dom::array shapes;
-    return !event.arguments.empty() &&
+    return event.arguments.find("Input Dims") != std::string_view::npos &&
            arguments_.parse(event.arguments).get(arguments) == simdjson::SUCCESS &&
            arguments["Input Dims"].get(shapes) == simdjson::SUCCESS;
   }

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "statistics/effect.hpp"
-#include "statistics/recurrence.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::timeline {

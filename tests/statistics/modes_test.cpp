@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/random.hpp"
-#include "statistics/recurrence.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::statistics {

@@ -72,7 +72,7 @@ std::string headline(const CaptureDevice& device, bool has_losses) {
                      step_time_text(device.steps[0]), place);
 }
 
-// Where a step's times have a tail or levels, its median alone is not what a step takes.
+// Says the mean, p95 and p99 of a step whose times have a tail or levels: its median is not all of them.
 std::string tail_text(const CaptureStepKind& kind) {
   constexpr double kMuch = 0.01;
   const auto differs = [&](Nanoseconds time) {
@@ -166,9 +166,9 @@ std::string which_are_slow(const CaptureSlowSteps& slow, bool has_levels) {
     return fmt::format("**{}** of {} {} slow (in the median {})", counted(slow.steps, "step"), slow.of,
                        slow.steps == 1 ? "is" : "are", time_change_text(slow.longer));
   }
-  std::string which = slow.recurrence ? recurring_text(slow.recurrence->slow, slow.recurrence->period, "step")
-                                      : percent_text(share) + " of steps take";
-  if (which.front() == 'e') which.front() = 'E';
+  const std::string which =
+      slow.recurrence ? capitalised(recurring_text(slow.recurrence->slow, slow.recurrence->period, "step"))
+                      : percent_text(share) + " of steps take";
   if (has_levels) return fmt::format("**{} {} longer** than the others", which, percent_text(slow.longer));
   std::string text = fmt::format("**{} {}**, the others {}", which, time_text(slow.time, kPrecision),
                                  time_text(slow.other_time, kPrecision));

@@ -75,7 +75,7 @@ struct CaptureTrait {
   Nanoseconds longer;  ///< idle time beyond the usual
 };
 
-/// What takes longer in slow steps than in the others.
+/// A part of a step that takes longer in the slow ones than in the others.
 struct CaptureLongerPart {
   std::string label;    ///< of work, as tables show it
   bool is_gap = false;  ///< the idle time before it

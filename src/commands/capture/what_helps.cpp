@@ -4,18 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 #include <vector>
 
-#include "base/quantity_text.hpp"
+#include "base/names.hpp"
 
 namespace jitterscope {
 namespace {
 
 using timeline::IdleCause;
 
-// What helps against idle time of these causes.
+// A remedy, and the causes of idle time that it helps against.
 struct Help {
   std::vector<IdleCause> causes;
   std::string_view sentence;
@@ -27,18 +26,6 @@ double idle_helped(const CaptureDevice& device, const Help& help) {
     if (std::ranges::find(help.causes, idle.cause) != help.causes.end()) share += idle.share;
   }
   return share;
-}
-
-// A file's name as a shell takes it.
-std::string shell_word(const std::string& name) {
-  constexpr std::string_view kPlain = "/._-+=:,@%";
-  const auto is_plain = [&](unsigned char each) {
-    return std::isalnum(each) != 0 || kPlain.find(static_cast<char>(each)) != std::string_view::npos;
-  };
-  if (!name.empty() && std::ranges::all_of(name, is_plain)) return name;
-  std::string quoted = "'";
-  for (const char each : name) quoted += each == '\'' ? std::string("'\\''") : std::string(1, each);
-  return quoted + "'";
 }
 
 }  // namespace
@@ -74,7 +61,7 @@ std::string what_helps(const CaptureRecord& record, const CaptureDevice& device)
   if (idle_helped(device, *most) < kLeastOfCause) return {};
   std::string text(most->sentence);
   if (!record.can_be_run) return text;
-  const std::string name = shell_word(record.source);
+  const std::string name = in_shell(record.source);
   return text +
          fmt::format(
              " Next: `jitterscope advise {}` tries remedies, `jitterscope run {}` times each operation.",

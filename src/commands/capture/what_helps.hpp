@@ -1,4 +1,4 @@
-// What would make a GPU idle less, and the command that goes on.
+// Says how a program could keep its GPU busier, and names the command that goes on.
 #pragma once
 
 #include <string>

@@ -40,7 +40,7 @@ struct TransferTrial {
   Operation operation;
 };
 
-// The network with a number of micro-batches' batch.
+// The network for one of a number of micro-batches that a batch is cut in.
 struct NetworkOfMicroBatch {
   Model model;
   StepLayers layers;
@@ -54,8 +54,8 @@ struct PreparedArm {
   ParallelStep exchange_alone = {};
   StepArm trials = {};
   std::vector<std::size_t> meetings = {};  ///< a pipeline's, in the order in which they are launched
-  bool is_cut() const { return arm.arrangement.grid.tensor > 1; }
-  bool is_pipeline() const { return arm.arrangement.grid.pipeline > 1; }
+  bool is_cut() const { return arm.is_cut(); }
+  bool is_pipeline() const { return arm.is_pipeline(); }
 };
 
 const ParallelStep& of_rank(const std::vector<ParallelStep>& steps, std::size_t rank) {
@@ -86,21 +86,16 @@ class ParallelStudyCommand {
       throw UsageError(fmt::format("{} names no batch, which is cut in micro-batches; name one, as in {}",
                                    printable(asked_.network, 100), asked_.study.example));
     RecordFiles files(asked_.record);
-    record_.environment = read_environment(invocation_.command_line);
-    if (asked_.study.arms_follow_times && !asked_.dry_run && !time_layers()) {
-      record_.interrupted = true;
-      invocation_.exit_code = ExitCode::interrupted;
-      return files.write(record_, asked_.page);
+    if (asked_.dry_run) {
+      prepare_arms();
+      return print_result(dry_run_text());
     }
-    prepare_arms();
-    find_transfers();
-    if (asked_.dry_run) return print_result(dry_run_text());
-    GroupsOnRanks found = run_groups_on_ranks(
-        devices_, asked_.groups, counted(std::ssize(arms_), "arm") + " in", asked_.seed,
-        [this](const StartingGroup& group) { return plans_of_group(group); }, invocation_);
-    record_.notes = notes_of(found.lost);
-    if (!found.lost.empty()) invocation_.exit_code = ExitCode::failed;
-    finish(found.groups);
+    record_.environment = read_environment(invocation_.command_line);
+    if (asked_.study.arms_follow_times) {
+      static_cast<void>(asked_.study.arms(network(), ranks()));  // throws where there are none, before timing
+      time_layers();
+    }
+    if (!is_interrupted()) measure();
     if (is_interrupted()) {
       record_.interrupted = true;
       invocation_.exit_code = ExitCode::interrupted;
@@ -109,6 +104,17 @@ class ParallelStudyCommand {
   }
 
  private:
+  void measure() {
+    prepare_arms();
+    find_transfers();
+    const GroupsOnRanks found = run_groups_on_ranks(
+        devices_, asked_.groups, counted(std::ssize(arms_), "arm") + " in", asked_.seed,
+        [this](const StartingGroup& group) { return plans_of_group(group); }, invocation_);
+    record_.notes = notes_of(found.lost);
+    if (!found.lost.empty()) invocation_.exit_code = ExitCode::failed;
+    finish(found.groups);
+  }
+
   std::int64_t ranks() const { return std::ssize(devices_); }
 
   static NetworkOfMicroBatch read_network(const std::string& target) {
@@ -144,9 +150,8 @@ class ParallelStudyCommand {
     return own;
   }
 
-  // Times the network's layers on each rank, by which they are then cut into stages. Returns false if it was
-  // interrupted.
-  bool time_layers() {
+  // Times the network's layers, by which they are then cut into stages.
+  void time_layers() {
     MeasureOptions options = step_options(asked_.seed);
     Plan plan;
     plan.ceilings = false;
@@ -155,16 +160,14 @@ class ParallelStudyCommand {
     const GroupsOnRanks found = run_groups_on_ranks(
         devices_, 1, "layers in", asked_.seed, [&](const StartingGroup&) { return std::vector{plan}; },
         invocation_);
-    if (found.groups.empty()) {
-      if (is_interrupted()) return false;
+    if (is_interrupted()) return;
+    if (found.groups.empty())
       throw FailedError(found.lost.empty() ? "no rank gave a time" : found.lost.front().why);
-    }
     const RunRecord& rank = found.groups.front().front();
     if (!rank.sequence)
       throw FailedError(
           fmt::format("the layers of {} were not timed, by which it is cut into stages", asked_.network));
     networks_[1].layers.network = timed_in_sequence(networks_[1].layers, *rank.sequence);
-    return true;
   }
 
   plan::Job job(const plan::NetworkCosts& network, const study::ParallelArm& arm,
@@ -314,11 +317,10 @@ class ParallelStudyCommand {
     std::vector<study::TimedArm> timed;
     for (std::size_t i = 0; i < steps.arms.size(); ++i) {
       const std::size_t number = steps.numbers[i];
+      const ParallelStudyArm& arm = record_.arms[number];
       const auto cut = cuts_.find(number);
-      const auto pipeline = pipelines_.find(number);
-      timed.push_back({arms_[number].arm, steps.arms[i], record_.arms[number].simulated,
-                       record_.arms[number].memory, cut != cuts_.end() ? &cut->second : nullptr,
-                       pipeline != pipelines_.end() ? &pipeline->second : nullptr});
+      timed.push_back({arms_[number].arm, steps.arms[i], arm.simulated, arm.memory,
+                       cut != cuts_.end() ? &cut->second : nullptr, arm.pipeline ? &*arm.pipeline : nullptr});
     }
     record_.answers = asked_.study.answers(timed, steps);
     if (timed.size() < arms_.size()) invocation_.exit_code = ExitCode::failed;
@@ -402,21 +404,16 @@ class ParallelStudyCommand {
                       even = one_gpu / static_cast<double>(ranks());
     arm.simulated = planned;
     arm.memory = plan::memory_of(own, of.arrangement).sum();
-    study::PipelineArm found{.parts = {.even = even,
-                                       .smaller = mean - even,
-                                       .bubble = mean * bubble,
-                                       .uneven = unsent - mean * (1.0 + bubble),
-                                       .sends = sent - unsent,
-                                       .in_line = planned - sent,
-                                       .rest = arm.times.time.median - planned},
-                             .first_layers = {}};
-    for (std::size_t stage = 0; stage + 1 < of.arrangement.first_blocks.size(); ++stage) {
-      const auto first =
-          std::ranges::find(timed.costs.layers, of.arrangement.first_blocks[stage], &plan::LayerCosts::block);
-      found.first_layers.push_back(first->name);
-    }
-    arm.pipeline = ParallelStudyPipeline{found.parts, found.first_layers};
-    pipelines_[i] = std::move(found);
+    arm.pipeline = study::PipelineArm{.parts = {.even = even,
+                                                .smaller = mean - even,
+                                                .bubble = mean * bubble,
+                                                .uneven = unsent - mean * (1.0 + bubble),
+                                                .sends = sent - unsent,
+                                                .in_line = planned - sent,
+                                                .rest = arm.times.time.median - planned},
+                                      .first_layers = {}};
+    for (const plan::StageCosts& stage : plan::stages_of(timed.costs, of.arrangement.first_blocks))
+      arm.pipeline->first_layers.push_back(timed.costs.layers[stage.layers.begin].name);
   }
 
   struct TimedNetwork {
@@ -527,7 +524,6 @@ class ParallelStudyCommand {
   std::map<plan::Exchange, std::set<Bytes>> sizes_;  // that some arm exchanges
   std::vector<TransferTrial> transfers_;
   std::map<std::size_t, study::CutArm> cuts_;  // by the arm's number
-  std::map<std::size_t, study::PipelineArm> pipelines_;
   ParallelStudyRecord record_;
 };
 

@@ -50,7 +50,7 @@ void describe(Fields& fields, Described<Fields, ParallelStudyCut>& cut) {
 }
 
 template <class Fields>
-void describe(Fields& fields, Described<Fields, ParallelStudyPipeline>& pipeline) {
+void describe(Fields& fields, Described<Fields, study::PipelineArm>& pipeline) {
   fields("first_layers", pipeline.first_layers);
   fields("even_seconds", pipeline.parts.even);
   fields("smaller_seconds", pipeline.parts.smaller);

@@ -25,11 +25,6 @@ struct ParallelStudyCut {
   Nanoseconds from_whole = {};  ///< the step as planned if each cut layer took 1/N of its time
 };
 
-struct ParallelStudyPipeline {
-  study::PipelineParts parts;             ///< of the step
-  std::vector<std::string> first_layers;  ///< of each stage; stage s is on rank s modulo their number
-};
-
 struct ParallelStudyArm {
   std::string name;
   std::int64_t parts = 1;          ///< in which layers are cut, one for each rank
@@ -40,9 +35,9 @@ struct ParallelStudyArm {
   Bytes memory = {};               ///< weights, gradients, optimizer and activations of a rank, as planned
   Nanoseconds simulated = {};      ///< the step as planned; 0: not known
   StepTimes times;
-  std::optional<ParallelStudyCut> cut = {};            ///< of an arm in parts whose calls were timed
-  std::optional<ParallelStudyPipeline> pipeline = {};  ///< of an arm in stages whose layers were timed
-  std::string failure = {};                            ///< why it has no times; empty if it has
+  std::optional<ParallelStudyCut> cut = {};         ///< of an arm in parts whose calls were timed
+  std::optional<study::PipelineArm> pipeline = {};  ///< of an arm in stages whose layers were timed
+  std::string failure = {};                         ///< why it has no times; empty if it has
 };
 
 struct ParallelStudyRecord {

@@ -8,6 +8,7 @@
 
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/kinds_collective.hpp"
 
 namespace jitterscope::virtual_gpu {
 namespace {
@@ -162,17 +163,18 @@ std::vector<CollectiveTimes> ClusterLink::run(Nanoseconds first, const std::vect
     const CollectiveWork& work = *turns[i].work;
     std::optional<Nanoseconds> last_arrival;
     for (std::size_t rank = 0; rank < walks.size(); ++rank) {
-      if (!work.has(static_cast<std::int64_t>(rank))) continue;
+      if (!takes_part(work.collective, static_cast<std::int64_t>(rank))) continue;
       const Nanoseconds arrival = walks[rank].arrival();
       last_arrival = last_arrival ? std::max(*last_arrival, arrival) : arrival;
     }
     const double factor = std::max(0.1, 1.0 + cluster_.link_noise * noise_.normal());
     const Nanoseconds end = *last_arrival + work.transfer * factor;
     const Nanoseconds idle = walks[own].end();
-    all.push_back(work.has(rank()) ? CollectiveTimes{walks[own].arrival(), *last_arrival, end}
-                                   : CollectiveTimes{idle, idle, idle});
+    all.push_back(takes_part(work.collective, rank())
+                      ? CollectiveTimes{walks[own].arrival(), *last_arrival, end}
+                      : CollectiveTimes{idle, idle, idle});
     for (std::size_t rank = 0; rank < walks.size(); ++rank) {
-      if (work.has(static_cast<std::int64_t>(rank))) walks[rank].end_at(end);
+      if (takes_part(work.collective, static_cast<std::int64_t>(rank))) walks[rank].end_at(end);
       walks[rank].advance();
     }
   }

@@ -4,13 +4,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
 #include "jitterscope/device.hpp"
+#include "jitterscope/operation.hpp"
 #include "physics/cluster.hpp"
 
 namespace jitterscope::virtual_gpu {
@@ -21,11 +20,8 @@ struct Kernel;
 struct CollectiveWork {
   std::string order;          ///< equal on all ranks, if they launch the same
   Nanoseconds transfer = {};  ///< once all that take part are there, without noise
-  /// The two ranks that take part; nullopt: all do.
-  std::optional<std::pair<std::int64_t, std::int64_t>> pair = {};
-  std::shared_ptr<Kernel> kernel;
-
-  bool has(std::int64_t rank) const { return !pair || rank == pair->first || rank == pair->second; }
+  Collective collective = {};
+  std::shared_ptr<Kernel> kernel = {};
 };
 
 /// One of several collectives in a row, behind the one before it.

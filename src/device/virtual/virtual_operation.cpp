@@ -89,9 +89,9 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
   if (const auto* collective = std::get_if<Collective>(&operation_.parameters())) {
     const physics::Cluster& cluster = timeline_.link->cluster();
     const auto bytes = static_cast<double>(collective->count * element_size(collective->dtype).value());
-    CollectiveWork work{.order = collective_order(*collective, *rank_data()), .kernel = kernel_};
+    CollectiveWork work{
+        .order = collective_order(*collective, *rank_data()), .collective = *collective, .kernel = kernel_};
     if (collective->kind == CollectiveKind::send) {
-      work.pair = {collective->root, collective->to};
       work.transfer = physics::transfer_time(cluster, collective->root, collective->to, bytes);
     } else {
       work.transfer =

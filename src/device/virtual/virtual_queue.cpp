@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "jitterscope/error.hpp"
+#include "operation/kinds_collective.hpp"
 
 namespace jitterscope::virtual_gpu {
 namespace {
@@ -451,10 +452,16 @@ void VirtualQueue::run_beside(Nanoseconds start) {
           .front();
   ends_of_parts_.resize(std::max(ends_of_parts_.size(), *item.side_part + 1));
   ends_of_parts_[*item.side_part] = times.end;
-  if (!item.collective->has(timeline_.link->rank())) return;
+  if (!takes_part(item.collective->collective, timeline_.link->rank())) return;
   timeline_.tell_collective(*item.collective->kernel, times, item.origin);
   side_end_ = times.end;
 }
+
+namespace {
+
+bool is_send(const CollectiveWork& work) { return work.collective.kind == CollectiveKind::send; }
+
+}  // namespace
 
 // Nothing else happens on the GPU between them, so their times follow from each other. Sends come one by one:
 // what are two in a row on one rank may have work between them on another.
@@ -464,7 +471,7 @@ void VirtualQueue::run_collectives_in_a_row(Nanoseconds start) {
   std::vector<KernelTime> origins;
   while (!pending_.empty() && pending_.front().kind == Item::Kind::collective &&
          !pending_.front().side_part &&
-         (turns.empty() || !(turns.back().work->pair || pending_.front().collective->pair))) {
+         (turns.empty() || !(is_send(*turns.back().work) || is_send(*pending_.front().collective)))) {
     const Item& item = pending_.front();
     turns.push_back({item.collective, item.gap + item.late, item.earliest + item.late});
     origins.push_back(item.origin);
@@ -475,7 +482,7 @@ void VirtualQueue::run_collectives_in_a_row(Nanoseconds start) {
   }
   const std::vector<CollectiveTimes> times = timeline_.link->run(start, turns);
   for (std::size_t i = 0; i < turns.size(); ++i) {
-    if (!turns[i].work->has(timeline_.link->rank())) continue;
+    if (!takes_part(turns[i].work->collective, timeline_.link->rank())) continue;
     timeline_.run_collective(*turns[i].work->kernel, times[i], origins[i]);
     end_ = times[i].end;
   }
