@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
+#include "base/random.hpp"
 #include "measure/steadiness.hpp"
 
 namespace jitterscope {
@@ -213,6 +216,44 @@ std::vector<Round> record(const std::function<void(Round&, double share)>& set) 
     set(rounds.back(), i / 200.0);
   }
   return rounds;
+}
+
+// Calls of 300 µs on a core whose speed something else halves for stretches of random length, 12 calls on the
+// mean; every 5th call does half as much again. Gaps lie between what is watched.
+struct WatchedCalls {
+  std::vector<std::int64_t> numbers;
+  std::vector<double> times;
+};
+WatchedCalls calls_on_a_shared_core(std::uint64_t seed, double slow_work) {
+  Random random(seed);
+  WatchedCalls calls;
+  bool is_slow_core = false;
+  for (std::int64_t number = 0; number < 1500; ++number) {
+    if (random.uniform() < 1.0 / 12.0) is_slow_core = !is_slow_core;
+    if (number % 11 == 0) number += static_cast<std::int64_t>(random.below(3));
+    calls.numbers.push_back(number);
+    const double work = number % 5 == 4 ? slow_work : 1.0;
+    calls.times.push_back(3e5 * work * (is_slow_core ? 1.0 : 0.5) * (1.0 + 0.03 * random.normal()));
+  }
+  return calls;
+}
+
+TEST(Recurrence, IsSeenWhereTheCoreIsSlowAtTimes) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const WatchedCalls calls = calls_on_a_shared_core(seed, 1.5);
+    const auto found = find_recurrence(calls.numbers, calls.times);
+    ASSERT_TRUE(found) << seed;
+    EXPECT_EQ(found->period, 5);
+    EXPECT_EQ(found->slow, 1);
+    EXPECT_NEAR(found->slow_time / found->fast_time, 1.5, 0.05) << "at the same speed of the core";
+  }
+}
+
+TEST(Recurrence, IsNotSeenInASlowCoreAlone) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const WatchedCalls calls = calls_on_a_shared_core(seed, 1.0);
+    EXPECT_FALSE(find_recurrence(calls.numbers, calls.times)) << seed;
+  }
 }
 
 TEST(Steadiness, SettledRecordGivesItsThirdQuarter) {
