@@ -60,12 +60,10 @@ class TraceReader {
   explicit TraceReader(const std::filesystem::path& file) : file_(file), pieces_(file) {}
 
   Timeline read() {
-    bool has_pieces = false;
-    while (std::optional<simdjson::padded_string> piece = pieces_.next()) {
-      if (!has_pieces) read_head();
-      has_pieces = true;
-      read_piece(*piece);
-    }
+    std::optional<simdjson::padded_string> piece = pieces_.next();
+    const bool has_pieces = piece.has_value();
+    if (has_pieces) read_head();
+    for (; piece; piece = pieces_.next()) read_piece(*piece);
     Timeline timeline;
     timeline.source = file_.string();
     if (!pieces_.problem().empty()) {
