@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -275,7 +276,9 @@ Text times_table(const ComparisonRecord& record, const std::vector<std::string>&
   const std::vector<std::string> labels = row_labels(items);
   const std::size_t all = items.size();
   items.resize(std::min(all, page.top.value_or(all)));
-  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}},
+  std::string heading = are_layers ? "layer" : "operation";
+  if (!record.samples.empty()) heading += ", per sample";
+  TableColumn layers{std::move(heading), Align::left, {}}, counts{"×", Align::right, {}},
       conditions{"conditions", Align::left, {}};
   std::vector<TableColumn> times;
   for (const std::string& name : names) times.push_back({name, Align::right, {}});
