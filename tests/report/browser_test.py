@@ -1,6 +1,6 @@
 """Reports in a real Chromium: no request but the file itself, nothing on the console, each plot as wide as the page and
-with a mark for each thing in its record and that value in it, values under the pointer. Screenshots of every page, light and dark, and of one on a
-small screen stay in $JITTERSCOPE_SCREENSHOTS for a person to look at."""
+with a mark for each thing in its record and that value in it, values under the pointer. Where JITTERSCOPE_SCREENSHOTS names a
+folder, screenshots of every page, light and dark, and of one on a small screen are put there for a person to look at."""
 
 import json
 import os
@@ -19,7 +19,7 @@ except ImportError:
     sync_playwright = None
 
 PROGRAM = os.environ["JITTERSCOPE_PROGRAM"]
-SCREENSHOTS = pathlib.Path(os.environ.get("JITTERSCOPE_SCREENSHOTS", tempfile.gettempdir()))
+SCREENSHOTS = os.environ.get("JITTERSCOPE_SCREENSHOTS")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 TRACE = DATA / "import" / "resnet18_trace.json.gz"
@@ -170,7 +170,8 @@ class Reports(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         cls.playwright = sync_playwright().start()
         cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        if SCREENSHOTS:
+            pathlib.Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -193,6 +194,10 @@ class Reports(unittest.TestCase):
         self.assertEqual(requests, [file.as_uri()])
         self.assertEqual(messages, [])
         return page
+
+    def keep_picture(self, page, name):
+        if SCREENSHOTS:
+            page.screenshot(path=pathlib.Path(SCREENSHOTS) / f"{name}.png", full_page=True)
 
     def specifications(self, page):
         """Of each plot its place on the page and its specification."""
@@ -294,12 +299,12 @@ class Reports(unittest.TestCase):
         self.assertEqual(page.locator("h1").count(), page.locator("section").count())
         self.assertGreater(page.locator("section > .rows, section > .status, section > ul, section > ol").count(), 0)
         page.mouse.move(1, 1)
-        page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+        self.keep_picture(page, name)
         page.emulate_media(color_scheme="dark")
         page.wait_for_selector("html[data-drawn=dark]")
-        page.screenshot(path=SCREENSHOTS / f"{name}-dark.png", full_page=True)
+        self.keep_picture(page, f"{name}-dark")
         self.check_narrow(page)
-        page.screenshot(path=SCREENSHOTS / f"{name}-narrow.png", full_page=True)
+        self.keep_picture(page, f"{name}-narrow")
 
     def check_narrow(self, page):
         """On a telephone nothing is wider than the screen, no plot cuts a text at its edges, and no heading's word is broken."""
@@ -488,7 +493,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(dark.evaluate("document.documentElement.dataset.drawn"), "dark")
         small = self.open(file, viewport={"width": 390, "height": 800})
         self.assertLessEqual(small.evaluate("document.documentElement.scrollWidth"), 390, "the page scrolls sideways")
-        small.screenshot(path=SCREENSHOTS / "small.png", full_page=True)
+        self.keep_picture(small, "small")
 
     def test_paper_is_white_in_dark_rooms_too(self):
         file = self.folder / "paper.html"
