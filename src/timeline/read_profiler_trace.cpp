@@ -203,7 +203,7 @@ class TraceReader {
     }
   }
 
-  // Of a trace without shapes no operator's arguments need be parsed.
+  // The search for the key is cheap: a trace without shapes parses no operator's arguments.
   bool has_shapes(const TraceEvent& event) {
     dom::element arguments;
     dom::array shapes;

@@ -333,7 +333,7 @@ CaptureRecord make_capture_record(const Timeline& timeline, const Analysis& anal
   const bool several = timeline.processes.size() > 1;
   for (const Process& process : timeline.processes) {
     const std::string prefix = several ? process.label + ": " : "";
-    // What happened again and again is said once.
+    // Losses with the same sentence are listed once, with their counts added.
     std::map<std::string, std::size_t> known;
     for (const timeline::Loss& loss : process.losses) {
       const auto [at, is_new] = known.try_emplace(loss.sentence, record.losses.size());

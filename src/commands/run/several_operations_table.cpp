@@ -240,7 +240,7 @@ Text page_table(const RunPage& run, bool model) {
     const bool has_recorded = facts.front().heading == kRecorded;
     if (const auto total = recorded_total(run.record); model && has_recorded && total) {
       facts[0].cells.front() = time_text(*total);
-      // Of a part, the sum is not that of the recorded calls.
+      // Where only some calls were timed, their sum is not comparable with that of all recorded calls.
       const std::vector<NetworkTotal> totals = network_totals(run.record);
       if (!totals.empty() && !smaller_timed_part(run.record))
         facts[1].cells.front() = change_text(totals.front().time / *total - 1.0);

@@ -476,7 +476,7 @@ Text remarks(const RunPage& run) {
       for (const Mode& mode : measurement.modes) {
         modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
       }
-      // As the finding says it: the mean of all launches would have those that something else held up.
+      // The finding prints the same mean. All launches would include those that another program held up.
       const Nanoseconds mean =
           measurement.recurrence ? mean_of(*measurement.recurrence) : mean_of(measurement.modes);
       text += wrapped(fmt::format("{}: {} modes, {}; {} on average.", labels.labels[i], modes.size(),
