@@ -308,13 +308,13 @@ std::string capitalised(std::string text) {
   return text;
 }
 
-std::string in_shell(const std::string& file) {
-  const bool is_plain = file.find_first_not_of(
+std::string in_shell(const std::string& word) {
+  const bool is_plain = word.find_first_not_of(
                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                             "_-+=:,./@%") == std::string::npos;
-  if (is_plain && !file.empty()) return file;
+  if (is_plain && !word.empty()) return word;
   std::string quoted = "'";
-  for (const char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + '\'';
 }
 

@@ -22,8 +22,8 @@ std::vector<std::string> split_at_commas(std::string_view list);
 
 /// Returns the text with a capital first letter.
 std::string capitalised(std::string text);
-/// Returns the name of a file as a shell reads it: in single quotes where it needs them.
-std::string in_shell(const std::string& file);
+/// Returns a word, such as the name of a file, as a shell reads it: in single quotes where it needs them.
+std::string in_shell(const std::string& word);
 
 /// Appends a sentence unless it is there already.
 void add_once(std::vector<std::string>& sentences, std::string_view sentence);

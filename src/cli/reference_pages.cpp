@@ -21,11 +21,6 @@ using Blocks = std::vector<Block>;
 
 void append(Blocks& blocks, Blocks more) { std::ranges::move(more, std::back_inserter(blocks)); }
 
-// Quotes a word with parentheses or brackets, which the shell would interpret.
-std::string shell_word(const std::string& text) {
-  return text.find_first_of("()[]{}*") == std::string::npos ? text : "'" + text + "'";
-}
-
 // Makes a sentence of a description, which begins with a small letter and has no full stop.
 std::string sentence(std::string text) {
   if (text.empty()) return text;
@@ -127,7 +122,7 @@ Blocks operation_blocks(const OperationHelp& help) {
     table.rows.push_back({parameter.name, parameter.meaning, value.empty() ? "required" : value});
   }
   if (!table.rows.empty()) blocks.emplace_back(std::move(table));
-  blocks.emplace_back(CodeBlock{{"jitterscope run " + shell_word(help.example)}});
+  blocks.emplace_back(CodeBlock{{"jitterscope run " + in_shell(help.example)}});
   return blocks;
 }
 
