@@ -15,13 +15,17 @@ function(expect_file path)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
-# Nobody runs this for its speed: a unity build with few optimisations is a fifth of the work, and -O0, which has more
-# code to write, a quarter.
+set(consumer ${WORK}/build)
 set(arguments -G ${GENERATOR} -D CMAKE_UNITY_BUILD=ON -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 if(FLAGS)
   list(APPEND arguments "-DCMAKE_CXX_FLAGS=-Og -fsanitize=${FLAGS}")
-else()
+elseif(WAY STREQUAL package OR OBJECTS_ONLY)
   list(APPEND arguments -DCMAKE_CXX_FLAGS=-Og)
+else()
+  # As the release is built, from a folder beside its own: ccache then has nearly all of it.
+  set(consumer ${WORK})
+  list(APPEND arguments -D CMAKE_BUILD_TYPE=RelWithDebInfo -D CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -D JITTERSCOPE_WERROR=ON
+    -D JITTERSCOPE_GROUPS=${SOURCE}/build/groups)
 endif()
 
 if(WAY STREQUAL package)
@@ -41,13 +45,13 @@ else()
   list(APPEND arguments -D JITTERSCOPE_SOURCE=${SOURCE} -D JITTERSCOPE_CUDA=OFF)
 endif()
 
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build ${arguments})
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${consumer} ${arguments})
 if(OBJECTS_ONLY)
-  run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer_objects)
+  run(${CMAKE_COMMAND} --build ${consumer} --target consumer_objects)
   return()
 endif()
-run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer)
-run(${WORK}/build/consumer)
+run(${CMAKE_COMMAND} --build ${consumer} --target consumer)
+run(${consumer}/consumer)
 string(FIND "${output}" "jitterscope ${VERSION}" found)
 if(found EQUAL -1)
   message(FATAL_ERROR "the consumer did not print the version ${VERSION} but: ${output}")
