@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "jitterscope/error.hpp"
+#include "judge/in_parts.hpp"
 #include "measure/verify.hpp"
 
 namespace jitterscope::judging {
@@ -73,6 +74,17 @@ struct Errors {
     largest_of_reference = std::max(largest_of_reference, own);
     ++count;
   }
+  void add(const Errors& behind) {
+    of_candidate += behind.of_candidate;
+    of_reference += behind.of_reference;
+    truth += behind.truth;
+    if (behind.count > 0 && behind.largest >= largest) {
+      largest = behind.largest;
+      worst = behind.worst;
+    }
+    largest_of_reference = std::max(largest_of_reference, behind.largest_of_reference);
+    count += behind.count;
+  }
   double root(double sum) const { return count == 0 ? 0.0 : std::sqrt(sum / static_cast<double>(count)); }
 };
 
@@ -111,19 +123,32 @@ std::optional<Wrong> find_wrong(std::size_t output, DataType dtype, std::int64_t
   const std::size_t size = candidate.size();
   const std::size_t blocks = std::clamp<std::size_t>(static_cast<std::size_t>(rows), 1, kBlocks);
   std::vector<Errors> parts(blocks);
-  Errors all;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (std::isfinite(candidate[i]) && std::isfinite(reference[i]) && std::isfinite(truth[i])) {
-      all.add(i, candidate[i], reference[i], truth[i]);
-      parts[i * blocks / size].add(i, candidate[i], reference[i], truth[i]);
-    } else if (not_finite == NotFinite::must_agree && !is_same_special(candidate[i], reference[i]) &&
-               !is_same_special(candidate[i], truth[i])) {
-      return Wrong{.output = output,
-                   .element = i,
-                   .given = candidate[i],
-                   .expected = reference[i],
-                   .measure = "not finite"};
+  std::vector<std::optional<Wrong>> not_alike(blocks);
+  const auto begin_of = [&](std::size_t block) { return (block * size + blocks - 1) / blocks; };
+  const auto look_at_block = [&](std::size_t block) {
+    for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
+      if (std::isfinite(candidate[i]) && std::isfinite(reference[i]) && std::isfinite(truth[i])) {
+        parts[block].add(i, candidate[i], reference[i], truth[i]);
+      } else if (not_finite == NotFinite::must_agree && !is_same_special(candidate[i], reference[i]) &&
+                 !is_same_special(candidate[i], truth[i])) {
+        not_alike[block] = Wrong{.output = output,
+                                 .element = i,
+                                 .given = candidate[i],
+                                 .expected = reference[i],
+                                 .measure = "not finite"};
+        return;
+      }
     }
+  };
+  constexpr std::size_t kWorthAThread = std::size_t{1} << 16;
+  in_parts(blocks, 1 + kWorthAThread * blocks / std::max<std::size_t>(1, size),
+           [&](std::size_t begin, std::size_t end) {
+             for (std::size_t block = begin; block < end; ++block) look_at_block(block);
+           });
+  Errors all;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    if (not_alike[block]) return not_alike[block];
+    all.add(parts[block]);
   }
   const double tolerance = verification_tolerance(dtype), scale = all.root(all.truth);
   Worst worst(output);

@@ -348,23 +348,32 @@ void fill(const InputDescription& input, Family family, const Seed& seed, std::u
   }
 }
 
+namespace {
+
+double number_at(DataType dtype, std::span<const std::uint8_t> bytes, std::size_t i) {
+  switch (dtype) {
+    case DataType::f64: return get_number<double>(bytes, i);
+    case DataType::f32:
+    case DataType::tf32: return get_number<float>(bytes, i);
+    case DataType::f16: return cpu::Half::read(get_number<std::uint16_t>(bytes, i));
+    case DataType::bf16: return cpu::BFloat16::read(get_number<std::uint16_t>(bytes, i));
+    case DataType::i64: return static_cast<double>(get_number<std::int64_t>(bytes, i));
+    case DataType::i32: return get_number<std::int32_t>(bytes, i);
+  }
+  return 0.0;
+}
+
+}  // namespace
+
 std::vector<double> numbers_of(DataType dtype, std::span<const std::uint8_t> bytes) {
   const auto size = static_cast<std::size_t>(element_size(dtype).value());
   if (bytes.size() % size != 0) {
     throw UsageError(fmt::format("{} bytes are no whole number of {}", bytes.size(), to_string(dtype)));
   }
   std::vector<double> numbers(bytes.size() / size);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    switch (dtype) {
-      case DataType::f64: numbers[i] = get_number<double>(bytes, i); break;
-      case DataType::f32:
-      case DataType::tf32: numbers[i] = get_number<float>(bytes, i); break;
-      case DataType::f16: numbers[i] = cpu::Half::read(get_number<std::uint16_t>(bytes, i)); break;
-      case DataType::bf16: numbers[i] = cpu::BFloat16::read(get_number<std::uint16_t>(bytes, i)); break;
-      case DataType::i64: numbers[i] = static_cast<double>(get_number<std::int64_t>(bytes, i)); break;
-      case DataType::i32: numbers[i] = get_number<std::int32_t>(bytes, i); break;
-    }
-  }
+  in_parts(numbers.size(), std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) numbers[i] = number_at(dtype, bytes, i);
+  });
   return numbers;
 }
 

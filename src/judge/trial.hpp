@@ -163,7 +163,7 @@ class Trial {
   std::optional<Wrong> wrong_in(const AnswerRequest& request, NotFinite not_finite);
   AnswerRequest asked(const Seed& seed) const;
 
-  std::int64_t calls_for(Worker& worker);
+  std::int64_t calls_for(Worker& worker, std::int64_t known);
   ChainReply timed(Worker& worker, ChainRequest request);
   std::optional<Nanoseconds> held_slope(Worker& worker, std::int64_t calls, bool is_null,
                                         const std::array<Key, 2>& keys);

@@ -38,8 +38,8 @@ ChainReply Trial::timed(Worker& worker, ChainRequest request) {
 }
 
 // Returns how many calls last for chain_time, as far as their outputs have room and as many as can be queued.
-// Leaves the process stopped.
-std::int64_t Trial::calls_for(Worker& worker) {
+// Tries first as many as lasted so long before, if that is known. Leaves the process stopped.
+std::int64_t Trial::calls_for(Worker& worker, std::int64_t known) {
   constexpr std::int64_t kMost = 1 << 16, kFirst = 4;
   const auto room = static_cast<std::int64_t>(worker.room() / std::max<std::size_t>(1, bytes_of(outputs_)));
   const std::int64_t most = std::min(room, kMost);
@@ -49,7 +49,7 @@ std::int64_t Trial::calls_for(Worker& worker) {
   worker.thaw();
   // First calls load kernels, which waits for the GPU: the key must be there.
   for (const std::int64_t calls : {std::int64_t{1}, kFirst}) chain_of(calls, false);
-  std::int64_t calls = kFirst;
+  std::int64_t calls = std::max(kFirst, known);
   for (bool is_too_many = false;;) {
     const ChainReply reply = chain_of(calls, is_held_);
     if (is_held_ && !reply.is_held) {
@@ -149,8 +149,9 @@ void Trial::run_pair(bool is_first) {
   };
   start_candidate();
   candidate_->freeze();
-  pair.reference_calls = calls_for(*reference_);
-  calls_for(*candidate_);  // warms it up
+  const PairTimes& first = judgement_.pairs.front();
+  pair.reference_calls = calls_for(*reference_, first.reference_calls);
+  calls_for(*candidate_, pair.reference_calls);  // warms it up
   const auto before = time_blocks((request_.blocks + 1) / 2, Use::alone,
                                   {Part::reference, Part::candidate, Part::chain_beside});
   std::vector<Nanoseconds> alone = before.at(Part::reference);
@@ -164,10 +165,10 @@ void Trial::run_pair(bool is_first) {
     reference_->freeze();
   }
   const bool was_held = is_held_;
-  pair.candidate_calls = calls_for(*candidate_);
+  pair.candidate_calls = calls_for(*candidate_, first.candidate_calls);
   const bool is_alike = was_held == is_held_;
   if (!is_alike) {
-    pair.reference_calls = calls_for(*reference_);
+    pair.reference_calls = calls_for(*reference_, pair.reference_calls);
     alone = reference_alone(pair);
   }
   const auto times =

@@ -184,7 +184,7 @@ class ProcessWorker : public UntrustedWorker {
   TemporaryFolder folder_;
   Descriptor memory_, socket_, errors_;
   std::span<const std::uint8_t> outputs_;
-  std::vector<std::uint8_t> of_chain_;
+  std::unique_ptr<std::uint8_t[]> of_chain_;  ///< of kRoom
   Mailbox* mailbox_ = nullptr;
   std::uint32_t ticket_ = 0;  ///< of the chain that was asked for last
   bool is_on_gpu_ = false;
@@ -449,11 +449,11 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
   // A copy: the worker could put right outputs in the place of those that were digested, between two looks.
   const std::size_t bytes = bytes_of_call_ * static_cast<std::size_t>(request.calls);
   const auto kept = outputs_.first(std::min(bytes, outputs_.size()));
-  of_chain_.resize(kept.size());
+  if (!of_chain_) of_chain_ = std::make_unique_for_overwrite<std::uint8_t[]>(kRoom);
   in_parts(kept.size(), std::size_t{8} << 20, [&](std::size_t from, std::size_t to) {
-    std::memcpy(of_chain_.data() + from, kept.data() + from, to - from);
+    std::memcpy(of_chain_.get() + from, kept.data() + from, to - from);
   });
-  given.outputs = of_chain_;
+  given.outputs = {of_chain_.get(), kept.size()};
   return given;
 }
 

@@ -180,6 +180,22 @@ TEST(CorrectnessTest, OneWrongElementAndOneWrongBlockAreFound) {
   EXPECT_TRUE(find_wrong(kOutput, block, truth, truth, NotFinite::must_agree));
 }
 
+// Long enough for several threads, whose blocks do not divide it evenly.
+TEST(CorrectnessTest, TheWorstElementOfALongOutputIsFoundAndTheFirstThatIsNotFinite) {
+  constexpr std::size_t kRows = 1021, kColumns = 1031, kWorst = 700'001;
+  const std::vector<OutputDescription> output = {{DataType::f32, {kRows, kColumns}}};
+  const Numbers truth(1, std::vector<double>(kRows * kColumns, 1.0));
+  Numbers given = truth;
+  given[0][5] = 1.5;
+  given[0][kWorst] = 3.0;
+  given[0][kRows * kColumns - 1] = -0.5;
+  const auto worst = find_wrong(output, given, truth, truth, NotFinite::must_agree);
+  ASSERT_TRUE(worst);
+  EXPECT_EQ(worst->element, kWorst);
+  given[0][kWorst - 1] = given[0][400'000] = std::nan("");
+  EXPECT_EQ(find_wrong(output, given, truth, truth, NotFinite::must_agree)->element, 400'000U);
+}
+
 TEST(CorrectnessTest, NaNIsWrongUnlessTheReferenceHasIt) {
   const Numbers truth = plain();
   Numbers with_nan = truth;
