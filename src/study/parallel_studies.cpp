@@ -215,6 +215,8 @@ std::string over_text(double ratio) {
 
 std::string alike_text(const std::vector<const TimedArm*>& alike) {
   if (alike.empty()) return {};
+  if (alike.front()->times.groups.size() < 2)
+    return " One group of processes tells no ways apart: --processes 3 would.";
   std::vector<std::string> names;
   for (const TimedArm* each : alike) names.push_back(each->arm.name);
   return fmt::format(" Not told from it: {}.", joined(names, "; "));
@@ -358,9 +360,8 @@ std::string pays_sentence(const std::string& what, const TimedArm& whole, const 
 
 std::string cut_sentence(const TimedArm& whole, const Fastest& fastest) {
   const TimedArm& arm = *fastest.arm;
-  std::string text = pays_sentence("cutting layers", whole, arm, arm.arm.arrangement.grid.tensor);
-  for (const TimedArm* each : fastest.alike) text += fmt::format(" Not told from that: {}.", each->arm.name);
-  return text;
+  return pays_sentence("cutting layers", whole, arm, arm.arm.arrangement.grid.tensor) +
+         alike_text(fastest.alike);
 }
 
 struct Cause {
