@@ -17,11 +17,12 @@ target_link_libraries(jitterscope_compiler INTERFACE jitterscope_warnings)
 # For what links code that sanitizers search, and is not searched itself.
 add_library(jitterscope_not_searched INTERFACE)
 target_link_libraries(jitterscope_not_searched INTERFACE jitterscope_warnings)
+set(JITTERSCOPE_SANITIZE_LEVEL -Og CACHE STRING "Optimisation of what sanitizers search")
 if(JITTERSCOPE_SANITIZE)
   # The last level of optimisation counts. What is compiled without sanitizers has the options of the release, so that
   # ccache has it already.
   target_compile_options(jitterscope_compiler INTERFACE
-    -Og -g1 -fsanitize=${JITTERSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    ${JITTERSCOPE_SANITIZE_LEVEL} -g1 -fsanitize=${JITTERSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(jitterscope_compiler INTERFACE -fsanitize=${JITTERSCOPE_SANITIZE})
   target_link_options(jitterscope_not_searched INTERFACE -fsanitize=${JITTERSCOPE_SANITIZE})
   # A check at each access through a pointer is a quarter of the time to compile (GCC 12). The address sanitizer reports
