@@ -15,6 +15,7 @@ using test::run_tool;
 using test::without_breaks;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kNetwork = "resnet18:batch=4,dtype=bf16,layout=nhwc";
 constexpr double kLatency = 20e-6, kBandwidth = 100e9;
@@ -199,6 +200,16 @@ TEST_F(ParallelStudies, AStepOfAPipelineIsTakenApart) {
                     HasSubstr("Stage 0 begins with transformer.wte, stage 1 with transformer.h."),
                     HasSubstr("8 samples in all on 2 ranks")));
   EXPECT_EQ(run_tool("show " + path()).output, output_);
+}
+
+TEST_F(ParallelStudies, OneGroupTellsNoWaysApart) {
+  const Outcome outcome = run_tool(
+      "study pipeline resnet18:batch=4,dtype=bf16,layout=nhwc --processes 1 --time-limit 0.1" + cluster());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(without_breaks(outcome.output),
+              AllOf(HasSubstr("pays is not sure"),
+                    HasSubstr("One group of processes tells no ways apart: --processes 3 would."),
+                    Not(HasSubstr("Not told from it"))));
 }
 
 // Three ranks, whose sends between two of them the third takes no part in.
