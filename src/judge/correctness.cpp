@@ -178,7 +178,7 @@ std::optional<Wrong> find_wrong(std::span<const OutputDescription> outputs, cons
                                 const Numbers& reference, const Numbers& truth, NotFinite not_finite) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::int64_t rows = outputs[i].shape.empty() ? 1 : outputs[i].shape.front();
-    const auto wrong =
+    std::optional<Wrong> wrong =
         find_wrong(i, outputs[i].dtype, rows, candidate[i], reference[i], truth[i], not_finite);
     if (wrong) return wrong;
   }
