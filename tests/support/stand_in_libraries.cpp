@@ -62,14 +62,6 @@ void put(Descriptor& descriptor, int name, int type, const std::vector<Value>& v
   std::memcpy(made.bytes.data(), values.data(), made.bytes.size());
 }
 
-template <class Value>
-Value first_of(const Descriptor& descriptor, int name, Value otherwise) {
-  const auto found = descriptor.attributes.find(name);
-  if (found == descriptor.attributes.end() || found->second.bytes.size() < sizeof(Value)) return otherwise;
-  std::memcpy(&otherwise, found->second.bytes.data(), sizeof otherwise);
-  return otherwise;
-}
-
 }  // namespace
 
 extern "C" {
@@ -108,7 +100,7 @@ int cudnnBackendGetAttribute(void* pointer, int name, int type, std::int64_t mos
   constexpr int kResults = 202, kEngineOf = 300, kKnobs = 302, kPlanWorkspace = 402, kKnobType = 600,
                 kKnobValue = 601, kGraphOperations = 801, kPackIds = 1000, kPackPointers = 1001,
                 kIndex = 1301, kNotes = 1303, kInt64 = 3, kKnobTypes = 9, kNumericalNotes = 11;
-  auto& descriptor = *static_cast<Descriptor*>(pointer);
+  const auto& descriptor = *static_cast<const Descriptor*>(pointer);
   if (name == kGraphOperations || name == kPackIds || name == kPackPointers) return kNotSupported;
   if (name == kResults || name == kEngineOf || name == kKnobs) {
     *count = 1;
@@ -124,7 +116,13 @@ int cudnnBackendGetAttribute(void* pointer, int name, int type, std::int64_t mos
     }
     return 0;
   }
-  if (name == kPlanWorkspace) put<std::int64_t>(descriptor, name, kInt64, {4096});
+  if (name == kPlanWorkspace) {  // written nowhere: threads may ask for one plan's at once, as of cuDNN
+    if (type != kInt64) return kNotSupported;
+    constexpr std::int64_t kWorkspace = 4096;
+    *count = 1;
+    if (most >= 1) std::memcpy(values, &kWorkspace, sizeof kWorkspace);
+    return 0;
+  }
   const auto found = descriptor.attributes.find(name);
   if (found == descriptor.attributes.end() || found->second.type != type) return kNotSupported;
   *count = found->second.count;
