@@ -274,15 +274,6 @@ bool clock_explains(const Split& split, double time_step) {
   return static_cast<double>(in_order) >= 0.9 * pairs && clock_step >= 0.5 * time_step;
 }
 
-std::string modes_text(const std::vector<Mode>& modes) {
-  std::string text;
-  for (const Mode& mode : modes) {
-    text += fmt::format("{}{} near {}", text.empty() ? "" : ", ", percent_text(mode.weight),
-                        time_text(mode.location, 0.001));
-  }
-  return text;
-}
-
 void explain(Finding& finding, const Measurement& measurement, const std::optional<Split>& split,
              double time_step, std::string_view clock) {
   if (!split) {
@@ -353,9 +344,9 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
     finding.headline =
         fmt::format("the times have {} modes, {} apart", measurement.modes.size(), percent_text(step));
     finding.sentence =
-        fmt::format("The times have {} modes, {} apart ({}): {}; {} on average.", measurement.modes.size(),
+        fmt::format("The times have {} modes, {} apart ({}): {}.", measurement.modes.size(),
                     percent_text(step), conditions_text(measurement.conditions),
-                    modes_text(measurement.modes), time_text(mean_of(measurement.modes), 0.001));
+                    modes_text(measurement.modes, std::nullopt));
     for (std::size_t i = 0; i < measurement.modes.size(); ++i) {
       finding.evidence.push_back(evidence(fmt::format("mode_{}", i + 1), measurement.modes[i].location));
       finding.evidence.push_back(

@@ -357,6 +357,17 @@ Nanoseconds mean_of(std::span<const Mode> modes) {
   return weights > 0.0 ? sum / weights : Nanoseconds(0);
 }
 
+std::string modes_text(std::span<const Mode> modes, const std::optional<Recurrence>& recurrence) {
+  constexpr double kPrecision = 0.001;
+  std::string text;
+  for (const Mode& mode : modes) {
+    text += fmt::format("{}{} near {}", text.empty() ? "" : ", ", percent_text(mode.weight),
+                        time_text(mode.location, kPrecision));
+  }
+  const Nanoseconds mean = recurrence ? mean_of(*recurrence) : mean_of(modes);
+  return text + fmt::format("; {} on average", time_text(mean, kPrecision));
+}
+
 void summarise(Measurement& measurement, std::size_t first) {
   const std::span<const Round> rounds = std::span<const Round>(measurement.rounds).subspan(first);
   if (rounds.empty()) return;

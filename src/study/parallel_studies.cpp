@@ -471,8 +471,8 @@ std::string idle_sentence(const TimedArm& arm) {
   std::string text = fmt::format("A rank computes {} of it and idles {}", time_text(computing),
                                  percent_text(std::max(1.0 - computing / step, 0.0)));
   const Cause causes[] = {
-      {parts.bubble, "until the first micro-batch has come and after the last one has gone"},
-      {parts.uneven, "because stages are uneven"},
+      {parts.filling(), "until the first micro-batch has come and after the last one has gone"},
+      {parts.more_by_stages(), "because stages are uneven"},
       {parts.sends, arm.arm.arrangement.sends_block ? "for sends, which hold up who sends" : "for sends"},
       {parts.in_line, "because sends of one communicator wait for each other"},
       {parts.rest, "which the plan does not know"}};
@@ -500,7 +500,7 @@ std::string without_overlap_sentence(const TimedArm& arm, const TimedArm& fastes
   if (arm.pipeline != nullptr)
     text += fmt::format(
         ": {} of it wait for another stage, and {} for sends",
-        time_text(arm.pipeline->parts.bubble + std::max(arm.pipeline->parts.uneven, Nanoseconds(0))),
+        time_text(arm.pipeline->parts.filling() + arm.pipeline->parts.more_by_stages()),
         time_text(std::max(arm.pipeline->parts.sends + arm.pipeline->parts.in_line, Nanoseconds(0))));
   return text + ".";
 }

@@ -1,6 +1,7 @@
 // Studies of a network's step between ranks: ways to arrange it, and what their times say.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,10 +42,14 @@ struct PipelineParts {
   Nanoseconds even;     ///< 1/N of one GPU's step
   Nanoseconds smaller;  ///< more that a rank computes on the mean: micro-batches use a GPU less well
   Nanoseconds bubble;   ///< idle while the pipeline fills and empties, if stages were equal
-  Nanoseconds uneven;   ///< more because stages differ
+  Nanoseconds uneven;   ///< more because stages differ; below zero if that shortens the bubble
   Nanoseconds sends;    ///< more because sends take time, or hold up who sends
   Nanoseconds in_line;  ///< more because a rank's sends and receives wait for each other: one communicator's
   Nanoseconds rest;     ///< what the plan does not know
+
+  /// Idle while the pipeline fills and empties, and what uneven stages add to it.
+  Nanoseconds filling() const { return bubble + std::min(uneven, Nanoseconds(0)); }
+  Nanoseconds more_by_stages() const { return std::max(uneven, Nanoseconds(0)); }
 };
 
 /// An arm whose ranks have a stage each, or several.

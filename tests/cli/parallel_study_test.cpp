@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "study/parallel_studies.hpp"
 
 namespace jitterscope {
 namespace {
@@ -159,6 +160,17 @@ TEST_F(ParallelStudies, FastLinksMakeLayersInPartsPay) {
       file);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(without_breaks(outcome.output), HasSubstr("Cutting layers pays: the step **in 2 parts"));
+}
+
+TEST(PipelineParts, OfUnevenStagesThatShortenTheBubbleAreNotBelowZero) {
+  study::PipelineParts parts;
+  parts.bubble = microseconds(500);
+  parts.uneven = microseconds(-200);
+  EXPECT_EQ(parts.filling(), microseconds(300));
+  EXPECT_EQ(parts.more_by_stages(), Nanoseconds(0));
+  parts.uneven = microseconds(200);
+  EXPECT_EQ(parts.filling(), microseconds(500));
+  EXPECT_EQ(parts.more_by_stages(), microseconds(200));
 }
 
 TEST_F(ParallelStudies, AStepOfAPipelineIsTakenApart) {

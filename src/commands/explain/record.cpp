@@ -327,13 +327,7 @@ Text observation_section(const Observation& observation, std::size_t width) {
       time_range_text(observation.p5, observation.p95), percent_text(observation.within_loops),
       percent_text(observation.between_loops));
   if (!observation.modes.empty()) {
-    std::vector<std::string> modes;
-    for (const Mode& mode : observation.modes) {
-      modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
-    }
-    const Nanoseconds mean =
-        observation.recurrence ? mean_of(*observation.recurrence) : mean_of(observation.modes);
-    text += fmt::format(" They have levels: {}; {} on average.", joined(modes), time_text(mean, 0.001));
+    text += fmt::format(" They have levels: {}.", modes_text(observation.modes, observation.recurrence));
   }
   if (observation.recurrence) {
     text += fmt::format(" Slow calls recur: {}.", recurrence_text(*observation.recurrence));

@@ -472,15 +472,8 @@ Text remarks(const RunPage& run) {
     const Measurement& measurement =
         *find_measurement(run.record.entries.front().result, labels.conditions[i]);
     if (measurement.modes.size() > 1) {
-      std::vector<std::string> modes;
-      for (const Mode& mode : measurement.modes) {
-        modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
-      }
-      // The finding prints the same mean. All launches would include those that another program held up.
-      const Nanoseconds mean =
-          measurement.recurrence ? mean_of(*measurement.recurrence) : mean_of(measurement.modes);
-      text += wrapped(fmt::format("{}: {} modes, {}; {} on average.", labels.labels[i], modes.size(),
-                                  joined(modes), time_text(mean, 0.001)),
+      text += wrapped(fmt::format("{}: {} modes, {}.", labels.labels[i], measurement.modes.size(),
+                                  modes_text(measurement.modes, measurement.recurrence)),
                       run.page.width);
     }
     if (measurement.steadiness) {

@@ -238,7 +238,7 @@ Text record_text(const ParallelStudyRecord& record, const ShownPage& shown) {
   for (const std::string& answer : record.answers) text += wrapped(one_line(answer), shown.width);
   if (!record.answers.empty()) text += "\n";
   if (record.ranks.empty()) {
-    return text + without_results(record.interrupted, "ranks", "group of ranks", record.notes, shown.width);
+    return text + without_results(record.interrupted, "arms", "group of ranks", record.notes, shown.width);
   }
   text += wrapped(facts_of(record), shown.width) + "\n" + arms_table(record, shown.width);
   if (shown.details && !record.ranks.empty()) text += "\n" + ranks_table(record, shown.width);
@@ -319,8 +319,8 @@ std::vector<BarPart> parts_of(const ParallelStudyArm& arm) {
   if (arm.pipeline) {
     const study::PipelineParts& parts = arm.pipeline->parts;
     return {{"computing", parts.even + parts.smaller},
-            {"bubble", above_zero(parts.bubble)},
-            {"uneven stages", above_zero(parts.uneven)},
+            {"bubble", above_zero(parts.filling())},
+            {"uneven stages", parts.more_by_stages()},
             {"sends", above_zero(parts.sends + parts.in_line)},
             {"rest", above_zero(parts.rest)}};
   }
