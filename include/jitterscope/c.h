@@ -130,6 +130,20 @@ JITTERSCOPE_API int jitterscope_judge_first_digest(const unsigned char* key, uns
 JITTERSCOPE_API int jitterscope_judge_digest(const unsigned char* key, const unsigned char* before,
                                              const void* outputs, size_t bytes, unsigned char* digest);
 
+/* What a forked worker of the judge is given: its descriptors, and limits in bytes, numbers and seconds.
+ * `folder` becomes its working directory, with a file system of its own where the kernel allows one. */
+typedef struct jitterscope_judged_place {
+  int socket, errors, memory;
+  const char* folder;
+  const char *user, *group, *options; /* lines of uid_map and gid_map, options of its file systems */
+  int64_t data, file, descriptors, core_seconds;
+} jitterscope_judged_place;
+
+/* Holds this process back for good: it writes to its place alone, looks into no other process and gains no
+ * rights. `has` gets a bit for each thing that the kernel allowed. Its descriptors become 0, 2 and 3, and all
+ * others are closed. */
+JITTERSCOPE_API int jitterscope_judge_hold_back(const jitterscope_judged_place* place, int* has);
+
 /* A chain of judged calls on a GPU, in the context that is current when it is opened. It stays as long as the
  * process. A stream is a CUstream; what is put on it waits for nothing. */
 typedef struct jitterscope_judged_chain jitterscope_judged_chain;

@@ -282,7 +282,8 @@ class Chain:
     def digest_of_inputs(self) -> bytes:
         return self.digest(self.key(), bytes(32), bytearray().join(given.memory for given in self.inputs))
 
-    def answer(self, seeds: list[str], families: list[str], is_float64: bool, is_strided: bool) -> list[dict[str, Any]]:
+    def answer(self, seeds: list[str], families: list[str], with_float64: bool, is_strided: bool) -> dict[str, Any]:
+        """Descriptions of outputs, which lie one after the other; with those of the same values in arrays of float64."""
         arrays = []
         for index, (given, seed, family) in enumerate(zip(self.inputs, seeds, families)):
             array = given.array
@@ -291,12 +292,16 @@ class Chain:
                 own.fill(family, bytes.fromhex(seed), index)
                 array = self.arrays.view(own.memory, given.dtype, given.shape)
                 array = self.arrays.strided(array) if is_strided else array
-            arrays.append(self.arrays.as_float64(array) if is_float64 else array)
-        results = self.results(arrays, is_float64)
-        if not is_float64:
-            self.last = results
-        self.keep(0, [self.arrays.storage(result) for result in results])
-        return [self.arrays.describe(result) for result in results]
+            arrays.append(array)
+        exact = [self.arrays.as_float64(array) for array in arrays] if with_float64 else []
+        self.last = self.results(arrays)
+        end = self.keep(0, [self.arrays.storage(result) for result in self.last])
+        told = {"outputs": [self.arrays.describe(result) for result in self.last]}
+        if with_float64:
+            results = self.results(exact, True)
+            self.keep(end, [self.arrays.storage(result) for result in results])
+            told["of_float64"] = [self.arrays.describe(result) for result in results]
+        return told
 
 
 def _serve(judge: socket.socket, chain: Chain) -> None:
@@ -330,7 +335,7 @@ def _serve(judge: socket.socket, chain: Chain) -> None:
                 chain.show(asked["calls"])
             tell({"inputs": chain.digest_of_inputs().hex() if asked["checked"] else ""})
         else:
-            tell({"outputs": chain.answer(asked["seeds"], asked["families"], asked["float64"], asked["strided"])})
+            tell(chain.answer(asked["seeds"], asked["families"], asked["float64"], asked["strided"]))
 
 
 def _chain_on(device: str, shared: mmap.mmap) -> Chain:

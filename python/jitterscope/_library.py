@@ -33,6 +33,14 @@ class JudgedInputStruct(ctypes.Structure):
                 ("dimensions", ctypes.c_size_t), ("below", ctypes.c_int64), ("scale", ctypes.c_double), ("index", ctypes.c_uint32)]
 
 
+class JudgedPlaceStruct(ctypes.Structure):
+    """jitterscope_judged_place."""
+
+    _fields_ = [("socket", ctypes.c_int), ("errors", ctypes.c_int), ("memory", ctypes.c_int), ("folder", ctypes.c_char_p),
+                ("user", ctypes.c_char_p), ("group", ctypes.c_char_p), ("options", ctypes.c_char_p), ("data", ctypes.c_int64),
+                ("file", ctypes.c_int64), ("descriptors", ctypes.c_int64), ("core_seconds", ctypes.c_int64)]
+
+
 def _path() -> str:
     named = os.environ.get("JITTERSCOPE_LIBRARY")
     path = pathlib.Path(named) if named else pathlib.Path(__file__).parent / "lib" / "libjitterscope.so"
@@ -69,6 +77,7 @@ def library() -> ctypes.CDLL:
         "judge_fill": (ctypes.c_int, [judged, ctypes.c_char_p, pointer, ctypes.c_size_t]),
         "judge_first_digest": (ctypes.c_int, [ctypes.c_char_p, pointer]),
         "judge_digest": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, pointer, ctypes.c_size_t, pointer]),
+        "judge_hold_back": (ctypes.c_int, [ctypes.POINTER(JudgedPlaceStruct), ctypes.POINTER(ctypes.c_int)]),
         "judge_open_chain": (ctypes.c_int, [pointer, ctypes.c_size_t, ctypes.POINTER(pointer)]),
         "judge_add_input": (ctypes.c_int, [pointer, judged]),
         "judge_release": (ctypes.c_int, [pointer, pointer, ctypes.c_uint32]),

@@ -23,6 +23,7 @@
 #include "jitterscope/error.hpp"
 #include "jitterscope/version.hpp"
 #include "judge/keys.hpp"
+#include "judge/worker_start.hpp"
 #include "record/describe_advice.hpp"
 #include "record/describe_measurement.hpp"
 #include "record/envelope.hpp"
@@ -320,6 +321,24 @@ int jitterscope_judge_digest(const unsigned char* key, const unsigned char* befo
                                                      c_api::secret_of<judging::Digest>(before, "before"),
                                                      {static_cast<const std::uint8_t*>(outputs), bytes});
     std::ranges::copy(found.bytes, &c_api::require(digest, "digest"));
+  });
+}
+
+int jitterscope_judge_hold_back(const jitterscope_judged_place* place, int* has) {
+  return c_api::guarded([&] {
+    namespace judging = jitterscope::judging;
+    using jitterscope::Bytes;
+    const jitterscope_judged_place& given = c_api::require(place, "place");
+    judging::ProcessLimits limits;
+    limits.data = Bytes(given.data);
+    limits.file = Bytes(given.file);
+    limits.descriptors = given.descriptors;
+    limits.core_seconds = given.core_seconds;
+    const judging::OwnFiles files{&c_api::require(given.folder, "folder"), &c_api::require(given.user, "user"),
+                                  &c_api::require(given.group, "group"),
+                                  &c_api::require(given.options, "options")};
+    c_api::require(has, "has") =
+        judging::become_worker(given.socket, given.errors, given.memory, files, limits);
   });
 }
 

@@ -90,8 +90,9 @@ void serve_judge(const JudgeFlags& flags, JudgeSetup& setup) {
   judging::LineServer server(flags.serve);
   constexpr std::int64_t kMostReady = 4;
   judging::ReadyWorkers workers(setup.program(), setup.reference(),
-                                2 * static_cast<std::size_t>(std::min(kMostReady, setup.request().pairs)));
-  setup.try_reference();
+                                2 * static_cast<std::size_t>(std::min(kMostReady, setup.request().pairs)),
+                                setup.fork_server());
+  setup.try_reference([&] { return workers.take(); });
   const TemporaryFolder folder;
   ProgressLine line(stderr, host_time_now);
   std::fprintf(stderr, "jitterscope: judges on %s, until Ctrl-C\n", flags.serve.c_str());

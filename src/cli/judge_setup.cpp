@@ -65,7 +65,7 @@ judging::WorkerProgram worker_program(const JudgeFlags& flags) {
       program.environment.push_back(fmt::format("{}={}", name, value));
   }
   const Bytes half(static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE) / 2);
-  program.data = std::min(program.data, half);
+  program.limits.data = std::min(program.limits.data, half);
   program.deadline = seconds(static_cast<double>(flags.deadline));
   program.interrupted = is_interrupted;
   return program;
@@ -176,6 +176,7 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
   if (!is_replay_) request_.cases = cases_of(flags.cases);
   program_ = worker_program(flags);
   const judging::ReferenceDescription described = judging::describe_reference(program_, request_.reference);
+  imports_torch_ = described.imports_torch;
   choose_device(flags.device, described.imports_torch);
   // A worker without a namespace of its own has the judge's user, and may not look into the judge's memory.
   ::prctl(PR_SET_DUMPABLE, 0);
@@ -226,10 +227,16 @@ std::string JudgeSetup::sentence() const {
                      record_.device.id, counted(request_.pairs, "pair"), percent_text(request_.margin));
 }
 
-void JudgeSetup::try_reference() const {
+std::unique_ptr<judging::ForkServer> JudgeSetup::fork_server() const {
+  if (!record_.is_quick) return nullptr;
+  return std::make_unique<judging::ForkServer>(program_, imports_torch_
+                                                             ? std::vector<std::string>{"torch", "triton"}
+                                                             : std::vector<std::string>{});
+}
+
+void JudgeSetup::try_reference(const judging::StartWorker& start) const {
   try {
-    judging::start_untrusted(program_)->make(request_.reference, request_.cases.front(), std::nullopt,
-                                             judging::random_key());
+    start()->make(request_.reference, request_.cases.front(), std::nullopt, judging::random_key());
   } catch (const judging::WorkerFailure& failure) {
     throw FailedError(fmt::format("the reference gives nothing to judge by: {}", failure.what()));
   }

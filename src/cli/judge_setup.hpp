@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,11 @@ class JudgeSetup {
   /// 1 %."
   std::string sentence() const;
 
+  /// Returns what forks the processes of --quick; nothing without it: each pair then has a memory layout of
+  /// its own.
+  std::unique_ptr<judging::ForkServer> fork_server() const;
   /// Throws FailedError if the reference gives nothing to judge by in the first case.
-  void try_reference() const;
+  void try_reference(const judging::StartWorker& start) const;
   /// Judges these candidates with keys of their own, unless a record is judged again.
   JudgeRecord judge(const std::vector<NamedCandidate>& candidates, const judging::StartWorker& start,
                     const std::function<void(const std::string&)>& progress);
@@ -60,6 +64,7 @@ class JudgeSetup {
   judging::WorkerProgram program_;
   judging::JudgeRequest request_;
   std::vector<NamedCandidate> candidates_;
+  bool imports_torch_ = false;
   JudgeRecord record_;  ///< with all but the candidates
   std::vector<DataType> measured_;
   bool is_replay_ = false;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
@@ -136,12 +137,6 @@ bool refuse_writing(int folder, int has) {
   return is_done;
 }
 
-pid_t clone_process(unsigned long namespaces) {
-  return static_cast<pid_t>(::syscall(SYS_clone, namespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-}
-
-}  // namespace
-
 bool write_file(const char* path, const char* text) {
   const int file = ::open(path, O_WRONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -149,6 +144,28 @@ bool write_file(const char* path, const char* text) {
   ::close(file);
   return is_written;
 }
+
+// Sets a limit of setrlimit, or the highest below it that is allowed.
+void limit_resource(int resource, std::int64_t value) {
+  rlimit now{};
+  if (::getrlimit(static_cast<__rlimit_resource_t>(resource), &now) != 0) return;
+  const auto wanted = std::min(static_cast<rlim_t>(value), now.rlim_max);
+  now = {wanted, wanted};
+  ::setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
+}
+
+// Of the user namespace, which exec takes away, too. Without one there are none.
+void give_up_rights() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
+  ::syscall(SYS_capset, &header, none.data());
+}
+
+pid_t clone_process(unsigned long namespaces) {
+  return static_cast<pid_t>(::syscall(SYS_clone, namespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+}
+
+}  // namespace
 
 OwnFiles own_files(const char* folder, Bytes size) {
   // Nobody inside, so that exec takes away the rights that a new user namespace gives.
@@ -172,8 +189,8 @@ int have_own_files(const OwnFiles& files) {
   if (!(write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/uid_map", files.user.c_str()) &&
         write_file("/proc/self/gid_map", files.group.c_str()) &&
         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-        ::mount("own", files.folder, "tmpfs", kSafe, files.size.c_str()) == 0 &&
-        ::mount("own", kSharedMemory, "tmpfs", kSafe, files.size.c_str()) == 0 &&
+        ::mount("own", files.folder, "tmpfs", kSafe, files.options.c_str()) == 0 &&
+        ::mount("own", kSharedMemory, "tmpfs", kSafe, files.options.c_str()) == 0 &&
         set("/", AT_RECURSIVE, read_only) && set(files.folder, 0, writable) &&
         set(kSharedMemory, 0, writable))) {
     return 0;
@@ -188,12 +205,15 @@ int have_own_files(const OwnFiles& files) {
 
 }  // namespace
 
-void limit_resource(int resource, std::int64_t value) {
-  rlimit now{};
-  if (::getrlimit(static_cast<__rlimit_resource_t>(resource), &now) != 0) return;
-  const auto wanted = std::min(static_cast<rlim_t>(value), now.rlim_max);
-  now = {wanted, wanted};
-  ::setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
+void limit_process(const ProcessLimits& limits) {
+  constexpr std::int64_t kProcesses = 4096;
+  limit_resource(RLIMIT_CORE, 0);
+  limit_resource(RLIMIT_DATA, limits.data.value());
+  limit_resource(RLIMIT_FSIZE, limits.file.value());
+  limit_resource(RLIMIT_NOFILE, limits.descriptors);
+  limit_resource(RLIMIT_CPU, limits.core_seconds);
+  limit_resource(RLIMIT_NPROC, kProcesses);
+  write_file("/proc/self/oom_score_adj", "1000");  // where memory ends, it ends before the judge
 }
 
 namespace {
@@ -226,8 +246,15 @@ pid_t start_in_sandbox(bool is_on_gpu) {
   return pid < 0 ? clone_process(0) : pid;
 }
 
+Held held_by_sandbox(bool is_on_gpu) {
+  const unsigned long namespaces = namespaces_of(is_on_gpu);
+  if (const int has = probe(namespaces); has >= 0) return {namespaces, has};
+  return {0, std::max(0, probe(0))};
+}
+
 int hold_back(const OwnFiles& files) {
   int has = have_own_files(files);
+  give_up_rights();
   const int folder = ::open(files.folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) has |= kHasNoPrivileges;
   if (folder >= 0 && refuse_writing(folder, has)) has |= kHasNoWriting;

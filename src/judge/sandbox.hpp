@@ -29,10 +29,18 @@ struct Sandbox {
 /// Returns what the kernel lets a process without rights have: it starts one that tries.
 Sandbox probe_sandbox(bool is_on_gpu);
 
+/// What one process may have. Address space is not limited: a GPU's driver reserves far more than it uses.
+struct ProcessLimits {
+  Bytes data = Bytes(std::int64_t{16} << 30), file = Bytes(std::int64_t{64} << 20);
+  /// Of its folder and of /dev/shm, each, where they can be its own.
+  Bytes folder = Bytes(std::int64_t{1} << 30);
+  std::int64_t descriptors = 1024, core_seconds = 3600;
+};
+
 /// What a child needs to have files of its own, written before it is made.
 struct OwnFiles {
   const char* folder = nullptr;
-  std::string user, group, size;  ///< lines of uid_map and gid_map, option of a file system in memory
+  std::string user, group, options;  ///< lines of uid_map and gid_map, options of a file system in memory
 };
 OwnFiles own_files(const char* folder, Bytes size);
 
@@ -42,13 +50,18 @@ OwnFiles own_files(const char* folder, Bytes size);
 /// cannot have a /proc of its own, a worker on a GPU has none.
 pid_t start_in_sandbox(bool is_on_gpu);
 
+/// The namespaces that start_in_sandbox() asks for (flags of unshare), and what hold_back() returns in them.
+struct Held {
+  unsigned long namespaces = 0;  ///< none where the kernel refuses them
+  int has = 0;
+};
+Held held_by_sandbox(bool is_on_gpu);
+
 // Below: what a child does to itself between fork and exec. Nothing there allocates memory.
 
-bool write_file(const char* path, const char* text);
-/// Sets a limit of setrlimit, or the highest below it that is allowed.
-void limit_resource(int resource, std::int64_t value);
+void limit_process(const ProcessLimits& limits);
 /// Takes away the right to write elsewhere, to gain privileges and to look into other processes. Returns what
-/// was possible.
+/// was possible, one bit each.
 int hold_back(const OwnFiles& files);
 
 }  // namespace jitterscope::judging

@@ -62,7 +62,6 @@ auto of_reference(const Part& part) {
 
 /// The reference's outputs for a request, in the inputs' types and of the same inputs as float64.
 struct Truth {
-  Answer reference;
   Numbers rounded, exact;
 };
 

@@ -56,14 +56,16 @@ void Trial::begin_reference() {
     if (std::ranges::all_of(shape_.inputs, &InputDescription::persistent)) {
       throw UsageError("all inputs are persistent, so that all calls are alike; at least one has to change");
     }
-    const Answer answer = reference_->answer(asked(seed_of(next_key(Use::first), "first")));
-    outputs_ = answer.outputs;
+    const Outputs given = reference_->answer(asked(seed_of(next_key(Use::first), "first"))).outputs;
+    outputs_ = given.descriptions;
     describe_work();
-    if (answer.bytes.empty() || 4 * answer.bytes.size() > reference_->room()) {
+    // Beside float16 lies float64, four times as long.
+    constexpr std::size_t kShare = 5;
+    if (given.bytes.empty() || kShare * given.bytes.size() > reference_->room()) {
       throw UsageError(
           fmt::format("a call's outputs have {}, and at most {} can be judged; take a smaller case",
-                      bytes_text(Bytes(static_cast<std::int64_t>(answer.bytes.size()))),
-                      bytes_text(Bytes(static_cast<std::int64_t>(reference_->room() / 4)))));
+                      bytes_text(Bytes(static_cast<std::int64_t>(given.bytes.size()))),
+                      bytes_text(Bytes(static_cast<std::int64_t>(reference_->room() / kShare)))));
     }
   });
 }
@@ -99,47 +101,44 @@ void Trial::load_candidate() {
     is_loaded_ = true;
     weights_differ_ =
         candidate_->make(candidate_name_, judgement_.values, shape_, of_persistent_).weights_differ;
-    const Answer answer = candidate_->answer(first);
-    if (answer.outputs.size() != outputs_.size()) {
+    const std::vector<OutputDescription> given = candidate_->answer(first).outputs.descriptions;
+    if (given.size() != outputs_.size()) {
       throw Found{Verdict::wrong,
-                  fmt::format("it returns {} where {} are right",
-                              counted(std::ssize(answer.outputs), "output"), outputs_.size())};
+                  fmt::format("it returns {} where {} are right", counted(std::ssize(given), "output"),
+                              outputs_.size())};
     }
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      if (answer.outputs[i] == outputs_[i]) continue;
-      throw Found{Verdict::wrong, fmt::format("output {} is {} where {} is right", i,
-                                              to_string(answer.outputs[i]), to_string(outputs_[i]))};
+      if (given[i] == outputs_[i]) continue;
+      throw Found{Verdict::wrong, fmt::format("output {} is {} where {} is right", i, to_string(given[i]),
+                                              to_string(outputs_[i]))};
     }
   });
 }
 
 Truth Trial::truth_of(AnswerRequest request) {
   return of_reference([&] {
-    Truth truth;
     request.is_strided = false;
-    truth.reference = reference_->answer(request);
-    truth.rounded = numbers_of(outputs_, truth.reference.bytes);
-    request.is_float64 = true;
-    const Answer exact = reference_->answer(request);
-    const Numbers numbers = numbers_of(exact.outputs, exact.bytes);
+    request.with_float64 = true;
+    const Answer answer = reference_->answer(request);
+    Truth truth{.rounded = numbers_of(outputs_, answer.outputs.bytes),
+                .exact = numbers_of(answer.of_float64.descriptions, answer.of_float64.bytes)};
     const auto is_alike = [](const std::vector<double>& a, const std::vector<double>& b) {
       return a.size() == b.size();
     };
-    if (!std::ranges::equal(numbers, truth.rounded, is_alike)) {
+    if (!std::ranges::equal(truth.exact, truth.rounded, is_alike)) {
       throw UsageError("the reference's outputs have other shapes where its inputs are float64");
     }
-    truth.exact = numbers;
     return truth;
   });
 }
 
 std::optional<Wrong> Trial::wrong_in(const AnswerRequest& request, NotFinite not_finite) {
-  const Answer answer = of_candidate([&] { return candidate_->answer(request); });
-  if (answer.outputs != outputs_) {
+  const Outputs given = of_candidate([&] { return candidate_->answer(request); }).outputs;
+  if (given.descriptions != outputs_) {
     throw Found{Verdict::wrong, "its outputs have other shapes or types from one call to the next"};
   }
   const Truth truth = truth_of(request);
-  return find_wrong(outputs_, numbers_of(outputs_, answer.bytes), truth.rounded, truth.exact, not_finite);
+  return find_wrong(outputs_, numbers_of(outputs_, given.bytes), truth.rounded, truth.exact, not_finite);
 }
 
 // An input that moves nothing could be left out, and a reference that is random is wrong by itself.

@@ -1,14 +1,12 @@
 #include "judge/untrusted_process.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -17,10 +15,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -31,65 +26,13 @@
 #include "device/judged_arithmetic.hpp"
 #include "jitterscope/error.hpp"
 #include "judge/in_parts.hpp"
-#include "judge/sandbox.hpp"
 
 namespace jitterscope::judging {
 namespace {
 
-// Below: what a child does to itself between fork and exec. Nothing there allocates memory.
-
-// Descriptors of the child.
-constexpr int kSocket = 0, kOutput = 1, kErrors = 2, kMemory = 3;
-
-struct Prepared {
-  std::vector<char*> arguments = {}, environment = {};
-  int socket = -1, errors = -1, memory = -1;
-  const WorkerProgram* program = nullptr;
-  OwnFiles files = {};
-};
-
-[[noreturn]] void become_worker(const Prepared& prepared) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const WorkerProgram& program = *prepared.program;
-  limit_resource(RLIMIT_CORE, 0);
-  limit_resource(RLIMIT_DATA, program.data.value());
-  limit_resource(RLIMIT_FSIZE, program.file.value());
-  limit_resource(RLIMIT_NOFILE, program.descriptors);
-  limit_resource(RLIMIT_CPU, program.core_seconds);
-  limit_resource(RLIMIT_NPROC, 4096);
-  write_file("/proc/self/oom_score_adj", "1000");  // where memory ends, it ends before the judge
-  const int nothing = ::open("/dev/null", O_WRONLY);
-  if (::dup2(prepared.socket, kSocket) < 0 || ::dup2(nothing, kOutput) < 0 ||
-      ::dup2(prepared.errors, kErrors) < 0 || ::dup2(prepared.memory, kMemory) < 0) {
-    ::_exit(126);
-  }
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
-  hold_back(prepared.files);
-  if (::chdir(prepared.files.folder) != 0) ::_exit(126);  // behind the mount
-  ::syscall(SYS_close_range, kMemory + 1, ~0U, 0);
-  ::execve(prepared.arguments[0], prepared.arguments.data(), prepared.environment.data());
-  ::_exit(127);
-}
-
-// Below: the judge's side.
-
-constexpr std::size_t kRoom = std::size_t{256} << 20;
+constexpr std::size_t kRoom = std::size_t{320} << 20;
 constexpr std::size_t kLongestMessage = std::size_t{64} * 1024;
 constexpr int kPollMilliseconds = 100;
-
-// Above the numbers that the child gives to its own.
-Descriptor out_of_the_way(int number, const char* what) {
-  Descriptor made(number < 0 ? -1 : ::fcntl(number, F_DUPFD_CLOEXEC, 16));
-  const int problem = errno;
-  if (number >= 0) ::close(number);
-  if (made.number() < 0)
-    throw FailedError(fmt::format("{} could not be made: {}", what, std::strerror(problem)));
-  return made;
-}
 
 // Memory that both sides map. It cannot be made shorter, which would end a judge that reads it.
 Descriptor shared_memory(std::size_t bytes) {
@@ -109,19 +52,19 @@ std::uint32_t word_of(std::uint32_t& word) { return std::atomic_ref(word).load(s
 
 class ProcessWorker : public UntrustedWorker {
  public:
-  explicit ProcessWorker(const WorkerProgram& program)
+  explicit ProcessWorker(const WorkerProgram& program, ForkServer* server = nullptr)
       : program_(program), memory_(shared_memory(kRoom + kMailboxBytes)) {
     void* mapped =
         ::mmap(nullptr, kRoom + kMailboxBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.number(), 0);
     if (mapped == MAP_FAILED) throw FailedError("memory for a worker's outputs could not be mapped");
     outputs_ = {static_cast<const std::uint8_t*>(mapped), kRoom};
     mailbox_ = reinterpret_cast<Mailbox*>(static_cast<std::uint8_t*>(mapped) + kRoom);
-    start();
+    const WorkerPlace place{memory_.number(), folder_.path().string()};
+    process_ = server != nullptr ? server->start_worker(place) : execute_worker(program_, place);
   }
   ~ProcessWorker() override {
-    if (pid_ > 0) {
-      ::kill(-pid_, SIGKILL);
-      ::kill(pid_, SIGKILL);
+    if (process_.pid > 0) {
+      kill_worker(process_.pid);
       wait_for_end();
     }
     ::munmap(const_cast<std::uint8_t*>(outputs_.data()), outputs_.size() + kMailboxBytes);
@@ -142,27 +85,26 @@ class ProcessWorker : public UntrustedWorker {
     } catch (const WorkerFailure&) {
       return false;
     }
-    pollfd waited{socket_.number(), POLLIN, 0};  // it says nothing unasked: then it has ended
+    pollfd waited{process_.socket.number(), POLLIN, 0};  // it says nothing unasked: then it has ended
     return ::poll(&waited, 1, 0) == 0;
   }
   ReferenceDescription describe(const std::string& target);
   void freeze() override {
-    ::kill(-pid_, SIGSTOP);
+    ::kill(-process_.pid, SIGSTOP);
     int status = 0;
-    if (::waitpid(pid_, &status, WUNTRACED) == pid_ && !WIFSTOPPED(status)) note_end(status);
+    if (::waitpid(process_.pid, &status, WUNTRACED) == process_.pid && !WIFSTOPPED(status)) note_end(status);
   }
   void thaw() override {
-    if (pid_ > 0) ::kill(-pid_, SIGCONT);
+    if (process_.pid > 0) ::kill(-process_.pid, SIGCONT);
   }
 
  private:
-  void start();
   void wait_for_end() {
     int status = 0;
-    if (pid_ > 0 && ::waitpid(pid_, &status, 0) == pid_) note_end(status);
+    if (process_.pid > 0 && ::waitpid(process_.pid, &status, 0) == process_.pid) note_end(status);
   }
   void note_end(int status) {
-    pid_ = -1;
+    process_.pid = -1;
     ended_by_ = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
                                     : fmt::format("exit code {}", WEXITSTATUS(status));
   }
@@ -182,51 +124,24 @@ class ProcessWorker : public UntrustedWorker {
 
   WorkerProgram program_;
   TemporaryFolder folder_;
-  Descriptor memory_, socket_, errors_;
+  Descriptor memory_;
+  WorkerProcess process_;
   std::span<const std::uint8_t> outputs_;
   std::unique_ptr<std::uint8_t[]> of_chain_;  ///< of kRoom
   Mailbox* mailbox_ = nullptr;
   std::uint32_t ticket_ = 0;  ///< of the chain that was asked for last
   bool is_on_gpu_ = false;
   std::size_t bytes_of_call_ = 0;
-  pid_t pid_ = -1;
   std::string ended_by_;
   bool is_preparing_ = false;
 };
 
-void ProcessWorker::start() {
-  std::array<int, 2> ends{};
-  // Packets: a worker cannot leave half a message behind.
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    throw FailedError(std::string("no way to a worker could be made: ") + std::strerror(errno));
-  }
-  socket_ = out_of_the_way(ends[0], "a way to a worker");
-  Descriptor theirs = out_of_the_way(ends[1], "a way to a worker");
-  errors_ = out_of_the_way(::memfd_create("errors", MFD_CLOEXEC), "memory for a worker's errors");
-  const std::string path = folder_.path().string();
-  std::vector<std::string> environment = program_.environment;
-  for (const char* name : {"HOME", "TMPDIR"}) environment.push_back(fmt::format("{}={}", name, path));
-  Prepared prepared{.socket = theirs.number(),
-                    .errors = errors_.number(),
-                    .memory = memory_.number(),
-                    .program = &program_,
-                    .files = own_files(path.c_str(), program_.folder)};
-  for (std::string& word : program_.arguments) prepared.arguments.push_back(word.data());
-  for (std::string& word : environment) prepared.environment.push_back(word.data());
-  prepared.arguments.push_back(nullptr);
-  prepared.environment.push_back(nullptr);
-  pid_ = start_in_sandbox(program_.is_on_gpu);
-  if (pid_ == 0) become_worker(prepared);
-  if (pid_ < 0) throw FailedError(std::string("no worker could be started: ") + std::strerror(errno));
-  ::setpgid(pid_, pid_);  // the child does it, too: whoever comes first
-}
-
 void ProcessWorker::fail_ended() {
   wait_for_end();
   std::string words(4096, '\0');
-  const off_t size = ::lseek(errors_.number(), 0, SEEK_END);
+  const off_t size = ::lseek(process_.errors.number(), 0, SEEK_END);
   const off_t from = std::max<off_t>(0, size - static_cast<off_t>(words.size()));
-  const ssize_t count = ::pread(errors_.number(), words.data(), words.size(), from);
+  const ssize_t count = ::pread(process_.errors.number(), words.data(), words.size(), from);
   words.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   const std::string said = last_line(words);
   throw WorkerFailure(WorkerFailure::Kind::ended,
@@ -236,7 +151,7 @@ void ProcessWorker::fail_ended() {
 void ProcessWorker::tell(const Message& message) {
   const std::string text = message.dump();
   if (text.size() > kLongestMessage) throw UsageError("a case has too many inputs to tell a worker of");
-  while (::send(socket_.number(), text.data(), text.size(), MSG_NOSIGNAL) < 0) {
+  while (::send(process_.socket.number(), text.data(), text.size(), MSG_NOSIGNAL) < 0) {
     if (errno != EINTR) fail_ended();
   }
 }
@@ -248,7 +163,7 @@ Message ProcessWorker::hear() {
 }
 
 bool ProcessWorker::has_message(int milliseconds) {
-  pollfd waited{socket_.number(), POLLIN, 0};
+  pollfd waited{process_.socket.number(), POLLIN, 0};
   return ::poll(&waited, 1, milliseconds) > 0;
 }
 
@@ -261,7 +176,7 @@ void ProcessWorker::refuse_late(Nanoseconds end) const {
 
 Message ProcessWorker::receive() {
   std::string text(kLongestMessage, '\0');
-  const ssize_t count = ::recv(socket_.number(), text.data(), text.size(), 0);
+  const ssize_t count = ::recv(process_.socket.number(), text.data(), text.size(), 0);
   if (count <= 0) fail_ended();
   text.resize(static_cast<std::size_t>(count));
   Message message = Message::parse(text, nullptr, false);
@@ -457,26 +372,39 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
   return given;
 }
 
-Answer ProcessWorker::answer(const AnswerRequest& request) {
-  Message order{{"do", "answer"}, {"float64", request.is_float64}, {"strided", request.is_strided}};
-  for (const Seed& seed : request.seeds) order["seeds"].push_back(hexadecimal(seed.bytes));
-  for (const Family family : request.families) order["families"].push_back(to_string(family));
-  const Message reply = ask(order);
-  Answer answer;
-  for (const Message& each : list_in(reply, "outputs")) {
+std::vector<OutputDescription> descriptions_in(const Message& message, const char* name) {
+  std::vector<OutputDescription> descriptions;
+  for (const Message& each : list_in(message, name)) {
     try {
-      answer.outputs.push_back({.dtype = dtype_of(word_in(each, "dtype")), .shape = shape_in(each)});
+      descriptions.push_back({.dtype = dtype_of(word_in(each, "dtype")), .shape = shape_in(each)});
     } catch (const UsageError&) {
       refuse_message("a type of outputs that the judge knows");
     }
   }
-  const std::size_t bytes = bytes_of(answer.outputs);
-  if (bytes > kRoom) {
-    throw WorkerFailure(WorkerFailure::Kind::malformed,
-                        fmt::format("its outputs are longer than {}", bytes_text(Bytes(kRoom))));
-  }
-  answer.bytes.assign(outputs_.begin(), outputs_.begin() + static_cast<std::ptrdiff_t>(bytes));
-  if (!request.is_float64) bytes_of_call_ = bytes;
+  return descriptions;
+}
+
+Answer ProcessWorker::answer(const AnswerRequest& request) {
+  Message order{{"do", "answer"}, {"float64", request.with_float64}, {"strided", request.is_strided}};
+  for (const Seed& seed : request.seeds) order["seeds"].push_back(hexadecimal(seed.bytes));
+  for (const Family family : request.families) order["families"].push_back(to_string(family));
+  const Message reply = ask(order);
+  std::size_t place = 0;
+  const auto outputs_in = [&](const char* name) {
+    Outputs outputs{.descriptions = descriptions_in(reply, name), .bytes = {}};
+    const std::size_t bytes = bytes_of(outputs.descriptions);
+    if (bytes > kRoom - place) {
+      throw WorkerFailure(WorkerFailure::Kind::malformed,
+                          fmt::format("its outputs are longer than {}", bytes_text(Bytes(kRoom))));
+    }
+    const auto kept = outputs_.subspan(place, bytes);
+    outputs.bytes.assign(kept.begin(), kept.end());
+    place += bytes;
+    return outputs;
+  };
+  Answer answer{.outputs = outputs_in("outputs")};
+  bytes_of_call_ = answer.outputs.bytes.size();
+  if (request.with_float64) answer.of_float64 = outputs_in("of_float64");
   return answer;
 }
 
@@ -486,9 +414,18 @@ std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program) {
   return std::make_unique<ProcessWorker>(program);
 }
 
+std::unique_ptr<UntrustedWorker> ReadyWorkers::start() {
+  try {
+    if (server_) return std::make_unique<ProcessWorker>(program_, server_.get());
+  } catch (const NotForked&) {
+    server_.reset();
+  }
+  return start_untrusted(program_);
+}
+
 void ReadyWorkers::refill() {
   while (workers_.size() < wanted_) {
-    workers_.push_back(start_untrusted(program_));
+    workers_.push_back(start());
     workers_.back()->prepare(reference_);
   }
 }
@@ -503,7 +440,7 @@ std::unique_ptr<Worker> ReadyWorkers::take() {
     workers_.pop_back();
     if (worker->is_prepared()) return worker;
   }
-  return start_untrusted(program_);
+  return start();
 }
 
 ReferenceDescription describe_reference(const WorkerProgram& program, const std::string& target) {

@@ -7,25 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/subprocess.hpp"
 #include "judge/worker.hpp"
+#include "judge/worker_start.hpp"
 
 namespace jitterscope::judging {
-
-/// How a worker is begun.
-struct WorkerProgram {
-  std::vector<std::string> arguments;    ///< of a program by its full path; it speaks on descriptor 0
-  std::vector<std::string> environment;  ///< "NAME=value"; nothing of the judge's own is added
-  bool is_on_gpu = false;
-  Nanoseconds deadline = seconds(60);  ///< for each answer
-  /// Of what one process may have. Address space is not limited: a GPU's driver reserves far more than it
-  /// uses.
-  Bytes data = Bytes(std::int64_t{16} << 30), file = Bytes(std::int64_t{64} << 20);
-  /// Of its folder and of /dev/shm, each, where they can be its own.
-  Bytes folder = Bytes(std::int64_t{1} << 30);
-  std::int64_t descriptors = 1024, core_seconds = 3600;
-  std::function<bool()> interrupted = {};
-};
 
 class UntrustedWorker : public Worker {
  public:
@@ -44,9 +29,10 @@ std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program);
 /// loaded the reference's file, and serves for one side of one pair.
 class ReadyWorkers {
  public:
-  /// Keeps as many as are wanted. The program must outlive this.
-  ReadyWorkers(const WorkerProgram& program, std::string reference, std::size_t wanted)
-      : program_(program), reference_(std::move(reference)), wanted_(wanted) {}
+  /// Keeps as many as are wanted, forks of the server if there is one. The program must outlive this.
+  ReadyWorkers(const WorkerProgram& program, std::string reference, std::size_t wanted,
+               std::unique_ptr<ForkServer> server)
+      : program_(program), reference_(std::move(reference)), wanted_(wanted), server_(std::move(server)) {}
 
   /// Starts those that are missing, and does not wait.
   void refill();
@@ -57,9 +43,12 @@ class ReadyWorkers {
   std::unique_ptr<Worker> take();
 
  private:
+  std::unique_ptr<UntrustedWorker> start();
+
   const WorkerProgram& program_;
   std::string reference_;
   std::size_t wanted_;
+  std::unique_ptr<ForkServer> server_;
   std::vector<std::unique_ptr<UntrustedWorker>> workers_;
 };
 

@@ -52,12 +52,16 @@ struct ChainReply {
 struct AnswerRequest {
   std::vector<Seed> seeds;       ///< one for each input
   std::vector<Family> families;  ///< one for each input
-  bool is_float64 = false;       ///< the same values, in arrays of float64
+  bool with_float64 = false;     ///< also a call with the same values in arrays of float64
   bool is_strided = false;  ///< views whose elements do not follow each other, where the arrays have such
 };
+struct Outputs {
+  std::vector<OutputDescription> descriptions;
+  std::vector<std::uint8_t> bytes;  ///< of all, one after the other
+};
 struct Answer {
-  std::vector<OutputDescription> outputs;
-  std::vector<std::uint8_t> bytes;
+  Outputs outputs;
+  Outputs of_float64 = {};
 };
 
 /// Why a worker gave nothing.

@@ -61,6 +61,15 @@ class CorpusTest(unittest.TestCase):
             self.assertEqual((CORPUS / "reference.py").stat().st_mode, mode)
             self.assertFalse(LEFT_OVER.exists())
 
+    def test_executed_processes_are_held_back_as_forked_ones(self):
+        for name in NEED_NAMESPACES:
+            each, _, record = judged(name, quick=False)
+            if record["isolation"] != "strong":
+                return
+            with self.subTest(name=name, evidence=each.get("evidence")):
+                self.assertTrue(each["verdict"] == cheats.CASES[name]["expected"] or each["verdict"] in HONEST)
+        self.assertFalse(LEFT_OVER.exists())
+
     def test_exit_codes(self):
         self.assertEqual(judged("constant", fail_if="wrong")[1], 1)
         self.assertEqual(judged("plain", precision="1%")[1], 4)  # one pair decides nothing

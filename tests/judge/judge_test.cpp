@@ -100,10 +100,10 @@ class ScriptedWorker : public Worker {
 
   Answer answer(const AnswerRequest& request) override {
     if (script_.raises) throw WorkerFailure(WorkerFailure::Kind::raised, "ValueError: no");
-    Answer answer{.outputs = {{DataType::f64, {script_.rows}}},
-                  .bytes = output_of(filled(request.seeds, request.families))};
-    last_ = answer.bytes;
-    return answer;
+    const Outputs outputs{.descriptions = {{DataType::f64, {script_.rows}}},
+                          .bytes = output_of(filled(request.seeds, request.families))};
+    last_ = outputs.bytes;
+    return {.outputs = outputs, .of_float64 = outputs};
   }
   std::size_t room() const override { return std::size_t{1} << 20; }
   void freeze() override {}

@@ -8,9 +8,11 @@ import sys
 HONEST = ("same", "faster", "slower", "undecided")
 
 
-def judge(*words, **flags):
-    """The record (empty if there is none), the exit code and what was said of a quick judgement with one pair."""
-    words = [os.environ["JITTERSCOPE_PROGRAM"], "judge", *words, "--quick", "--processes", "1", "--json", "-"]
+def judge(*words, quick=True, **flags):
+    """The record (empty if there is none), the exit code and what was said of a judgement with one pair."""
+    words = [os.environ["JITTERSCOPE_PROGRAM"], "judge", *words, "--processes", "1", "--json", "-"]
+    if quick:  # its processes are forked; without it they are executed
+        words.append("--quick")
     for name, value in flags.items():
         words += ["--" + name.replace("_", "-"), str(value)]
     environment = {**os.environ, "JITTERSCOPE_PYTHON": sys.executable}

@@ -106,7 +106,8 @@ void judge_all(const JudgeFlags& flags, Invocation& invocation) {
   if (!flags.serve.empty()) return serve_judge(flags, setup);
   ProgressLine line(stderr, host_time_now);
   line.show("starting processes", {0, 1});
-  judging::ReadyWorkers workers(setup.program(), setup.reference(), ready_at_once(setup));
+  judging::ReadyWorkers workers(setup.program(), setup.reference(), ready_at_once(setup),
+                                setup.fork_server());
   const JudgeRecord record = setup.judge(
       setup.candidates(),
       [&] {
@@ -147,7 +148,8 @@ void add_judge_command(CLI::App& app, Invocation& invocation) {
                   "cpu, cuda or cuda:N; auto: the first GPU if the reference imports torch")
       ->capture_default_str();
   command.add_option("--processes", flags.processes, "pairs of fresh processes")->capture_default_str();
-  command.add_flag("--quick", flags.quick, "four pairs and shorter chains");
+  command.add_flag("--quick", flags.quick,
+                   "four pairs, forked from one process that has imported PyTorch, and shorter chains");
   command.add_option("--margin", flags.margin, "difference that counts as the same")->capture_default_str();
   command.add_option(
       "--precision", flags.precision,
