@@ -334,8 +334,8 @@ int jitterscope_judge_hold_back(const jitterscope_judged_place* place, int* has)
     limits.file = Bytes(given.file);
     limits.descriptors = given.descriptors;
     limits.core_seconds = given.core_seconds;
-    const judging::OwnFiles files{&c_api::require(given.folder, "folder"), &c_api::require(given.user, "user"),
-                                  &c_api::require(given.group, "group"),
+    const judging::OwnFiles files{&c_api::require(given.folder, "folder"),
+                                  &c_api::require(given.user, "user"), &c_api::require(given.group, "group"),
                                   &c_api::require(given.options, "options")};
     c_api::require(has, "has") =
         judging::become_worker(given.socket, given.errors, given.memory, files, limits);

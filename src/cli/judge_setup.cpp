@@ -229,9 +229,8 @@ std::string JudgeSetup::sentence() const {
 
 std::unique_ptr<judging::ForkServer> JudgeSetup::fork_server() const {
   if (!record_.is_quick) return nullptr;
-  return std::make_unique<judging::ForkServer>(program_, imports_torch_
-                                                             ? std::vector<std::string>{"torch", "triton"}
-                                                             : std::vector<std::string>{});
+  return std::make_unique<judging::ForkServer>(
+      program_, imports_torch_ ? std::vector<std::string>{"torch", "triton"} : std::vector<std::string>{});
 }
 
 void JudgeSetup::try_reference(const judging::StartWorker& start) const {

@@ -15,8 +15,7 @@ template <class Part>
 void in_parts(std::size_t count, std::size_t least, const Part& part) {
   // Asked once: each time glibc opens a file of /sys for it.
   static const std::size_t processors = std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  const std::size_t threads =
-      std::clamp<std::size_t>(count / std::max<std::size_t>(1, least), 1, processors);
+  const std::size_t threads = std::clamp<std::size_t>(count / std::max<std::size_t>(1, least), 1, processors);
   std::vector<std::jthread> others;
   for (std::size_t i = 1; i < threads; ++i) {
     others.emplace_back([&part, count, threads, i] { part(count * i / threads, count * (i + 1) / threads); });

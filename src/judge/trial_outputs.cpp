@@ -103,9 +103,8 @@ void Trial::load_candidate() {
         candidate_->make(candidate_name_, judgement_.values, shape_, of_persistent_).weights_differ;
     const std::vector<OutputDescription> given = candidate_->answer(first).outputs.descriptions;
     if (given.size() != outputs_.size()) {
-      throw Found{Verdict::wrong,
-                  fmt::format("it returns {} where {} are right", counted(std::ssize(given), "output"),
-                              outputs_.size())};
+      throw Found{Verdict::wrong, fmt::format("it returns {} where {} are right",
+                                              counted(std::ssize(given), "output"), outputs_.size())};
     }
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (given[i] == outputs_[i]) continue;

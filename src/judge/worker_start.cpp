@@ -188,8 +188,7 @@ ForkServer::ForkServer(const WorkerProgram& program, const std::vector<std::stri
     ::syscall(SYS_close_range, kMemory, ~0U, 0);
     execute(prepared);
   }
-  if (process_.pid < 0)
-    throw FailedError(std::string("no worker could be started: ") + std::strerror(errno));
+  if (process_.pid < 0) throw FailedError(std::string("no worker could be started: ") + std::strerror(errno));
   ::setpgid(process_.pid, process_.pid);
 }
 

@@ -110,7 +110,8 @@ TEST(ForkedWorker, IsHeldBackAsAnExecutedOne) {
 TEST(ForkedWorker, IsExecutedWhereItsServerEnds) {
   WorkerProgram broken = python_worker();
   broken.arguments[3] = "no_such_module";
-  ReadyWorkers workers(python_worker(), "", 0, std::make_unique<ForkServer>(broken, std::vector<std::string>{}));
+  ReadyWorkers workers(python_worker(), "", 0,
+                       std::make_unique<ForkServer>(broken, std::vector<std::string>{}));
   EXPECT_EQ(said_by(*workers.take(), "'here'"), "ValueError: here");
 }
 
