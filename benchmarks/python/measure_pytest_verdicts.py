@@ -2,10 +2,11 @@
 """What pytest's plug-in says of tests that did not change, and of tests with 5 % more work, beside other work on the CPU.
 
 usage: measure_pytest_verdicts.py [--sessions 50] [--more 0.05] [--loops 1] [--processes 12] [--limit 2] [--json FILE]
-                                  [--copies 1] [--minutes 60]
+                                  [--copies 1] [--minutes 60] [--against]
 
 Keeps the times of six tests once, and compares with them in so many sessions of pytest with the same work, and in as many
-with a little more, while so many endless loops run beside them. Prints a Markdown table: of 300 verdicts on what did not
+with a little more, while so many endless loops run beside them. With --against nothing is kept: each session times a
+revision of a repository beside its own code, in pairs of processes that take turns. Prints a Markdown table: of 300 verdicts on what did not
 change none may be "slower" or "faster", and of those on a true 5 % 19 of 20 have to be "slower". With --copies, so many
 measure at the same time, each with its loops on a core of its own and with times of its own to compare with.
 """
@@ -24,11 +25,10 @@ import time
 # The work of each grows as `size` does; 20 divides every number.
 TESTS = '''
 import json
-import os
 import random
 import re
 
-MORE = float(os.environ["MORE_WORK"])
+from more_work import MORE
 
 
 def size(count):
@@ -76,7 +76,7 @@ def pytest_sessionfinish(session):
     benchmarks = benchmarks_of(session.config)
     if benchmarks is None:
         return  # in a fresh process
-    said = {line.test: line.verdict and line.verdict._asdict() for line in benchmarks.lines}
+    said = {line.test: line.verdict._asdict() for line in benchmarks.lines if line.verdict}
     with open(os.environ["VERDICTS"], "w", encoding="utf-8") as file:
         json.dump(said, file)
 '''
@@ -85,13 +85,21 @@ def pytest_sessionfinish(session):
 def session(folder, more, words):
     verdicts = folder / "verdicts.json"
     verdicts.unlink(missing_ok=True)
+    (folder / "more_work.py").write_text(f"MORE = {more}\n", encoding="utf-8")
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "jitterscope.pytest_plugin", "-q", *words], cwd=folder,
-                          env={**os.environ, "MORE_WORK": str(more), "VERDICTS": str(verdicts),
-                               "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, stdout=subprocess.PIPE,
-                          text=True, check=False)
+                          env={**os.environ, "VERDICTS": str(verdicts), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+                               "PYTHONDONTWRITEBYTECODE": "1"}, stdout=subprocess.PIPE, text=True, check=False)
     if not verdicts.exists():
         sys.exit(f"measure_pytest_verdicts: {done.stdout}")
     return json.loads(verdicts.read_text(encoding="utf-8"))
+
+
+def commit_without_more(folder):
+    (folder / "more_work.py").write_text("MORE = 0.0\n", encoding="utf-8")
+    git = ["git", "-C", str(folder), "-c", "user.name=measure", "-c", "user.email=measure@localhost"]
+    for words in (["init", "--quiet"], ["add", "test_work.py", "conftest.py", "more_work.py"],
+                  ["commit", "--quiet", "--message", "without more work"]):
+        subprocess.run([*git, *words], check=True)
 
 
 def row(test, more, said):
@@ -113,8 +121,13 @@ def measure(arguments):
             (folder / "test_work.py").write_text(TESTS, encoding="utf-8")
             (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
             processes = ["--gpu-benchmark-processes", arguments.processes]
-            session(folder, 0.0, [*processes, "--gpu-benchmark-save", "before"])
-            compare = [*processes, "--gpu-benchmark-compare", "before", "--gpu-benchmark-fail", f"slower:{arguments.limit}%"]
+            if arguments.against:
+                commit_without_more(folder)
+                other = ["--gpu-benchmark-against", "HEAD"]
+            else:
+                session(folder, 0.0, [*processes, "--gpu-benchmark-save", "before"])
+                other = ["--gpu-benchmark-compare", "before"]
+            compare = [*processes, *other, "--gpu-benchmark-fail", f"slower:{arguments.limit}%"]
             slower = arguments.sessions if arguments.slower_sessions is None else arguments.slower_sessions
             for number in range(max(arguments.sessions, slower)):
                 for more, count in ((0.0, arguments.sessions), (arguments.more, slower)):
@@ -160,6 +173,7 @@ def main():
     parser.add_argument("--limit", default="2", help="percent")
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9, help="no session begins later than this")
+    parser.add_argument("--against", action="store_true", help="compare with a revision, and not with kept times")
     parser.add_argument("--json", help="write all verdicts to this file")
     arguments = parser.parse_args()
     found = measure_in_copies(arguments) if arguments.copies > 1 else measure(arguments)

@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from typing import Any, NamedTuple, Optional
+from typing import Any, IO, NamedTuple, Optional, Sequence
 
 from ._program import environment
 from ._verdict import Found
@@ -26,9 +26,9 @@ _folder: Optional[pathlib.Path] = None
 class AskedSession:
     """In the fresh process: which tests run, and what they found."""
 
-    def __init__(self, where: pathlib.Path) -> None:
-        self._where = where
-        self._tests = set(json.loads((where / _ASKED).read_text(encoding="utf-8"))["tests"])
+    def __init__(self, where: pathlib.Path, asked: dict[str, Any]) -> None:
+        self.where = where
+        self._tests = set(asked["tests"])
         self._found: dict[str, Found] = {}
 
     def keep_asked(self, items: list[Any]) -> None:
@@ -41,7 +41,7 @@ class AskedSession:
 
     def write(self) -> None:
         """For the process that asked."""
-        (self._where / _ANSWER).write_text(json.dumps(self._found), encoding="utf-8")
+        (self.where / _ANSWER).write_text(json.dumps(self._found), encoding="utf-8")
 
 
 def asked_session(config: Any) -> Optional[AskedSession]:
@@ -49,7 +49,43 @@ def asked_session(config: Any) -> Optional[AskedSession]:
     if _folder is None:
         return None
     vars(config.option).update(_RUN_ALL)
-    return AskedSession(_folder)
+    asked = json.loads((_folder / _ASKED).read_text(encoding="utf-8"))
+    if "socket" not in asked:
+        return AskedSession(_folder, asked)
+    from ._pytest_pairs import PairedSession  # pylint: disable=import-outside-toplevel,cyclic-import
+    return PairedSession(_folder, asked)
+
+
+def _moved(text: str, root: pathlib.Path, other: pathlib.Path) -> str:
+    """A path below `root` as it is below `other`, where that is there."""
+    path = pathlib.Path(text)
+    if not path.is_absolute() or (path != root and root not in path.parents):
+        return text
+    there = other / path.relative_to(root)
+    return str(there) if there.exists() else text
+
+
+def start_session(config: Any, asked: dict[str, Any], where: pathlib.Path, output: IO[str], root: pathlib.Path,
+                  other: pathlib.Path, pass_fds: Sequence[int] = ()) -> "subprocess.Popen[str]":
+    """Starts pytest as this session was started, for the code in `other` in place of that in `root`."""
+    arguments = [_moved(str(each), root, other) for each in config.invocation_params.args]
+    whole = {**asked, "path": [_moved(each, root, other) for each in sys.path], "arguments": arguments,
+             "roots": [str(root), str(other)]}
+    (where / _ASKED).write_text(json.dumps(whole), encoding="utf-8")
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return subprocess.Popen([sys.executable, *flags, "-m", "jitterscope", "pytest-process", str(where)],
+                            cwd=_moved(str(config.invocation_params.dir), root, other), env=environment(),
+                            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, text=True, errors="replace",
+                            pass_fds=pass_fds)
+
+
+def why_ended(status: int, output: IO[str]) -> str:
+    """How a session ended that did not run to its end, and what it said last; nothing if it did."""
+    if status in _RAN:
+        return ""
+    output.seek(0)
+    said = [line for line in output.read().splitlines() if line.strip()]
+    return f"exit code {status}: {said[-1] if said else 'it said nothing'}"
 
 
 class _Answer(NamedTuple):
@@ -58,20 +94,18 @@ class _Answer(NamedTuple):
 
 
 def _one_session(config: Any, tests: list[str]) -> _Answer:
-    with tempfile.TemporaryDirectory(prefix="jitterscope-pytest-") as name:
+    root = pathlib.Path(config.rootpath)
+    with tempfile.TemporaryDirectory(prefix="jitterscope-pytest-") as name, \
+            tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         where = pathlib.Path(name)
-        asked = {"tests": tests, "path": sys.path, "arguments": [str(each) for each in config.invocation_params.args]}
-        (where / _ASKED).write_text(json.dumps(asked), encoding="utf-8")
-        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-        done = subprocess.run([sys.executable, *flags, "-m", "jitterscope", "pytest-process", name],
-                              cwd=config.invocation_params.dir, env=environment(), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        with start_session(config, {"tests": tests}, where, output, root, root) as process:
+            status = process.wait()
         answer = where / _ANSWER
-        if done.returncode in _RAN and answer.exists():
+        problem = why_ended(status, output)
+        if not problem and answer.exists():
             listed = json.loads(answer.read_text(encoding="utf-8"))
             return _Answer({test: Found(*found) for test, found in listed.items()}, "")
-    said = [line for line in done.stdout.splitlines() if line.strip()]
-    return _Answer({}, f"a fresh process ended with exit code {done.returncode}: {said[-1] if said else 'it said nothing'}")
+    return _Answer({}, f"a fresh process ended with {problem or 'nothing found'}")
 
 
 def main(folder: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import NamedTuple, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 FEWEST = 6  # processes on a side
 MOST_LOOKS = 3  # at one test, each with processes of its own beside those before
@@ -64,10 +64,10 @@ class _Side(NamedTuple):
     freedom: float
 
 
-def _side(times: Sequence[float]) -> _Side:
+def _side(logarithms: Sequence[float], fastest: int, slowest: int) -> _Side:
     """The mean without the ends, its error from all where the ends stand as the nearest that are left."""
-    logarithms = sorted(math.log(time) for time in times)
-    fast, slow = len(logarithms) // _FASTEST, len(logarithms) // _SLOWEST
+    logarithms = sorted(logarithms)
+    fast, slow = len(logarithms) // fastest, len(logarithms) // slowest
     kept = logarithms[fast:len(logarithms) - slow]
     winsorized = kept[:1] * fast + kept + kept[-1:] * slow
     middle = statistics.fmean(winsorized)
@@ -77,7 +77,7 @@ def _side(times: Sequence[float]) -> _Side:
 
 def _shift(before: Sequence[float], now: Sequence[float]) -> _Shift:
     """Welch's of both sides."""
-    first, second = _side(before), _side(now)
+    first, second = (_side([math.log(time) for time in times], _FASTEST, _SLOWEST) for times in (before, now))
     square = first.error_squared + second.error_squared
     if not square > 0:
         return _Shift(second.mean - first.mean, 0.0, first.freedom + second.freedom)
@@ -101,7 +101,16 @@ def verdict(before: Sequence[float], now: Sequence[float], margin: float, machin
     95 % lies within the margin. A machine that is slower itself may or may not have slowed this work down: what is said
     holds in both cases.
     """
-    shift, machine = _shift(before, now), _shift_of_machine(machine_before, machine_now)
+    return _verdict_of(_shift(before, now), margin, _shift_of_machine(machine_before, machine_now))
+
+
+def verdict_of_pairs(logarithms: Sequence[float], margin: float) -> Verdict:
+    """From the logarithm of the ratio that each pair of processes found, `FEWEST` of them; judged as above."""
+    side = _side(logarithms, _FASTEST, _FASTEST)
+    return _verdict_of(_Shift(side.mean, math.sqrt(side.error_squared), side.freedom), margin)
+
+
+def _verdict_of(shift: _Shift, margin: float, machine: float = 0.0) -> Verdict:
     slower_by, faster_by = max(machine, 0.0), min(machine, 0.0)
     half, wide, limit = shift.half_width(_CHANCE_OF_INTERVAL), shift.half_width(_CHANCE), math.log1p(margin)
     low, high = shift.value - half - slower_by, shift.value + half - faster_by
@@ -134,16 +143,27 @@ class Looks:
     """At one test: where its time lies beyond the margin, more processes are asked, and slower or faster is what two looks
     running say."""
 
-    def __init__(self, before: Sequence[Found], margin: float) -> None:
-        self.before, self.margin = before, margin
-        self.now: list[Found] = []
+    def __init__(self, margin: float, decide: Callable[[Sequence[Any]], Optional[Verdict]]) -> None:
+        self.margin, self._decide = margin, decide
+        self.now: list[Any] = []
         self.verdicts: list[Verdict] = []
 
-    def look(self, found: Sequence[Found]) -> None:
+    @classmethod
+    def at_processes(cls, before: Sequence[Found], margin: float) -> "Looks":
+        """Beside what processes found before."""
+        return cls(margin, lambda now: verdict_of_processes(before, now, margin) if min(len(now), len(before)) >= FEWEST else None)
+
+    @classmethod
+    def at_pairs(cls, margin: float) -> "Looks":
+        """At logarithms of ratios that pairs found."""
+        return cls(margin, lambda now: verdict_of_pairs(now, margin) if len(now) >= FEWEST else None)
+
+    def look(self, found: Sequence[Any]) -> None:
         """Adds what more processes found."""
         self.now += found
-        if min(len(self.now), len(self.before)) >= FEWEST:
-            self.verdicts.append(verdict_of_processes(self.before, self.now, self.margin))
+        verdict_now = self._decide(self.now)
+        if verdict_now is not None:
+            self.verdicts.append(verdict_now)
 
     @property
     def is_confirmed(self) -> bool:

@@ -16,11 +16,12 @@ import pytest
 
 from ._device import default_device, open_device
 from ._errors import Error, MissingError, UsageError
-from ._fresh_times import found_on_cpu
+from ._fresh_times import Turns, found_on_cpu
 from ._kept_times import (Kept, found_before, kept_time, merged, read_kept_times, test_of, why_not_written,
                           write_kept_times)
 from ._measure import devices, measure
 from ._options import CACHES, LOADS, words
+from ._pytest_pairs import PairedSession, checkout_of, other_code, ratios_in_pairs
 from ._pytest_processes import AskedSession, FoundByTest, asked_session, found_in_fresh_processes
 from ._report import write_report
 from ._result import Time
@@ -31,6 +32,7 @@ FOLDER = ".jitterscope"
 _MARGIN = 0.02  # where no limit is given: as of a gate
 _PROCESSES = 12  # of fewer, a true 5 % is missed more often than one time in twenty on a busy CPU
 _MOST_PROCESSES = 1000
+_TURNS_OF_GPU = 2  # of a pair, each a whole measurement
 _QUICK = 0.2  # seconds of js.measure in a fresh process on a CPU: a test may look at its time, no verdict does
 
 
@@ -89,14 +91,20 @@ class Benchmarks:
         self.failures: list[str] = []  # of what was to be done beside the tests
         root = pathlib.Path(config.rootpath)
         save, compare = config.getoption("gpu_benchmark_save"), config.getoption("gpu_benchmark_compare")
+        against = config.getoption("gpu_benchmark_against")
         report, limit = config.getoption("gpu_benchmark_report"), config.getoption("gpu_benchmark_fail")
         self.processes = _processes(config.getoption("gpu_benchmark_processes"))
         self.limit = _percent(limit) if limit else None
-        if self.limit is not None and not compare:
-            raise UsageError("--gpu-benchmark-fail needs --gpu-benchmark-compare NAME: what to compare with")
-        if (save or compare) and config.getoption("numprocesses", None):
-            raise UsageError("--gpu-benchmark-save and --gpu-benchmark-compare take tests one after the other, since those "
-                             "beside each other are slower: leave out -n of pytest-xdist, or add -n 0")
+        if self.limit is not None and not (compare or against):
+            raise UsageError("--gpu-benchmark-fail needs what to compare with: --gpu-benchmark-against REVISION, or "
+                             "--gpu-benchmark-compare NAME")
+        if against and (save or compare):
+            raise UsageError("--gpu-benchmark-against times the other code in this session: leave --gpu-benchmark-save and "
+                             "--gpu-benchmark-compare to another one")
+        if (save or compare or against) and config.getoption("numprocesses", None):
+            raise UsageError("--gpu-benchmark-save, -compare and -against take tests one after the other, since those beside "
+                             "each other are slower: leave out -n of pytest-xdist, or add -n 0")
+        self.other = other_code(root, against) if against else None
         self.before = read_kept_times(_file(root, compare)) if compare else {}
         self.save_to = _writable("--gpu-benchmark-save", _file(root, save)) if save else None
         self.stay: Kept = {}  # what the file to save to has
@@ -109,6 +117,9 @@ class Benchmarks:
 
     def ask_fresh_processes(self, config: pytest.Config, tests: list[str], tell: Callable[[str], None]) -> None:
         """Before the tests: what is found of them, and what is said of it."""
+        if self.other is not None:
+            self._ask_pairs(config, tests, tell)
+            return
         if self.save_to is None:
             known = set(map(test_of, self.before))
             tests = [test for test in tests if test in known]  # nothing is said of the others
@@ -116,20 +127,41 @@ class Benchmarks:
             return
         tell(f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} in {self.processes} fresh processes")
         self._ask(config, tests)
-        margin = _MARGIN if self.limit is None else self.limit
         for test, found in self.found.items():
             if test in self.before:
-                self.looks[test] = Looks(found_before(self.before[test]), margin)
+                self.looks[test] = Looks.at_processes(found_before(self.before[test]), self._margin)
                 self.looks[test].look(found)
-        while True:
-            again = [test for test, looks in self.looks.items() if looks.wants_more]
-            if not again or self.failures:
-                return
+        while not self.failures and (again := self._unsure()):
             tell(f"{self.processes} more processes for tests that seem to have changed: {', '.join(again)}")
             counts = {test: len(self.found[test]) for test in again}
             self._ask(config, sorted(set(map(test_of, again))))
             for test in again:
                 self.looks[test].look(self.found[test][counts[test]:])
+
+    def _ask_pairs(self, config: pytest.Config, tests: list[str], tell: Callable[[str], None]) -> None:
+        assert self.other is not None
+        if not tests:
+            return
+        with checkout_of(pathlib.Path(config.rootpath), self.other) as other:
+            tell(f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} in {self.processes} pairs of processes, with this code "
+                 f"and with that of {self.other.name}")
+            while tests and not self.failures:
+                found, problem = ratios_in_pairs(config, tests, self.processes, other)
+                for test, ratios in found.items():
+                    self.looks.setdefault(test, Looks.at_pairs(self._margin)).look(ratios)
+                if problem:
+                    self.failures.append(f"gpu_benchmark: {problem}")
+                again = self._unsure()
+                tests = sorted(set(map(test_of, again)))
+                if again:
+                    tell(f"{self.processes} more pairs for tests that seem to have changed: {', '.join(again)}")
+
+    @property
+    def _margin(self) -> float:
+        return _MARGIN if self.limit is None else self.limit
+
+    def _unsure(self) -> list[str]:
+        return [test for test, looks in self.looks.items() if looks.wants_more]
 
     def _ask(self, config: pytest.Config, tests: list[str]) -> None:
         found, problem = found_in_fresh_processes(config, tests, self.processes)
@@ -143,14 +175,20 @@ class Benchmarks:
         time = measure(function, device=device, **conditions)
         line = self._add(test, time)
         if self.limit is not None and line.remark == "slower" and line.verdict is not None:
-            pytest.fail(f"{test}: slower than what was kept, {_change_cell(line)} in "
-                        f"{len(self.found[test])} fresh processes, and {self.limit * 100:.3g} % is the limit", pytrace=False)
+            pytest.fail(f"{test}: slower than {self.other.name if self.other else 'what was kept'}, {_change_cell(line)} in "
+                        f"{len(self.looks[test].now)} {'pairs of' if self.other else 'fresh'} processes, and "
+                        f"{self.limit * 100:.3g} % is the limit", pytrace=False)
         return time
 
     def _add(self, test: str, time: Time) -> Line:
         self.saved[test] = kept_time(time, self.found.get(test, []))
         before = self.before.get(test)
         verdict = None
+        if self.other is not None:
+            verdict = self.looks[test].verdict if test in self.looks else None
+            line = Line(test, time, verdict, _remark(verdict) if verdict else f"not timed by both, this and {self.other.name}")
+            self.lines.append(line)
+            return line
         remark = "" if before or not self.before else "not in the record"
         if before and before["device"] != time.device["name"]:
             remark, before = "another device", None
@@ -189,7 +227,13 @@ class FreshBenchmarks:
         if by_thread:
             conditions = {**conditions, "time_limit": min(_QUICK, conditions.get("time_limit", _QUICK))}
         time = measure(function, device=device, **conditions)
-        self.session.add(test, found_on_cpu(function) if by_thread else Found(time.median))
+        if isinstance(self.session, PairedSession):
+            if by_thread:
+                self.session.take_turns(test, Turns(function).take, Turns.FEWEST)
+            else:
+                self.session.take_turns(test, lambda: measure(function, device=device, **conditions).median, _TURNS_OF_GPU)
+        else:
+            self.session.add(test, found_on_cpu(function) if by_thread else Found(time.median))
         return time
 
 
@@ -248,10 +292,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gpu-benchmark-save", metavar="NAME",
                     help=f"keep all times in {FOLDER}/NAME.json; those of tests that are not run stay in it")
     group.addoption("--gpu-benchmark-compare", metavar="NAME", help="compare with the times kept under this name")
+    group.addoption("--gpu-benchmark-against", metavar="REVISION",
+                    help="compare with the code of a revision of git, or of a folder, in pairs of processes that take turns")
     group.addoption("--gpu-benchmark-fail", metavar="slower:PERCENT",
                     help="fail a test that is shown to be slower by more than this, as slower:2%%")
     group.addoption("--gpu-benchmark-processes", metavar="N", default=str(_PROCESSES),
-                    help=f"number of fresh processes that measure a time to keep or compare (default: {_PROCESSES})")
+                    help=f"number of fresh processes, or pairs of them, that measure what is kept or compared (default: {_PROCESSES})")
     group.addoption("--gpu-benchmark-report", metavar="FILE.html", help="write a page with plots of all times")
 
 
@@ -298,8 +344,9 @@ def _change_cell(line: Line) -> str:
     return change_with_interval(line.verdict.ratio, line.verdict.low, line.verdict.high)
 
 
-def _table(lines: list[Line]) -> list[str]:
-    rows = [["test", "time", "95 % interval", "change in fresh processes", ""]]
+def _table(lines: list[Line], other: Optional[str]) -> list[str]:
+    change = "change in fresh processes" if other is None else f"change from {other}"
+    rows = [["test", "time", "95 % interval", change, ""]]
     for line in lines:
         rows.append([line.test, time_text(line.time.median), interval_text(line.time.interval),
                      _change_cell(line), line.remark])
@@ -314,7 +361,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     terminalreporter.section("gpu benchmarks")
     if benchmarks.lines:
-        for row in _table(benchmarks.lines):
+        for row in _table(benchmarks.lines, benchmarks.other.name if benchmarks.other else None):
             terminalreporter.write_line(row)
     for failure in benchmarks.failures:
         terminalreporter.write_line(failure, red=True)

@@ -43,7 +43,7 @@ TEST_WAIT = "test_it.py::test_wait"
 FEW = ["--gpu-benchmark-processes", "6"]
 
 
-class Sessions(unittest.TestCase):
+class Session(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -63,6 +63,8 @@ class Sessions(unittest.TestCase):
                                "-rs", *words], cwd=self.folder, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
+
+class Sessions(Session):
     def kept(self):
         return json.loads((self.folder / ".jitterscope" / "base.json").read_text())["benchmarks"]
 
@@ -233,7 +235,9 @@ class Sessions(unittest.TestCase):
         self.assertIn("ZeroDivisionError", said)
 
     def test_options_that_make_no_sense_are_refused(self):
-        for words, sentence in [(["--gpu-benchmark-fail", "slower:2%"], "needs --gpu-benchmark-compare"),
+        for words, sentence in [(["--gpu-benchmark-fail", "slower:2%"], "or --gpu-benchmark-compare NAME"),
+                                (["--gpu-benchmark-against", "HEAD"], "git: fatal: not a git repository"),
+                                (["--gpu-benchmark-against", "HEAD", "--gpu-benchmark-save", "x"], "to another one"),
                                 (["--gpu-benchmark-compare", "absent"], "absent.json is not there"),
                                 (["--gpu-benchmark-save", "../x"], "a name of letters"),
                                 (["--gpu-benchmark-compare", "x", "--gpu-benchmark-fail", "2"], "write slower:2%"),
@@ -289,6 +293,72 @@ def test_more(gpu_benchmark):
         self.assertEqual(code, 1, said)
         self.assertIn("gpu_benchmark: a fresh process ended with exit code 77", said)
         self.assertEqual(self.kept()[TEST_WAIT]["processes"], [])
+
+
+class Against(Session):
+    """Pairs of processes, of which one has the code of another revision. What is timed differs by far more than any machine."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "conftest.py").unlink()
+        (self.folder / "work.py").write_text("def work():\n    return sum(range(20))\n", encoding="utf-8")
+        self.write("import work\n\n\ndef test_work(gpu_benchmark):\n"
+                   "    gpu_benchmark(work.work, device='cpu', time_limit=0.05)\n")
+        self.git("init", "--quiet")
+        self.commit()
+
+    def git(self, *words):
+        subprocess.run(["git", "-c", "user.name=test", "-c", "user.email=test@localhost", *words], cwd=self.folder, check=True)
+
+    def commit(self):
+        self.git("add", ".")
+        self.git("commit", "--quiet", "--message", "before")
+
+    def test_the_code_of_a_revision_takes_turns_with_this_one(self):
+        (self.folder / "work.py").write_text("def work():\n    return sum(range(20_000))\n", encoding="utf-8")
+        self.write("import work\n\n\ndef test_new(gpu_benchmark):\n    gpu_benchmark(work.work, device='cpu', time_limit=0.05)\n\n\n"
+                   "def test_work(gpu_benchmark):\n    gpu_benchmark(work.work, device='cpu', time_limit=0.05)\n")
+        code, said = self.pytest(*FEW, "--gpu-benchmark-against", "HEAD", "--gpu-benchmark-fail", "slower:2%")
+        self.assertEqual(code, 1, said)
+        self.assertIn("2 tests in 6 pairs of processes, with this code and with that of HEAD", said)
+        self.assertRegex(said, r"test_it.py::test_work: slower than HEAD, [\d.]+ times .* in 12 pairs of processes")
+        self.assertRegex(said, r"test_it.py::test_new .* not timed by both, this and HEAD")
+        listed = subprocess.run(["git", "worktree", "list"], cwd=self.folder, capture_output=True, text=True, check=True)
+        self.assertEqual(len(listed.stdout.splitlines()), 1)
+
+    def test_a_folder_is_another_code_too(self):
+        with tempfile.TemporaryDirectory() as other:
+            for name in ("work.py", "test_it.py"):
+                shutil.copy(self.folder / name, other)
+            (self.folder / "work.py").write_text("def work():\n    return sum(range(20_000))\n", encoding="utf-8")
+            code, said = self.pytest("--gpu-benchmark-against", other)
+            self.assertEqual(code, 4, said)
+            self.assertIn(f"write --gpu-benchmark-against={other}", said)
+            code, said = self.pytest(*FEW, f"--gpu-benchmark-against={other}")
+            self.assertEqual(code, 0, said)
+            self.assertRegex(said, r"test_it.py::test_work .* times \(.* slower")
+
+    def test_a_module_that_both_would_load_from_here_is_named(self):
+        library = self.folder / "library"
+        library.mkdir()
+        (self.folder / "work.py").rename(library / "work.py")
+        (self.folder / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(library)!r})\n", encoding="utf-8")
+        self.commit()
+        code, said = self.pytest(*FEW, "--gpu-benchmark-against", "HEAD")
+        self.assertEqual(code, 1, said)
+        self.assertIn(f"the other code would be timed with this one's work ({library / 'work.py'})", said)
+
+    def test_a_revision_that_is_not_there_is_refused(self):
+        code, said = self.pytest("--gpu-benchmark-against", "no-such-branch")
+        self.assertEqual(code, 4, said)
+        self.assertIn("ERROR: --gpu-benchmark-against no-such-branch: no such revision, and no such folder", said)
+
+    def test_a_process_that_ends_early_is_named(self):
+        self.write("import os, sys\n\n\ndef test_work(gpu_benchmark):\n"
+                   "    if 'jitterscope' in sys.orig_argv:\n        os._exit(77)\n    gpu_benchmark(lambda: 1, device='cpu')\n")
+        code, said = self.pytest(*FEW, "--gpu-benchmark-against", "HEAD")
+        self.assertEqual(code, 1, said)
+        self.assertIn("gpu_benchmark: a process of this code ended with exit code 77", said)
 
 
 if __name__ == "__main__":

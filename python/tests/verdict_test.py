@@ -8,7 +8,7 @@ from unittest import mock
 
 from jitterscope import _fresh_times
 from jitterscope._text import change_with_interval, with_values
-from jitterscope._verdict import FEWEST, MOST_LOOKS, Found, Looks, verdict, verdict_of_processes
+from jitterscope._verdict import FEWEST, MOST_LOOKS, Found, Looks, verdict, verdict_of_pairs, verdict_of_processes
 
 PROCESSES, MARGIN = 12, 0.02
 
@@ -32,7 +32,7 @@ class Machine:
 
 
 def session(machine, change, before=None):
-    looks = Looks(machine.found() if before is None else before, MARGIN)
+    looks = Looks.at_processes(machine.found() if before is None else before, MARGIN)
     looks.look(machine.found(change))
     while looks.wants_more:
         looks.look(machine.found(change))
@@ -83,6 +83,41 @@ class Simulated(unittest.TestCase):
         self.assertGreaterEqual(held, 0.93 * 400)
 
 
+class OfPairs(unittest.TestCase):
+    """Ratios of pairs that differ by as much as was found beside eight busy programs, one of eight held up or hurried."""
+
+    def pairs(self, draw, change, count=PROCESSES):
+        return [math.log1p(change) + draw.gauss(0, 0.012) + (draw.uniform(-0.1, 0.1) if draw.random() < 1 / 8 else 0.0)
+                for _ in range(count)]
+
+    def words(self, change):
+        draw, said = random.Random(4), []
+        for _ in range(300):
+            looks = Looks.at_pairs(MARGIN)
+            while looks.wants_more or not looks.verdicts:
+                looks.look(self.pairs(draw, change))
+            said.append(looks.verdict.word)
+        return said
+
+    def test_what_did_not_change_is_never_called_so(self):
+        said = self.words(0.0)
+        self.assertEqual((said.count("slower"), said.count("faster")), (0, 0))
+
+    def test_a_true_five_percent_is_seen_in_nineteen_of_twenty(self):
+        self.assertGreaterEqual(self.words(0.05).count("slower"), 285)
+        self.assertGreaterEqual(self.words(-0.05).count("faster"), 285)
+
+    def test_the_interval_holds_the_truth(self):
+        draw = random.Random(5)
+        found = [verdict_of_pairs(self.pairs(draw, 0.05), MARGIN) for _ in range(400)]
+        self.assertGreaterEqual(sum(each.low <= 1.05 <= each.high for each in found), 0.93 * 400)
+
+    def test_too_few_pairs_say_nothing(self):
+        looks = Looks.at_pairs(MARGIN)
+        looks.look([0.1] * (FEWEST - 1))
+        self.assertIsNone(looks.verdict)
+
+
 class Decisions(unittest.TestCase):
     def test_a_machine_that_is_slower_itself_decides_nothing(self):
         before = Machine(seed=5).found()
@@ -98,13 +133,13 @@ class Decisions(unittest.TestCase):
 
     def test_one_look_is_no_verdict(self):
         own = Machine(seed=8)
-        looks = Looks(own.found(), MARGIN)
+        looks = Looks.at_processes(own.found(), MARGIN)
         looks.look(own.found(0.08))
         self.assertEqual((looks.verdicts[0].word, looks.verdict.word), ("slower", "undecided"))
         self.assertTrue(looks.wants_more)
         looks.look(own.found(0.0, 3 * PROCESSES))  # which the first ones were no part of
         self.assertEqual(looks.verdict.word, "same")
-        looks = Looks(own.found(), MARGIN)
+        looks = Looks.at_processes(own.found(), MARGIN)
         for _ in range(2):
             looks.look(own.found(0.08))
         self.assertEqual(looks.verdict.word, "slower")
@@ -112,14 +147,14 @@ class Decisions(unittest.TestCase):
 
     def test_looks_have_an_end(self):
         own = Machine(seed=9, deviation=0.2)
-        looks = Looks(own.found(), MARGIN)
+        looks = Looks.at_processes(own.found(), MARGIN)
         while looks.wants_more or not looks.verdicts:
             looks.look(own.found(0.1))
         self.assertLessEqual(len(looks.verdicts), MOST_LOOKS)
 
     def test_too_few_processes_say_nothing(self):
         own = Machine(seed=10)
-        looks = Looks(own.found(), MARGIN)
+        looks = Looks.at_processes(own.found(), MARGIN)
         looks.look(own.found(count=FEWEST - 1))
         self.assertIsNone(looks.verdict)
         looks.look(own.found(count=1))

@@ -17,9 +17,10 @@ using statistics::Effect;
 double relative_half_of(const TimeEstimate& time) { return (time.high - time.low) / time.median / 2.0; }
 
 // Combines half-widths as independent errors: both intervals include the variation between processes.
-std::optional<Effect> effect_of_intervals(const TimeEstimate& first, const TimeEstimate& second) {
+std::optional<Effect> effect_of_intervals(const TimeEstimate& first, const TimeEstimate& second,
+                                          double work) {
   if (!std::isfinite(first.precision()) || !std::isfinite(second.precision())) return std::nullopt;
-  return statistics::effect_with_half_width(std::log(second.median / first.median),
+  return statistics::effect_with_half_width(std::log(second.median / work / first.median),
                                             std::hypot(relative_half_of(first), relative_half_of(second)));
 }
 
@@ -66,16 +67,18 @@ std::vector<double> ratios_of(const ProcessValues& first, const ProcessValues& s
 }
 
 // Returns the times of the rounds that were disturbed least; nullopt if a record has one process.
-std::optional<TimesApart> least_disturbed_apart(const Measurement& first, const Measurement& second) {
+std::optional<TimesApart> least_disturbed_apart(const Measurement& first, const Measurement& second,
+                                                double work) {
   const ProcessValues before = least_disturbed_times_of(first), now = least_disturbed_times_of(second);
   if (!are_positive(before) || !are_positive(now)) return std::nullopt;
+  const ProcessValues equal = per_work(now, work);
   const std::optional<Effect> effect =
-      statistics::effect_between_groups(logarithms(*before), logarithms(*now), kOnHost, kBetweenTimes);
+      statistics::effect_between_groups(logarithms(*before), logarithms(*equal), kOnHost, kBetweenTimes);
   if (!effect) return std::nullopt;
   return TimesApart{.first = estimate_without_ends(*before, first.time.rounds),
                     .second = estimate_without_ends(*now, second.time.rounds),
                     .effect = *effect,
-                    .process_ratios = ratios_of(before, now),
+                    .process_ratios = ratios_of(before, equal),
                     .is_least_disturbed = true};
 }
 
@@ -104,6 +107,13 @@ ProcessValues cycles_of(const Measurement& measurement) {
   return values;
 }
 
+ProcessValues per_work(ProcessValues values, double work) {
+  if (values) {
+    for (double& value : *values) value /= work;
+  }
+  return values;
+}
+
 std::optional<Effect> effect_apart(const ProcessValues& first, const ProcessValues& second) {
   if (!are_positive(first) || !are_positive(second)) return std::nullopt;
   return statistics::effect_between_groups(logarithms(*first), logarithms(*second));
@@ -113,14 +123,15 @@ bool are_on_hosts(const RunRecord& first, const RunRecord& second) {
   return first.device.capabilities.is_host && second.device.capabilities.is_host;
 }
 
-std::optional<TimesApart> times_apart(const Measurement& first, const Measurement& second, bool on_hosts) {
-  const ProcessValues before = times_of(first), now = times_of(second);
+std::optional<TimesApart> times_apart(const Measurement& first, const Measurement& second, bool on_hosts,
+                                      double work) {
+  const ProcessValues before = times_of(first), now = per_work(times_of(second), work);
   if (on_hosts && before && now) {
-    if (auto least = least_disturbed_apart(first, second)) return least;
+    if (auto least = least_disturbed_apart(first, second, work)) return least;
   }
   const std::optional<Effect> over_processes = effect_apart(before, now);
   const std::optional<Effect> effect =
-      over_processes ? over_processes : effect_of_intervals(first.time, second.time);
+      over_processes ? over_processes : effect_of_intervals(first.time, second.time, work);
   if (!effect) return std::nullopt;
   return TimesApart{first.time, second.time, *effect, ratios_of(before, now)};
 }
@@ -144,13 +155,14 @@ bool SumsApart::have_processes() const {
   return effect_apart(first_processes_.values(), second_processes_.values()).has_value();
 }
 
-std::optional<TimesApart> SumsApart::times() const {
+std::optional<TimesApart> SumsApart::times(double work) const {
   const ProcessValues &first = first_processes_.values(), &second = second_processes_.values();
-  if (const std::optional<Effect> over_processes = effect_apart(first, second)) {
+  const ProcessValues equal = per_work(second, work);
+  if (const std::optional<Effect> over_processes = effect_apart(first, equal)) {
     return TimesApart{interval_of(*first, first_.rounds), interval_of(*second, second_.rounds),
-                      *over_processes, ratios_of(first, second)};
+                      *over_processes, ratios_of(first, equal)};
   }
-  const std::optional<Effect> effect = effect_of_intervals(first_, second_);
+  const std::optional<Effect> effect = effect_of_intervals(first_, second_, work);
   if (!effect) return std::nullopt;
   return TimesApart{first_, second_, *effect, {}};
 }

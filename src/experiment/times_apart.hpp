@@ -15,6 +15,8 @@ using ProcessValues = std::optional<std::vector<double>>;
 ProcessValues times_of(const Measurement& measurement);
 ProcessValues cycles_of(const Measurement& measurement);
 
+/// Returns the values for as much work as the other side does, which this side does `work` times.
+ProcessValues per_work(ProcessValues values, double work);
 /// Returns Welch's interval of the ratio, as a logarithm; nullopt if a side has no values or one not above
 /// zero.
 std::optional<statistics::Effect> effect_apart(const ProcessValues& first, const ProcessValues& second);
@@ -35,9 +37,10 @@ struct TimesApart {
 bool are_on_hosts(const RunRecord& first, const RunRecord& second);
 
 /// Compares the processes if both measurements have several, else the two intervals. `on_hosts`: of a host's
-/// processes the tenth of the rounds that other programs disturbed least. nullopt if a side has too few
-/// rounds for an interval.
-std::optional<TimesApart> times_apart(const Measurement& first, const Measurement& second, bool on_hosts);
+/// processes the tenth of the rounds that other programs disturbed least. The effect is for equal work, where
+/// the second does `work` times that of the first. nullopt if a side has too few rounds for an interval.
+std::optional<TimesApart> times_apart(const Measurement& first, const Measurement& second, bool on_hosts,
+                                      double work);
 
 /// Sums over processes, one value for each. nullopt if a layer lacks them, or has another number of
 /// processes.
@@ -56,8 +59,9 @@ class SumsApart {
  public:
   void add(const TimeEstimate& first, const ProcessValues& first_processes, const TimeEstimate& second,
            const ProcessValues& second_processes, std::int64_t count);
-  /// Compares the processes' sums if both sides have them, else the two sums' intervals.
-  std::optional<TimesApart> times() const;
+  /// Compares the processes' sums if both sides have them, else the two sums' intervals; the effect is for
+  /// equal work.
+  std::optional<TimesApart> times(double work) const;
   bool have_processes() const;
   /// Returns the sums of the layers' times and intervals.
   const TimeEstimate& first() const { return first_; }

@@ -226,7 +226,7 @@ Account account_of(const Sides& sides, std::int64_t count, const std::vector<Rec
                   .second = sides.second->time};
   account.time = time_ratio(account.first, account.second);
   const bool on_hosts = are_on_hosts(*sides.first_record, *sides.second_record);
-  if (const auto apart = times_apart(*sides.first, *sides.second, on_hosts)) {
+  if (const auto apart = times_apart(*sides.first, *sides.second, on_hosts, 1.0)) {
     account.first = apart->first;
     account.second = apart->second;
     account.time = ratio_of(apart->effect);

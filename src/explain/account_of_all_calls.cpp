@@ -148,7 +148,7 @@ std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
   total.second = sums.second();
   if (accounts.size() < 2 || !(total.first.median > Nanoseconds(0))) return std::nullopt;
   total.time = time_ratio(total.first, total.second);
-  if (const auto apart = sums.times()) {
+  if (const auto apart = sums.times(1.0)) {
     total.first = apart->first;
     total.second = apart->second;
     total.time = ratio_of(apart->effect);

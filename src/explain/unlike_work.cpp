@@ -35,13 +35,6 @@ std::optional<Operation> parsed(const std::string& text) {
 
 bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
 
-// A network copies as many times the bytes as it takes samples.
-std::optional<double> times_the_bytes(const Operation& first, const Operation& second) {
-  const auto *own = std::get_if<Copy>(&first.parameters()), *other = std::get_if<Copy>(&second.parameters());
-  if (own == nullptr || other == nullptr || own->kind != other->kind) return std::nullopt;
-  return static_cast<double>(other->bytes) / static_cast<double>(own->bytes);
-}
-
 // Returns how many times the samples the second record's operations take; nullopt if they take as many, or
 // not all the same multiple.
 std::optional<double> times_the_samples(const std::vector<const Account*>& unlike) {

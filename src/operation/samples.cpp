@@ -1,6 +1,7 @@
 #include "operation/samples.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
@@ -31,6 +32,18 @@ Operation with_changed_batch(const Operation& operation, const Change& change) {
   return {std::move(parameters)};
 }
 
+// True if each step of a chain, all of which have a batch, still reads what the one before writes where it did:
+// a gradient of weights, and what converts it, has no samples that could be fewer.
+template <class Change>
+bool keeps_links(const Operation& operation, const Change& change) {
+  const Operation changed = with_changed_batch(operation, change);
+  const auto &before = std::get<Chain>(operation.parameters()), &after = std::get<Chain>(changed.parameters());
+  for (std::size_t step = 1; step < before.steps.size(); ++step) {
+    if (is_linked(before, step) != is_linked(after, step)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::int64_t* batch_of(Operation::Parameters& parameters) {
@@ -58,7 +71,9 @@ std::int64_t* batch_of(Operation::Parameters& parameters) {
 bool has_batch(const Operation& operation) {
   Operation::Parameters parameters = operation.parameters();
   const Chain* chain = chain_in(parameters);
-  return chain != nullptr ? std::ranges::all_of(chain->steps, has_batch) : batch_of(parameters) != nullptr;
+  if (chain == nullptr) return batch_of(parameters) != nullptr;
+  return std::ranges::all_of(chain->steps, has_batch) &&
+         keeps_links(operation, [](std::int64_t& batch) { batch *= 2; });
 }
 
 Operation with_larger_batch(const Operation& operation, std::int64_t factor) {
@@ -68,7 +83,10 @@ Operation with_larger_batch(const Operation& operation, std::int64_t factor) {
 bool parts_evenly(const Operation& operation, std::int64_t pieces) {
   Operation::Parameters parameters = operation.parameters();
   const auto is_even = [&](const Operation& step) { return parts_evenly(step, pieces); };
-  if (const Chain* chain = chain_in(parameters)) return std::ranges::all_of(chain->steps, is_even);
+  if (const Chain* chain = chain_in(parameters)) {
+    return std::ranges::all_of(chain->steps, is_even) &&
+           keeps_links(operation, [&](std::int64_t& batch) { batch /= pieces; });
+  }
   const std::int64_t* batch = batch_of(parameters);
   return batch != nullptr && *batch % pieces == 0;
 }
@@ -95,6 +113,12 @@ std::optional<double> times_the_samples(const Operation& first, const Operation&
     return std::nullopt;
   }
   return times;
+}
+
+std::optional<double> times_the_bytes(const Operation& first, const Operation& second) {
+  const auto *own = std::get_if<Copy>(&first.parameters()), *other = std::get_if<Copy>(&second.parameters());
+  if (own == nullptr || other == nullptr || own->kind != other->kind) return std::nullopt;
+  return static_cast<double>(other->bytes) / static_cast<double>(own->bytes);
 }
 
 bool counts_samples(const Operation& operation) {

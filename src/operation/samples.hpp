@@ -30,6 +30,8 @@ Operation piece_of(const Operation&, std::int64_t pieces);
 /// Returns the number of samples of `second` over that of `first`, if both do the same with each; nullopt if
 /// they differ in more than samples, data type, layout and engine, or have no batch.
 std::optional<double> times_the_samples(const Operation& first, const Operation& second);
+/// Returns the same of copies, which in a network copy as many times the bytes as it takes samples.
+std::optional<double> times_the_bytes(const Operation& first, const Operation& second);
 /// True if its batch is one of samples by itself; the elements of an addition are samples in a network only.
 bool counts_samples(const Operation&);
 

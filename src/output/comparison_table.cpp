@@ -625,8 +625,14 @@ Text lines_of_cause(const std::vector<SharedDifference>& all, std::size_t compar
 
 // Different work explains a time better than any circumstance.
 std::string explanation_of(const std::vector<std::string>& causes, std::size_t other_work,
-                           std::size_t compared) {
+                           std::size_t compared, std::span<const std::int64_t> samples) {
   const std::string may = joined(causes, causes.size() > 2 ? ", " : " or ");
+  if (!samples.empty()) {
+    std::string text = fmt::format("A launch takes {} samples: differences are those of one sample.",
+                                   fmt::join(samples, ", then "));
+    if (!causes.empty()) text += fmt::format(" They may also come from {}.", may);
+    return text;
+  }
   if (other_work == 0) {
     if (causes.empty()) return {};
     return fmt::format("A difference in time may come from {} instead of the work itself.", may);
@@ -669,7 +675,7 @@ Text record_differences_section(const ComparisonRecord& record, const std::vecto
       causes.push_back(one_line(name));
     }
   }
-  const std::string explanation = explanation_of(causes, other_work, compared.size());
+  const std::string explanation = explanation_of(causes, other_work, compared.size(), record.samples);
   return explanation.empty() ? text : text + '\n' + wrapped(explanation, width);
 }
 

@@ -374,6 +374,8 @@ TEST(CompareCommandVerify, ErrorsStandBesideTimes) {
 
 TEST(StudyCommand, PrecisionOfAConvolutionBeginsWithWhatPytorchRuns) {
   const json found = study_of("precision conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1" + kOnVirtualGpu);
+  // So large that a simulated GPU verifies a part.
+  study_of("precision conv2d:n=2,c=64,hw=7,k=64,rs=3,pad=1,direction=wgrad" + kOnVirtualGpu);
   EXPECT_THAT(found.at("alternatives"),
               ElementsAre("tf32", "f64", "f32", "bf16", "f16", "autocast bf16", "autocast f16"));
   EXPECT_THAT(found.at("comparisons")[1].at("verdict"), "slower");
