@@ -50,7 +50,8 @@ std::string value_of(const std::vector<Property>& properties, const std::string&
 }
 
 // A clock that is read at both ends of a round, by timing known cycles, does not know what others left of a
-// core in between. Two such records, apart by hours, differed by -38 % in cycles where the work took 3 % more.
+// core in between. Two such records, apart by hours, differed by -38 % in cycles where the work took 3 %
+// more.
 bool counts_cycles(const RunRecord& record) {
   return value_of(record.device.properties, "clock_source") != "known_cycles";
 }
@@ -284,7 +285,8 @@ class RecordComparer {
     total.first_per_sample = per_sample(record_, 0, total.first.median);
     total.second_per_sample = per_sample(record_, alternative_, total.second.median);
     judge(total, apart->effect, record_, judging_);
-    const std::optional<Effect> cycles = effect_apart(first_cycles.values(), per_work(second_cycles.values(), work()));
+    const std::optional<Effect> cycles =
+        effect_apart(first_cycles.values(), per_work(second_cycles.values(), work()));
     if (times.have_processes() && cycles && counts_cycles_) {
       total.cycles = ratio_of(*cycles);
       total.first_clock = clock_of(*first_cycles.values(), total.first.median);

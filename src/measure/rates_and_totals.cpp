@@ -113,11 +113,27 @@ std::optional<TimedPart> timed_part(const RunRecord& record) {
   return part;
 }
 
+namespace {
+
 // An operator that cannot be timed is none that the run has missed.
+bool is_missed(const UntimedOperator& each, const RunRecord& record) {
+  return each.is_unreached.value_or(record.interrupted);
+}
+
+}  // namespace
+
 bool ended_early(const RunRecord& record) {
-  return std::ranges::any_of(record.untimed, [&](const UntimedOperator& each) {
-    return each.is_unreached.value_or(record.interrupted);
-  });
+  return std::ranges::any_of(record.untimed,
+                             [&](const UntimedOperator& each) { return is_missed(each, record); });
+}
+
+std::int64_t calls_to_time(const RunRecord& record) {
+  std::int64_t calls = 0;
+  for (const RunEntry& entry : record.entries) add_calls(calls, entry.count);
+  for (const UntimedOperator& each : record.untimed) {
+    if (is_missed(each, record)) add_calls(calls, each.count);
+  }
+  return calls;
 }
 
 std::optional<TimedPart> smaller_timed_part(const RunRecord& record) {

@@ -56,6 +56,8 @@ struct TimedPart {
 std::optional<TimedPart> timed_part(const RunRecord& record);
 /// True if the run was interrupted, or ended as others had failed, before it reached all that it can time.
 bool ended_early(const RunRecord& record);
+/// Returns the number of calls that the run would have timed if it had not ended early.
+std::int64_t calls_to_time(const RunRecord& record);
 /// Returns the part if it is less than half, or where a run ended early: then no sum of these times stands
 /// for the file.
 std::optional<TimedPart> smaller_timed_part(const RunRecord& record);

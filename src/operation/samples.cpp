@@ -32,12 +32,13 @@ Operation with_changed_batch(const Operation& operation, const Change& change) {
   return {std::move(parameters)};
 }
 
-// True if each step of a chain, all of which have a batch, still reads what the one before writes where it did:
-// a gradient of weights, and what converts it, has no samples that could be fewer.
+// True if each step of a chain, all of which have a batch, still reads what the one before writes where it
+// did: a gradient of weights, and what converts it, has no samples that could be fewer.
 template <class Change>
 bool keeps_links(const Operation& operation, const Change& change) {
   const Operation changed = with_changed_batch(operation, change);
-  const auto &before = std::get<Chain>(operation.parameters()), &after = std::get<Chain>(changed.parameters());
+  const auto &before = std::get<Chain>(operation.parameters()),
+             &after = std::get<Chain>(changed.parameters());
   for (std::size_t step = 1; step < before.steps.size(); ++step) {
     if (is_linked(before, step) != is_linked(after, step)) return false;
   }

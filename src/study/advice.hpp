@@ -22,7 +22,7 @@ std::string_view to_string(Goal);
 
 enum class Trying {
   taken,    ///< part of the work from the next step on
-  beaten,   ///< gains, but another remedy of its step gains more
+  beaten,   ///< gains, but another remedy of its step gains more, or as much and is more exact
   no_gain,  ///< no gain above the margin is shown
   slower,
   too_inexact,   ///< its results' error exceeds the tolerance

@@ -33,8 +33,8 @@ TEST(Samples, OfAChainAreThoseOfItsSteps) {
   EXPECT_FALSE(has_batch(of("chain:[linear:n=1,in=2,out=2][adam:count=8]")));
   EXPECT_FALSE(parts_evenly(of("chain:[relu:count=8][relu:count=9]"), 2));
   // A gradient of weights is as large for half of the samples.
-  const Operation gradient =
-      of("chain:[conv2d:n=2,c=4,hw=4,k=4,rs=1,dtype=f16,direction=wgrad][convert:count=16,dtype=f16,to_dtype=f32]");
+  const Operation gradient = of(
+      "chain:[conv2d:n=2,c=4,hw=4,k=4,rs=1,dtype=f16,direction=wgrad][convert:count=16,dtype=f16,to_dtype=f32]");
   ASSERT_EQ(gradient.operands().size(), 4u) << "the conversion reads what the convolution writes";
   EXPECT_FALSE(parts_evenly(gradient, 2));
   EXPECT_FALSE(has_batch(gradient));

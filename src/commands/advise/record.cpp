@@ -193,7 +193,7 @@ Text path_table(const AdviceRecord& record, std::size_t width) {
 std::string reason_of(const TriedRemedy& remedy, const AdviceRecord& record) {
   switch (remedy.outcome) {
     case Trying::taken: return "taken";
-    case Trying::beaten: return "another one gains more";
+    case Trying::beaten: return "another one gains as much or more";
     case Trying::no_gain: return "no gain is shown";
     case Trying::slower: return "slower";
     case Trying::too_inexact: return fmt::format("error above {}", percent_text(record.tolerance));

@@ -500,10 +500,10 @@ Text smaller_part_line(const RunPage& run) {
   const std::optional<TimedPart> part = smaller_timed_part(run.record);
   if (!part) return {};
   if (run.record.interrupted) {
-    return wrapped(
-        fmt::format("**Interrupted** when {} of {} calls were timed{}.", part->calls, part->of_calls,
-                    is_network(run.record) ? ", so there is no time of the whole" : ""),
-        run.page.width);
+    return wrapped(fmt::format("**Interrupted** when {} of {} calls were timed{}.", part->calls,
+                               calls_to_time(run.record),
+                               is_network(run.record) ? ", so there is no time of the whole" : ""),
+                   run.page.width);
   }
   const std::string of_time =
       part->of_gpu_time ? fmt::format(" and {} of its GPU time", percent_text(*part->of_gpu_time)) : "";
