@@ -60,7 +60,7 @@ def other_code(root: pathlib.Path, name: str) -> Other:
     try:
         return Other(name, _git(root, "rev-parse", "--verify", "--end-of-options", name + "^{commit}"))
     except UsageError:
-        raise UsageError(f"--gpu-benchmark-against {name}: no such revision, and no such folder") from None
+        raise UsageError(f"--gpu-benchmark-against {name}: no such revision here (git fetch brings others), and no such folder") from None
 
 
 @contextlib.contextmanager
@@ -102,13 +102,15 @@ class _Side:
 
     def hear(self) -> dict[str, Any]:
         """Nothing once it has ended."""
-        text = self._lines.readline()
+        text = ""
+        with contextlib.suppress(ConnectionError):
+            text = self._lines.readline()
         said: dict[str, Any] = json.loads(text) if text.endswith("\n") else {}
         return said
 
     def tell(self, word: str) -> None:
         """What it does next."""
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(ConnectionError):
             self._socket.sendall((word + "\n").encode())
 
     def turn(self) -> float:
@@ -235,7 +237,7 @@ class PairedSession(AskedSession):
         """All is said."""
 
     def _say(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(ConnectionError):
             self._socket.sendall((json.dumps(message) + "\n").encode())
 
     def _foreign_module(self) -> str:

@@ -142,19 +142,22 @@ class Benchmarks:
         assert self.other is not None
         if not tests:
             return
-        with checkout_of(pathlib.Path(config.rootpath), self.other) as other:
-            tell(f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} in {self.processes} pairs of processes, with this code "
-                 f"and with that of {self.other.name}")
-            while tests and not self.failures:
-                found, problem = ratios_in_pairs(config, tests, self.processes, other)
-                for test, ratios in found.items():
-                    self.looks.setdefault(test, Looks.at_pairs(self._margin)).look(ratios)
-                if problem:
-                    self.failures.append(f"gpu_benchmark: {problem}")
-                again = self._unsure()
-                tests = sorted(set(map(test_of, again)))
-                if again:
-                    tell(f"{self.processes} more pairs for tests that seem to have changed: {', '.join(again)}")
+        try:
+            with checkout_of(pathlib.Path(config.rootpath), self.other) as other:
+                tell(f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} in {self.processes} pairs of processes, with this "
+                     f"code and with that of {self.other.name}")
+                while tests and not self.failures:
+                    found, problem = ratios_in_pairs(config, tests, self.processes, other)
+                    for test, ratios in found.items():
+                        self.looks.setdefault(test, Looks.at_pairs(self._margin)).look(ratios)
+                    if problem:
+                        self.failures.append(f"gpu_benchmark: {problem}")
+                    again = self._unsure()
+                    tests = sorted(set(map(test_of, again)))
+                    if again and not self.failures:
+                        tell(f"{self.processes} more pairs for tests that seem to have changed: {', '.join(again)}")
+        except Error as error:
+            self.failures.append(str(error))
 
     @property
     def _margin(self) -> float:
@@ -306,7 +309,7 @@ def pytest_configure(config: pytest.Config) -> None:
     asked = asked_session(config)
     try:
         config.stash[_BENCHMARKS] = Benchmarks(config) if asked is None else FreshBenchmarks(asked)
-    except UsageError as error:
+    except (MissingError, UsageError) as error:
         raise pytest.UsageError(str(error)) from None
 
 

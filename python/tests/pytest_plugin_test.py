@@ -351,7 +351,7 @@ class Against(Session):
     def test_a_revision_that_is_not_there_is_refused(self):
         code, said = self.pytest("--gpu-benchmark-against", "no-such-branch")
         self.assertEqual(code, 4, said)
-        self.assertIn("ERROR: --gpu-benchmark-against no-such-branch: no such revision, and no such folder", said)
+        self.assertIn("ERROR: --gpu-benchmark-against no-such-branch: no such revision here (git fetch brings others), and no such folder", said)
 
     def test_a_process_that_ends_early_is_named(self):
         self.write("import os, sys\n\n\ndef test_work(gpu_benchmark):\n"
