@@ -33,7 +33,8 @@ struct Account {
   /// Times of the processes if both records have several.
   std::vector<Nanoseconds> first_processes = {}, second_processes = {};
   /// In the order in which they are examined: environment, problem, library, engine, kernels, clock, memory
-  /// clock, power, temperature, cache, kernel before, overlap, load, data, launch gaps, instrument, process.
+  /// clock, power, temperature, host launch, cache, kernel before, overlap, load, data, launch gaps,
+  /// instrument, process.
   std::vector<AccountedPart> parts = {};
   RatioEstimate rest = {};                       ///< what no part accounts for
   bool is_of_program = false;                    ///< the second times are those that a program's record holds

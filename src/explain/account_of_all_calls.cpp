@@ -118,6 +118,37 @@ ComparedCalls compared_calls(const RunRecord& record, const Model& program,
   return {calls_of(accounts), calls_of(record), calls};
 }
 
+namespace {
+
+// Held queues have nothing of the host in their times, and a program that launches eagerly has.
+std::string note_on_host(const RunRecord& first, const RunRecord& second) {
+  constexpr double kOther = 1.5;
+  struct Costs {
+    Nanoseconds first, second;
+    double ratio() const { return second / first; }
+  };
+  if (first.device.capabilities.is_host) return {};
+  std::vector<Costs> costs;
+  for (const EntryPair& each : entries_in_common(first, second)) {
+    const Result &a = each.first->result, &b = each.second->result;
+    const auto is_held = [](const Result& result) {
+      return !result.measurements.empty() && result.measurements.front().conditions.queue != QueueMode::eager;
+    };
+    if (is_held(a) && is_held(b) && a.launch_cost > Nanoseconds(0) && b.launch_cost > Nanoseconds(0))
+      costs.push_back({a.launch_cost, b.launch_cost});
+  }
+  if (costs.empty()) return {};
+  const auto middle = costs.begin() + std::ssize(costs) / 2;
+  std::ranges::nth_element(costs, middle, {}, &Costs::ratio);
+  if (middle->ratio() < kOther && middle->ratio() > 1.0 / kOther) return {};
+  return fmt::format(
+      "The host takes {} to launch a call, then {}: these times do not have it, a program that "
+      "launches eagerly does (run --queue eager).",
+      time_text(middle->first), time_text(middle->second));
+}
+
+}  // namespace
+
 std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& second,
                                   const std::vector<Account>& accounts) {
   const ComparedCalls calls = compared_calls(first, second, accounts);
@@ -133,6 +164,7 @@ std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& secon
     return !account.first_processes.empty() && !account.second_processes.empty();
   });
   if (over_processes && are_on_hosts(first, second)) notes.emplace_back(kLeastDisturbedNote);
+  if (const std::string host = note_on_host(first, second); !host.empty()) notes.push_back(host);
   return notes;
 }
 

@@ -49,18 +49,18 @@ std::string cause_sentence(const FactorResult& factor) {
                      held, rested, counted, factor.remedy);
 }
 
-// True if no more blocks are asked for and the interval lies beyond ± 0.5 %: only the order of the doses is
-// wrong.
-bool moves_without_growing(const FactorResult& factor) {
+// True if no more blocks are asked for and the interval lies beyond ± 0.5 %: something else speaks against
+// it.
+bool moves_without_being_a_cause(const FactorResult& factor) {
   if (factor.verdict != FactorVerdict::unresolved || factor.blocks_to_decide || factor.doses.empty())
     return false;
   const RatioEstimate& time = factor.doses[factor.strongest].time;
   return time.low > 1.0 + kMaterial || time.high < 1.0 - kMaterial;
 }
 
-std::string sentence_without_growth(const FactorResult& factor) {
-  return fmt::format("{}: {}, but more of it does not do more, so it is not called a cause.",
-                     capitalised(factor.cause), effect_words(factor));
+std::string sentence_without_a_cause(const FactorResult& factor) {
+  return fmt::format("{}: {}, but {}, so it is not called a cause.", capitalised(factor.cause),
+                     effect_words(factor), factor.reason);
 }
 
 std::string_view variation_words(Variation variation) {
@@ -135,7 +135,7 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
                     percent_text(kMaterial)));
   }
   for (const FactorResult& factor : explanation.factors) {
-    if (moves_without_growing(factor)) sentences.push_back(sentence_without_growth(factor));
+    if (moves_without_being_a_cause(factor)) sentences.push_back(sentence_without_a_cause(factor));
   }
   sentences.push_back(sentence_of(explanation.others, explanation.observation));
   for (const RandomFactor& factor : explanation.random_factors) sentences.push_back(spread_sentence(factor));

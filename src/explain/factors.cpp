@@ -378,6 +378,7 @@ Factor host_scheduling(const FactorContext& context) {
       .cause = "another thread on the core that launches",
       .usual = "any free core",
       .doses_grow = true,
+      .only_slows = true,
       .remedy = "Give the launching thread a core of its own (taskset), and keep other threads off it."};
   for (const double share : {0.0, 0.25, 0.5, 1.0}) {
     const std::string text =

@@ -41,6 +41,8 @@ struct Factor {
   std::vector<Dose> doses = {};  ///< the last is the strongest, used for screening
   /// Each dose is stronger than the one before, so a cause's effect must grow from first to last.
   bool doses_grow = false;
+  /// A dose can only take something from a launch: one that makes it faster does so by what goes with it.
+  bool only_slows = false;
   std::string remedy = {};                      ///< one sentence
   std::vector<std::string> not_told_from = {};  ///< ids of factors that look the same in so short a study
   std::string not_available = {};               ///< why it cannot be switched here; empty if it can

@@ -89,10 +89,12 @@ std::size_t judge_factor(FactorResult& result, const Factor& factor,
     result.verdict = FactorVerdict::cleared;
   } else if (are_shown[result.strongest] && is_material && effect.processes >= kFewestBlocks) {
     const bool must_grow = factor.doses_grow && effects.size() > 1;
-    if (!must_grow || grows(doses)) {
-      result.verdict = FactorVerdict::cause;
+    if (factor.only_slows && effect.value < 0.0) {
+      result.reason = "that can only take time";
+    } else if (must_grow && !grows(doses)) {
+      result.reason = "more of it does not do more";
     } else {
-      result.reason = "the effect does not grow with the dose";
+      result.verdict = FactorVerdict::cause;
     }
   } else {
     // An effect must be shown beside those of all other doses.
@@ -100,6 +102,7 @@ std::size_t judge_factor(FactorResult& result, const Factor& factor,
         is_material ? std::abs(effect.value) : std::log1p(kMaterial) - std::abs(effect.value);
     result.blocks_to_decide = statistics::processes_within(
         effect, distance, is_material ? 1.0 - kAlpha / static_cast<double>(all_doses) : 0.95);
+    if (!result.blocks_to_decide) result.reason = "a thousand blocks would not show it beside all others";
   }
   return numbers[result.strongest];
 }

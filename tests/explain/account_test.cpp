@@ -210,6 +210,37 @@ TEST(TraceAccount, RefusesATraceWithoutTimesOrWithOtherLayers) {
   EXPECT_THROW(account_for(record, other), UsageError);
 }
 
+// 40 us of work on the GPU, launched eagerly by hosts that take as long as this.
+RunRecord launched_by_host_of(Nanoseconds launch, QueueMode queue = QueueMode::eager) {
+  Measurement measurement = measured(
+      std::max(microseconds(40), launch * (queue == QueueMode::eager ? 1.05 : 0.0)), megahertz(1000));
+  measurement.conditions.queue = queue;
+  RunRecord record = record_with({measurement});
+  record.entries.front().result.launch_cost = launch;
+  return record;
+}
+
+TEST(Account, OfEagerLaunchesASlowerHostIsACause) {
+  const RunRecord fast = launched_by_host_of(microseconds(3)), slow = launched_by_host_of(microseconds(120)),
+                  slower = launched_by_host_of(microseconds(240));
+  for (const auto& [first, second] : {std::pair(fast, slow), {slow, slower}, {slow, fast}}) {
+    const Account account = only_account(first, second);
+    EXPECT_TRUE(account.is_explained()) << account.time.ratio;
+    EXPECT_TRUE(is_named(part(account, "host launch"))) << account.time.ratio;
+  }
+  EXPECT_FALSE(has_part(only_account(fast, launched_by_host_of(microseconds(9))), "host launch"))
+      << "the GPU works longer than either takes to launch";
+  EXPECT_THAT(conclusions_of({only_account(fast, slow)}).front(), HasSubstr("host launch"));
+}
+
+TEST(Account, OfHeldLaunchesASlowerHostIsNoted) {
+  const RunRecord fast = launched_by_host_of(microseconds(3), QueueMode::saturated),
+                  slow = launched_by_host_of(microseconds(30), QueueMode::saturated);
+  EXPECT_THAT(notes_on(fast, slow, account_for(fast, slow)),
+              testing::Contains(HasSubstr("The host takes 3.00 µs to launch a call, then 30.0 µs")));
+  EXPECT_THAT(notes_on(fast, fast, account_for(fast, fast)), IsEmpty());
+}
+
 TEST(Account, WithoutAFitTheClockIsBounded) {
   const Hertz fast = megahertz(1000), slow = megahertz(800);
   const Account account = only_account(record_with({measured(time_at(fast), fast, CacheState::warm, false)}),

@@ -54,7 +54,14 @@ TEST_F(Verdicts, WhatFallsWithItsDoseIsNoCause) {
   add("falls", {0.06, 0.05, 0.02}, true);
   const FactorResult result = judged().front();
   EXPECT_EQ(result.verdict, FactorVerdict::unresolved);
-  EXPECT_THAT(result.reason, HasSubstr("does not grow"));
+  EXPECT_THAT(result.reason, HasSubstr("more of it does not do more"));
+}
+
+TEST_F(Verdicts, WhatCanOnlyTakeTimeIsNoCauseOfLess) {
+  add("a busy core", {-0.1, -0.2, -0.4}, true);
+  factors_.back().only_slows = true;
+  EXPECT_EQ(judged().front().verdict, FactorVerdict::unresolved);
+  EXPECT_EQ(judged().front().reason, "that can only take time");
 }
 
 TEST_F(Verdicts, WhatIsCompleteAtItsFirstDoseMayWaverBeyondIt) {
