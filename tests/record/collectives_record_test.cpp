@@ -175,7 +175,7 @@ TEST(RecordsOfSeveralGpus, ThatWereInterruptedBeforeAResultSaySo) {
   ParallelStudyRecord study;
   study.interrupted = true;
   const std::string text = record_text(AnyRecord(study), {});
-  EXPECT_THAT(text, HasSubstr("Interrupted before all ranks were timed once: there are no results.\n"));
+  EXPECT_THAT(text, HasSubstr("Interrupted before all arms were timed once: there are no results.\n"));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("0 ranks")), Not(HasSubstr("| arm"))));
 }
 
