@@ -99,8 +99,7 @@ class Turns:
         self._launches, self._is_long = _launches_of_row(function, _SECONDS)
 
     def take(self) -> float:
-        """Seconds of a call: the lower quartile of rows. Over 20 pairs beside two busy cores its ratio varied by 0.7 %, that
-        of medians by 1 % and that of means by 5 %."""
+        """Seconds of a call: the lower quartile of rows, for other programs mostly add."""
         collects = gc.isenabled()
         gc.disable()
         try:

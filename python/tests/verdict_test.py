@@ -84,7 +84,7 @@ class Simulated(unittest.TestCase):
 
 
 class OfPairs(unittest.TestCase):
-    """Ratios of pairs that differ by as much as was found beside eight busy programs, one of eight held up or hurried."""
+    """Ratios of pairs that differ by 1.2 %, one of eight held up or hurried by up to 10 %."""
 
     def pairs(self, draw, change, count=PROCESSES):
         return [math.log1p(change) + draw.gauss(0, 0.012) + (draw.uniform(-0.1, 0.1) if draw.random() < 1 / 8 else 0.0)
