@@ -6,9 +6,10 @@ usage: measure_pytest_verdicts.py [--sessions 50] [--more 0.05] [--loops 1] [--p
 
 Keeps the times of six tests once, and compares with them in so many sessions of pytest with the same work, and in as many
 with a little more, while so many endless loops run beside them. With --against nothing is kept: each session times a
-revision of a repository beside its own code, in pairs of processes that take turns. Prints a Markdown table: of 300 verdicts on what did not
-change none may be "slower" or "faster", and of those on a true 5 % 19 of 20 have to be "slower". With --copies, so many
-measure at the same time, each with its loops on a core of its own and with times of its own to compare with.
+revision of a repository beside its own code, in pairs of processes that take turns. Prints a Markdown table: of 300
+verdicts on what did not change none may be "slower" or "faster", and of those on a true 5 % 19 of 20 have to be "slower".
+With --copies, so many measure at the same time, each with its loops on a core of its own and with times of its own to
+compare with.
 """
 
 import argparse

@@ -90,7 +90,7 @@ def _work_that_never_changes() -> int:
 
 
 class Turns:
-    """Of a function that has been called before, in a process that waits while the other of its pair has its turn."""
+    """Times a function that has been called before by turns: its process waits while the other of the pair has one."""
 
     FEWEST = 6
 

@@ -132,7 +132,7 @@ class _Side:
 
 
 def _ratio(sides: list[_Side], least: int, draw: random.Random) -> Optional[float]:
-    """Of a call's times, this code's over the other's: the median of turns that lie beside each other."""
+    """The logarithm of this code's time over the other's: the median over turns that lie beside each other."""
     logarithms: list[float] = []
     end = time.monotonic() + _SECONDS
     while len(logarithms) < least or time.monotonic() < end:
@@ -196,7 +196,7 @@ def _one_pair(config: Any, tests: list[str], other: pathlib.Path) -> tuple[dict[
 
 
 def ratios_in_pairs(config: Any, tests: list[str], count: int, other: pathlib.Path) -> tuple[RatiosByTest, str]:
-    """Of each test one ratio from each of so many pairs of sessions, and why there is less than that, or nothing."""
+    """One ratio of each test from each of so many pairs of sessions, and why there is less than that, or nothing."""
     found: RatiosByTest = {}
     for _ in range(count):
         ratios, problem = _one_pair(config, tests, other)

@@ -71,6 +71,10 @@ def _processes(text: str) -> int:
     return int(text)
 
 
+def _counted(tests: list[str]) -> str:
+    return f"{len(tests)} {'test' if len(tests) == 1 else 'tests'}"
+
+
 def _remark(verdict: Optional[Verdict]) -> str:
     if verdict is None:
         return "no fresh process timed it"
@@ -123,20 +127,19 @@ class Benchmarks:
         if self.save_to is None:
             known = set(map(test_of, self.before))
             tests = [test for test in tests if test in known]  # nothing is said of the others
-        if not tests:
-            return
-        tell(f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} in {self.processes} fresh processes")
-        self._ask(config, tests)
-        for test, found in self.found.items():
-            if test in self.before:
-                self.looks[test] = Looks.at_processes(found_before(self.before[test]), self._margin)
-                self.looks[test].look(found)
-        while not self.failures and (again := self._unsure()):
-            tell(f"{self.processes} more processes for tests that seem to have changed: {', '.join(again)}")
-            counts = {test: len(self.found[test]) for test in again}
-            self._ask(config, sorted(set(map(test_of, again))))
-            for test in again:
-                self.looks[test].look(self.found[test][counts[test]:])
+
+        def ask(asked: list[str]) -> tuple[FoundByTest, str]:
+            found, problem = found_in_fresh_processes(config, asked, self.processes)
+            for test, each in found.items():
+                self.found.setdefault(test, []).extend(each)
+            return found, problem
+
+        def looks_at(test: str) -> Optional[Looks]:
+            return Looks.at_processes(found_before(self.before[test]), self._margin) if test in self.before else None
+
+        if tests:
+            tell(f"{_counted(tests)} in {self.processes} fresh processes")
+        self._look(tests, ask, looks_at, lambda again: tell(f"{self.processes} more processes for {again}"))
 
     def _ask_pairs(self, config: pytest.Config, tests: list[str], tell: Callable[[str], None]) -> None:
         assert self.other is not None
@@ -144,18 +147,11 @@ class Benchmarks:
             return
         try:
             with checkout_of(pathlib.Path(config.rootpath), self.other) as other:
-                tell(f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} in {self.processes} pairs of processes, with this "
-                     f"code and with that of {self.other.name}")
-                while tests and not self.failures:
-                    found, problem = ratios_in_pairs(config, tests, self.processes, other)
-                    for test, ratios in found.items():
-                        self.looks.setdefault(test, Looks.at_pairs(self._margin)).look(ratios)
-                    if problem:
-                        self.failures.append(f"gpu_benchmark: {problem}")
-                    again = self._unsure()
-                    tests = sorted(set(map(test_of, again)))
-                    if again and not self.failures:
-                        tell(f"{self.processes} more pairs for tests that seem to have changed: {', '.join(again)}")
+                tell(f"{_counted(tests)} in {self.processes} pairs of processes, with this code and with that of "
+                     f"{self.other.name}")
+                self._look(tests, lambda asked: ratios_in_pairs(config, asked, self.processes, other),
+                           lambda _: Looks.at_pairs(self._margin),
+                           lambda again: tell(f"{self.processes} more pairs for {again}"))
         except Error as error:
             self.failures.append(str(error))
 
@@ -163,15 +159,24 @@ class Benchmarks:
     def _margin(self) -> float:
         return _MARGIN if self.limit is None else self.limit
 
-    def _unsure(self) -> list[str]:
-        return [test for test, looks in self.looks.items() if looks.wants_more]
-
-    def _ask(self, config: pytest.Config, tests: list[str]) -> None:
-        found, problem = found_in_fresh_processes(config, tests, self.processes)
-        for test, each in found.items():
-            self.found.setdefault(test, []).extend(each)
-        if problem:
-            self.failures.append(f"gpu_benchmark: {problem}")
+    def _look(self, tests: list[str], ask: Callable[[list[str]], tuple[dict[str, list[Any]], str]],
+              looks_at: Callable[[str], Optional[Looks]], tell: Callable[[str], None]) -> None:
+        """Asks for what is found of tests until no time of theirs wants more."""
+        wanted: Optional[list[str]] = None  # of times; None: all that are found
+        while tests and not self.failures:
+            found, problem = ask(tests)
+            for test, each in found.items():
+                looks = looks_at(test) if wanted is None else self.looks[test] if test in wanted else None
+                if looks is not None:
+                    self.looks[test] = looks
+                    looks.look(each)
+            if problem:
+                self.failures.append(f"gpu_benchmark: {problem}")
+                return
+            wanted = [test for test, looks in self.looks.items() if looks.wants_more]
+            tests = sorted(set(map(test_of, wanted)))
+            if tests:
+                tell(f"tests that seem to have changed: {', '.join(wanted)}")
 
     def time(self, test: str, function: Callable[[], Any], device: str, conditions: dict[str, Any]) -> Time:
         """Measures in this process; the test fails where fresh ones have shown that it is slower."""

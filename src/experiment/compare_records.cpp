@@ -99,10 +99,12 @@ class RecordComparer {
     if (are_on_hosts_ && judging_ == Judging::gate) judging_ = Judging::gate_on_host;
     has_several_ = others.size() > 1;
     counts_cycles_ = counts_cycles(first) && std::ranges::all_of(others, counts_cycles);
-    find_samples(first, others);
+    std::vector<std::vector<EntryPair>> shared;
+    for (const RunRecord& other : others) shared.push_back(entries_in_common(first, other));
+    find_samples(shared);
     for (const RunRecord& other : others) {
       ++alternative_;
-      compare_pair(first, other);
+      compare_pair(first, other, shared[alternative_ - 1]);
     }
     note_other_work(first, "the first record", record_);
     for (alternative_ = 1; alternative_ <= others.size(); ++alternative_)
@@ -115,13 +117,12 @@ class RecordComparer {
   }
 
  private:
-  void compare_pair(const RunRecord& first, const RunRecord& other) {
+  void compare_pair(const RunRecord& first, const RunRecord& other, const std::vector<EntryPair>& shared) {
     for (RecordDifference& each : machine_differences(first, other)) {
       each.alternative = alternative_;
       record_.differences.push_back(std::move(each));
     }
     const std::size_t before = record_.comparisons.size();
-    const std::vector<EntryPair> shared = entries_in_common(first, other);
     for (const EntryPair& each : shared) compare_entries(each);
     if (record_.comparisons.size() == before) {
       throw UsageError(
@@ -177,44 +178,28 @@ class RecordComparer {
 
   double work() const { return work_of(record_, alternative_); }
 
-  // Other numbers of samples are compared by the sample, if nothing else of the work differs.
-  void find_samples(const RunRecord& first, std::span<const RunRecord> others) {
+  // Judges per sample where the records differ in their samples alone.
+  void find_samples(std::span<const std::vector<EntryPair>> shared) {
     if (judging_ != Judging::comparison) return;  // a gate measures what its baseline did
     std::int64_t of_first = 0;
     std::vector<double> times = {1.0};
-    for (const RunRecord& other : others) {
-      const std::vector<EntryPair> shared = entries_in_common(first, other);
-      const std::optional<double> own = times_the_samples_of(shared, of_first);
-      if (!own) return;
-      times.push_back(*own);
+    for (const std::vector<EntryPair>& pairs : shared) {
+      std::vector<std::pair<const Operation*, const Operation*>> operations;
+      for (const EntryPair& each : pairs) {
+        operations.emplace_back(operation_of(each.first->result.subject),
+                                operation_of(each.second->result.subject));
+        if (operations.back().first == nullptr || operations.back().second == nullptr) return;
+      }
+      const std::optional<SampleChange> change = sample_change(operations);
+      if (!change) return;
+      times.push_back(change->times);
+      if (change->of_first > 0)
+        of_first = of_first == 0 ? change->of_first : std::min(of_first, change->of_first);
     }
     if (of_first == 0) return;
     for (const double each : times)
       record_.samples.push_back(std::llround(each * static_cast<double>(of_first)));
     record_.works = recorded_works({record_.samples.begin(), record_.samples.end()});
-  }
-
-  // `fewest` becomes the fewest samples of an operation that has others in the second record: more are rows
-  // within samples.
-  static std::optional<double> times_the_samples_of(const std::vector<EntryPair>& shared,
-                                                    std::int64_t& fewest) {
-    std::optional<double> times;
-    for (const EntryPair& each : shared) {
-      const Operation *first = operation_of(each.first->result.subject),
-                      *second = operation_of(each.second->result.subject);
-      if (first == nullptr || second == nullptr) return std::nullopt;
-      if (*first == *second) continue;
-      std::optional<double> own = times_the_samples(*first, *second);
-      if (own && counts_samples(*first)) {
-        Operation::Parameters parameters = first->parameters();
-        const std::int64_t batch = *batch_of(parameters);
-        fewest = fewest == 0 ? batch : std::min(fewest, batch);
-      }
-      if (!own) own = times_the_bytes(*first, *second);
-      if (!own || (times && std::abs(*own / *times - 1.0) > 1e-9)) return std::nullopt;
-      times = own;
-    }
-    return times.value_or(1.0);
   }
 
   void fill(Comparison& comparison, const TimesApart& apart) {

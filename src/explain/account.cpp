@@ -169,7 +169,7 @@ std::optional<AccountedPart> host_part(const Sides& sides) {
   const Nanoseconds first = sides.first->time.median, second = sides.second->time.median;
   const bool first_waits = a > first * kBound, second_waits = b > second * kBound;
   if (!first_waits && !second_waits) return std::nullopt;
-  // Where only the first waited for its host, the second's time is the GPU's work, which no host shortens.
+  // If the first record alone waited for its host, the second one's time is the GPU's own.
   const double effect = first_waits && second_waits ? std::log(b / a)
                         : second_waits              ? std::log(std::max(b, first) / first)
                                                     : std::log(second / first);

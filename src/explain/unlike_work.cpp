@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <optional>
-#include <variant>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -38,19 +41,20 @@ bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b);
 // Returns how many times the samples the second record's operations take; nullopt if they take as many, or
 // not all the same multiple.
 std::optional<double> times_the_samples(const std::vector<const Account*>& unlike) {
-  std::optional<double> times;
-  bool have_samples = false;
+  std::vector<Operation> parsed_operations;
   for (const Account* account : unlike) {
-    const std::optional<Operation> first = parsed(account->first_subject),
-                                   second = parsed(account->second_subject);
-    if (!first || !second) return std::nullopt;
-    std::optional<double> own = jitterscope::times_the_samples(*first, *second);
-    have_samples = have_samples || own;
-    if (!own) own = times_the_bytes(*first, *second);
-    if (!own || (times && !is_near(*own, *times))) return std::nullopt;
-    times = own;
+    for (const std::string& text : {account->first_subject, account->second_subject}) {
+      std::optional<Operation> operation = parsed(text);
+      if (!operation) return std::nullopt;
+      parsed_operations.push_back(*std::move(operation));
+    }
   }
-  return have_samples && !is_near(*times, 1.0) ? times : std::nullopt;
+  std::vector<std::pair<const Operation*, const Operation*>> operations;
+  for (std::size_t i = 0; i < parsed_operations.size(); i += 2)
+    operations.emplace_back(&parsed_operations[i], &parsed_operations[i + 1]);
+  const std::optional<SampleChange> change = sample_change(operations);
+  if (!change || !change->has_samples || is_near(change->times, 1.0)) return std::nullopt;
+  return change->times;
 }
 
 // Returns each change once, with the number of operations that have it, the most frequent first.

@@ -154,7 +154,7 @@ void limit_resource(int resource, std::int64_t value) {
   ::setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
 }
 
-// Of the user namespace, which exec takes away, too. Without one there are none.
+// Gives up the capabilities that a new user namespace grants. An executed program loses them by exec.
 void give_up_rights() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};

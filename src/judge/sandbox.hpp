@@ -29,10 +29,10 @@ struct Sandbox {
 /// Returns what the kernel lets a process without rights have: it starts one that tries.
 Sandbox probe_sandbox(bool is_on_gpu);
 
-/// What one process may have. Address space is not limited: a GPU's driver reserves far more than it uses.
+/// The limits of one process. Its address space has none: a GPU's driver reserves far more than it uses.
 struct ProcessLimits {
   Bytes data = Bytes(std::int64_t{16} << 30), file = Bytes(std::int64_t{64} << 20);
-  /// Of its folder and of /dev/shm, each, where they can be its own.
+  /// The size of its folder, and that of its /dev/shm, where the kernel gives it its own.
   Bytes folder = Bytes(std::int64_t{1} << 30);
   std::int64_t descriptors = 1024, core_seconds = 3600;
 };

@@ -59,7 +59,7 @@ void Trial::begin_reference() {
     const Outputs given = reference_->answer(asked(seed_of(next_key(Use::first), "first"))).outputs;
     outputs_ = given.descriptions;
     describe_work();
-    // Beside float16 lies float64, four times as long.
+    // A worker keeps float16 outputs and, behind them, the same in float64: five times the bytes in all.
     constexpr std::size_t kShare = 5;
     if (given.bytes.empty() || kShare * given.bytes.size() > reference_->room()) {
       throw UsageError(

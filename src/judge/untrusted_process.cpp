@@ -31,7 +31,6 @@ namespace jitterscope::judging {
 namespace {
 
 constexpr std::size_t kRoom = std::size_t{320} << 20;
-constexpr std::size_t kLongestMessage = std::size_t{64} * 1024;
 constexpr int kPollMilliseconds = 100;
 
 // Memory that both sides map. It cannot be made shorter, which would end a judge that reads it.
@@ -175,10 +174,8 @@ void ProcessWorker::refuse_late(Nanoseconds end) const {
 }
 
 Message ProcessWorker::receive() {
-  std::string text(kLongestMessage, '\0');
-  const ssize_t count = ::recv(process_.socket.number(), text.data(), text.size(), 0);
-  if (count <= 0) fail_ended();
-  text.resize(static_cast<std::size_t>(count));
+  const std::string text = read_packet(process_.socket);
+  if (text.empty()) fail_ended();
   Message message = Message::parse(text, nullptr, false);
   if (!message.is_object()) {
     throw WorkerFailure(WorkerFailure::Kind::malformed,

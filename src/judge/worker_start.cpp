@@ -62,7 +62,6 @@ bool take_descriptors(int socket, int errors, int memory) {
 // Below: the judge's side.
 
 using Message = nlohmann::json;
-constexpr std::size_t kLongestMessage = std::size_t{64} * 1024;
 
 struct Way {
   Descriptor ours, theirs;
@@ -103,10 +102,7 @@ Message hear(const Descriptor& socket, const WorkerProgram& program) {
     if (program.interrupted && program.interrupted()) throw InterruptedError();
     if (host_time_now() > end) return Message::object();
   }
-  std::string text(kLongestMessage, '\0');
-  const ssize_t count = ::recv(socket.number(), text.data(), text.size(), 0);
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  Message message = Message::parse(text, nullptr, false);
+  Message message = Message::parse(read_packet(socket), nullptr, false);
   return message.is_object() ? message : Message::object();
 }
 
@@ -136,6 +132,13 @@ Descriptor out_of_the_way(int number, const char* what) {
   if (made.number() < 0)
     throw FailedError(fmt::format("{} could not be made: {}", what, std::strerror(problem)));
   return made;
+}
+
+std::string read_packet(const Descriptor& socket) {
+  std::string text(kLongestMessage, '\0');
+  const ssize_t count = ::recv(socket.number(), text.data(), text.size(), 0);
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return text;
 }
 
 void kill_worker(pid_t pid) {
@@ -198,14 +201,14 @@ ForkServer::~ForkServer() {
 }
 
 WorkerProcess ForkServer::start_worker(const WorkerPlace& place) {
-  if (!is_ready_) is_ready_ = hear(process_.socket, program_).value("ready", false);
-  if (!is_ready_) throw NotForked("the server is not ready, or its imports touch a GPU");
+  if (!wanted_ && hear(process_.socket, program_).value("ready", false))
+    wanted_ = held_by_sandbox(program_.is_on_gpu);
+  if (!wanted_) throw NotForked("the server is not ready, or its imports touch a GPU");
   Way way = new_way();
   WorkerProcess worker{.pid = -1, .socket = std::move(way.ours), .errors = new_errors()};
-  const Held wanted = held_by_sandbox(program_.is_on_gpu);
   const OwnFiles files = own_files(place.folder.c_str(), program_.limits.folder);
   const ProcessLimits& limits = program_.limits;
-  const Message order{{"namespaces", wanted.namespaces},
+  const Message order{{"namespaces", wanted_->namespaces},
                       {"folder", files.folder},
                       {"user", files.user},
                       {"group", files.group},
@@ -227,7 +230,7 @@ WorkerProcess ForkServer::start_worker(const WorkerPlace& place) {
   }
   try {
     const int has = hear(worker.socket, program_).value("has", 0);
-    if ((has & wanted.has) == wanted.has) return worker;
+    if ((has & wanted_->has) == wanted_->has) return worker;
   } catch (const InterruptedError&) {
     kill_worker(worker.pid);
     ::waitpid(worker.pid, nullptr, 0);

@@ -1,8 +1,10 @@
 // Starts the processes of workers: each by its program, or forked from one that has imported what all need.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,8 +28,8 @@ struct WorkerProgram {
   std::function<bool()> interrupted = {};
 };
 
-/// What a worker is given beside its program: memory for its outputs (descriptor 3), and a folder of its own
-/// (its working directory, HOME and TMPDIR). Both are the caller's.
+/// The caller's memory for a worker's outputs (descriptor 3), and the folder that becomes its working
+/// directory, HOME and TMPDIR.
 struct WorkerPlace {
   int memory = -1;
   std::string folder;
@@ -49,6 +51,10 @@ Descriptor out_of_the_way(int number, const char* what);
 
 /// Kills its process group.
 void kill_worker(pid_t pid);
+
+inline constexpr std::size_t kLongestMessage = std::size_t{64} * 1024;
+/// Returns the packet that lies on the socket; empty if the other side has ended.
+std::string read_packet(const Descriptor& socket);
 
 /// No worker could be forked, or not one that is held back as well as an executed one.
 struct NotForked : std::runtime_error {
@@ -75,11 +81,11 @@ class ForkServer {
   const WorkerProgram& program_;
   TemporaryFolder folder_;
   WorkerProcess process_;
-  bool is_ready_ = false;
+  std::optional<Held> wanted_;  ///< of each worker; known once the server is ready
 };
 
-/// What a fork of the server does to itself: takes its descriptors (0, 2 and 3), its limits and its folder,
-/// and is held back. Returns what holds it back, bits of hold_back().
+/// Turns the calling process, a fork of the server, into a worker: it takes these descriptors as 0, 2 and 3,
+/// and limits and folder, and is held back. Returns the bits of hold_back().
 int become_worker(int socket, int errors, int memory, const OwnFiles& files, const ProcessLimits& limits);
 
 }  // namespace jitterscope::judging

@@ -1,6 +1,7 @@
 #include "operation/samples.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -116,10 +117,39 @@ std::optional<double> times_the_samples(const Operation& first, const Operation&
   return times;
 }
 
+namespace {
+
 std::optional<double> times_the_bytes(const Operation& first, const Operation& second) {
   const auto *own = std::get_if<Copy>(&first.parameters()), *other = std::get_if<Copy>(&second.parameters());
   if (own == nullptr || other == nullptr || own->kind != other->kind) return std::nullopt;
   return static_cast<double>(other->bytes) / static_cast<double>(own->bytes);
+}
+
+}  // namespace
+
+std::optional<SampleChange> sample_change(
+    std::span<const std::pair<const Operation*, const Operation*>> operations) {
+  constexpr double kRounding = 1e-9;
+  SampleChange change;
+  std::optional<double> times;
+  for (const auto& [first, second] : operations) {
+    if (*first == *second) continue;
+    std::optional<double> own = times_the_samples(*first, *second);
+    if (own) {
+      change.has_samples = true;
+      if (counts_samples(*first)) {
+        Operation::Parameters parameters = first->parameters();
+        const std::int64_t batch = *batch_of(parameters);
+        change.of_first = change.of_first == 0 ? batch : std::min(change.of_first, batch);
+      }
+    } else {
+      own = times_the_bytes(*first, *second);
+    }
+    if (!own || (times && std::abs(*own / *times - 1.0) > kRounding)) return std::nullopt;
+    times = own;
+  }
+  change.times = times.value_or(1.0);
+  return change;
 }
 
 bool counts_samples(const Operation& operation) {

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "jitterscope/operation.hpp"
@@ -30,8 +32,17 @@ Operation piece_of(const Operation&, std::int64_t pieces);
 /// Returns the number of samples of `second` over that of `first`, if both do the same with each; nullopt if
 /// they differ in more than samples, data type, layout and engine, or have no batch.
 std::optional<double> times_the_samples(const Operation& first, const Operation& second);
-/// Returns the same of copies, which in a network copy as many times the bytes as it takes samples.
-std::optional<double> times_the_bytes(const Operation& first, const Operation& second);
+/// Two runs of one list of operations that differ in their samples alone.
+struct SampleChange {
+  double times = 1.0;        ///< samples of the second over those of the first; 1 if all operations are equal
+  bool has_samples = false;  ///< whether an operation other than a copy has them
+  std::int64_t of_first =
+      0;  ///< the fewest samples in the first: more are rows within samples; 0: not counted
+};
+/// Compares pair by pair. A network copies as many times the bytes as it takes samples. nullopt if anything
+/// else differs, or not all operations that do have the same multiple.
+std::optional<SampleChange> sample_change(
+    std::span<const std::pair<const Operation*, const Operation*>> operations);
 /// True if its batch is one of samples by itself; the elements of an addition are samples in a network only.
 bool counts_samples(const Operation&);
 

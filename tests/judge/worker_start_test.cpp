@@ -24,7 +24,7 @@ const WorkerProgram& python_worker() {
   return program;
 }
 
-// What a reference says that raises `expression` as it is made.
+// Returns the error of a worker whose reference raises `expression` when it is made.
 std::string said_by(Worker& worker, const std::string& expression) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "reference.py";
