@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "experiment/comparison.hpp"
 #include "experiment/simulated_processes.hpp"
 #include "jitterscope/error.hpp"
@@ -225,6 +227,23 @@ TEST(CompareRecords, CallsOfOneNetworkAreFoundByTheirNamesBeforeTheirWork) {
   EXPECT_EQ(record.comparisons[2].count, 1);
   ASSERT_THAT(record.totals, SizeIs(1));
   EXPECT_NEAR(record.totals[0].time.ratio, 19.0 / 40.0, 1e-6);
+}
+
+// 24 samples in 90 us are slower than 32 in 100.
+TEST(CompareRecords, OfOtherBatchesASampleIsJudged) {
+  const auto with_batch = [](int batch, double microseconds) {
+    RunEntry entry = entry_of(fmt::format("conv2d:n={},c=8,hw=8,k=8,rs=1", batch), {about(microseconds)});
+    entry.layers = {"conv1"};
+    return machine_of({entry});
+  };
+  const ComparisonRecord record = records_compared(with_batch(32, 100.0), with_batch(24, 90.0));
+  EXPECT_THAT(record.samples, testing::ElementsAre(32, 24));
+  ASSERT_THAT(record.comparisons, SizeIs(1));
+  const Comparison& comparison = record.comparisons.front();
+  EXPECT_NEAR(comparison.time.ratio, 1.2, 1e-3);
+  EXPECT_EQ(comparison.verdict, EffectVerdict::slower);
+  EXPECT_NEAR(comparison.second.per_sample.value().value(), 90e3 / 24, 10.0);
+  EXPECT_THAT(records_compared(with_batch(32, 100.0), with_batch(32, 90.0)).samples, IsEmpty());
 }
 
 TEST(CompareRecords, LayersWithoutPartnerAreCountedAndLeaveNoVerdict) {
