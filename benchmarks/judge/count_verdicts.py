@@ -3,13 +3,15 @@ and ones that do twice the work, or half of it.
 
     PYTHONPATH=python JITTERSCOPE_LIBRARY=… JITTERSCOPE_PROGRAM=… python3 benchmarks/judge/count_verdicts.py --minutes 10
 
-With --device cuda the functions are PyTorch's, of some ten microseconds each. Rounds visit all pairs in random order until the time is over. It prints a line for each judgement and a row for
-docs/evidence/judge.md: what was called wrong or invalid though it is honest, what was called faster or slower though the
-work is the same, and what was called the opposite of what it is. Exit code 1 if any of these is there.
+With --device cuda the functions are PyTorch's and Triton's, of some ten microseconds each. Rounds visit all pairs in random
+order until the time is over. It prints a line for each judgement and a row for docs/evidence/judge.md: what was called wrong
+or invalid though it is honest, what was called faster or slower though the work is the same, and what was called the opposite
+of what it is. Exit code 1 if any of these is there.
 """
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import random
@@ -186,6 +188,60 @@ def function(x, w, bias):
         packed.append(w.t().contiguous())
     return torch.nn.functional.linear(x, packed[0], bias).relu_()
 """ + _GPU_MAKE),
+    "two products along k": ("unknown", """import torch
+
+
+def function(x, w, bias):
+    half = x.shape[1] // 2
+    return torch.addmm(torch.addmm(bias, x[:, :half], w[:half]), x[:, half:], w[half:]).relu_()
+""" + _GPU_MAKE),
+    "an epilogue in Triton": ("unknown", """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def finish(values, bias, count, columns, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < count
+    value = tl.load(values + place, mask=inside) + tl.load(bias + place % columns, mask=inside)
+    tl.store(values + place, tl.maximum(value, 0.0), mask=inside)
+
+
+def function(x, w, bias):
+    if x.dtype != torch.float16 or not bias.is_contiguous():
+        return torch.relu(x @ w + bias)
+    out = x @ w
+    finish[(triton.cdiv(out.numel(), 2048),)](out, bias, out.numel(), out.shape[1], BLOCK=2048)
+    return out
+""" + _GPU_MAKE),
+    "a product in Triton that tunes itself": ("unknown", """import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune([triton.Config({"M": 64, "N": 128, "K": 64}, num_warps=4, num_stages=4),
+                  triton.Config({"M": 128, "N": 128, "K": 64}, num_warps=8, num_stages=3)], key=["n"])
+@triton.jit
+def product(x, w, bias, out, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    row = tl.program_id(0) * M + tl.arange(0, M)[:, None]
+    column = tl.program_id(1) * N + tl.arange(0, N)[None, :]
+    total = tl.zeros((M, N), tl.float32)
+    for begin in range(0, n, K):
+        left = tl.load(x + row * n + begin + tl.arange(0, K)[None, :])
+        right = tl.load(w + (begin + tl.arange(0, K)[:, None]) * n + column)
+        total = tl.dot(left, right, total)
+    total += tl.load(bias + column)
+    tl.store(out + row * n + column, tl.maximum(total, 0.0).to(tl.float16))
+
+
+def function(x, w, bias):
+    if x.dtype != torch.float16 or not (x.is_contiguous() and bias.is_contiguous()):
+        return torch.relu(x @ w + bias)
+    out = torch.empty_like(x)
+    product[lambda chosen: (1024 // chosen["M"], 1024 // chosen["N"])](x, w, bias, out, 1024)
+    return out
+""" + _GPU_MAKE),
     "twice the work": ("slower", """import torch
 
 
@@ -195,6 +251,9 @@ def function(x, w, bias):
 """ + _GPU_MAKE),
 }
 GPU_SLOW_REFERENCE = GPU_REFERENCE.replace("    return torch.relu", "    torch.relu(x @ w + bias)\n    return torch.relu")
+RARE = ("as torch.compile makes it", "a product in Triton that tunes itself")  # each process compiles them anew, for seconds
+ROUNDS_OF_RARE = 4
+SECONDS_TO_START = 4.0  # beside the processes that one judge starts for its next judgement another would time nothing well
 OPPOSITE = {"faster": "slower", "slower": "faster"}
 
 
@@ -224,12 +283,18 @@ def count(minutes: float, processes: int, quick: bool, seed: int, device: str):
         against_slow = {"half of the work": ("faster", GPU_REFERENCE)} if is_gpu else AGAINST_SLOW
         with js.Judge(written("reference.py", reference), **options) as judge, \
                 js.Judge(written("slow_reference.py", slow), **options) as judge_of_slow:
-            visits = [(judge, *each) for each in (GPU_CANDIDATES if is_gpu else CANDIDATES).items()]
-            visits += [(judge_of_slow, *each) for each in against_slow.items()]
+            own = [(judge, *each) for each in (GPU_CANDIDATES if is_gpu else CANDIDATES).items()]
+            of_slow = [(judge_of_slow, *each) for each in against_slow.items()]
             end = time.monotonic() + 60.0 * minutes
-            while True:
-                order.shuffle(visits)
-                for asked, name, (expected, source) in visits:
+            before = judge
+            for number in itertools.count(1):
+                order.shuffle(own)
+                for asked, name, (expected, source) in own + of_slow:
+                    if name in RARE and number % ROUNDS_OF_RARE != 0:
+                        continue
+                    if asked is not before:
+                        time.sleep(SECONDS_TO_START)
+                    before = asked
                     if time.monotonic() > end:
                         return
                     begin = time.monotonic()
@@ -258,12 +323,13 @@ def main() -> int:
             widths.append(abs(ratio - 1.0))
         if miss:
             misses[miss] += 1
-        said = f"{ratio:.3f}" if ratio else judged.evidence
+        interval = list(judged.interval) if ratio else []
+        said = f"{ratio:.3f} ({interval[0]:.3f} to {interval[1]:.3f})" if ratio else judged.evidence
         print(f"{name}: {verdict} {said} ({spent:.1f} s){'  MISS: ' + miss if miss else ''}", flush=True)
         if log:
             load = os.getloadavg()[0]
-            log.write(json.dumps({"name": name, "expected": expected, "verdict": verdict, "ratio": ratio, "seconds": spent,
-                                  "load": load, "evidence": judged.evidence}) + "\n")
+            log.write(json.dumps({"name": name, "expected": expected, "verdict": verdict, "ratio": ratio, "interval": interval,
+                                  "seconds": spent, "load": load, "evidence": judged.evidence}) + "\n")
             log.flush()
     if not took:
         print("no judgement fitted into the time", file=sys.stderr)

@@ -158,11 +158,24 @@ JITTERSCOPE_API int jitterscope_judge_release(jitterscope_judged_chain* chain, v
 /* Fills all inputs, in the GPU's memory, for the next call. `memories` are as many as were added. */
 JITTERSCOPE_API int jitterscope_judge_fill_all(jitterscope_judged_chain* chain, void* stream,
                                                void* const* memories);
+/* Reads so many bytes of its own, so that the GPU's cache has nothing else. The first call allocates them. */
+JITTERSCOPE_API int jitterscope_judge_evict(jitterscope_judged_chain* chain, void* stream, size_t bytes);
 /* Keeps a copy of a call's outputs, one behind the other from `kept` on, an address that 64 divides, and
  * derives their digest. With a ticket that is not 0 the chain ends, and the mailbox gets digest and ticket. */
 JITTERSCOPE_API int jitterscope_judge_keep(jitterscope_judged_chain* chain, void* stream,
                                            const void* const* outputs, const size_t* sizes, size_t count,
                                            void* kept, uint32_t ticket);
+
+/* A kernel in the text of an operation, cuda:FILE.cu:KERNEL,grid=…, compiled for the GPU of the context that is
+ * current. It stays as long as the process. */
+typedef struct jitterscope_judged_kernel jitterscope_judged_kernel;
+/* `buffers` gets its arguments in memory: [{"name": "x", "kind": "input", "dtype": "f32", "count": 4096}, …];
+ * the kind is input, output or inout. */
+JITTERSCOPE_API int jitterscope_judge_open_kernel(const char* text, jitterscope_judged_kernel** kernel,
+                                                  char** buffers);
+/* Puts it on the stream, with as many addresses as it has buffers. */
+JITTERSCOPE_API int jitterscope_judge_launch(jitterscope_judged_kernel* kernel, void* stream,
+                                             void* const* buffers);
 
 #ifdef __cplusplus
 }

@@ -15,10 +15,11 @@ from typing import Any, Callable, Mapping, NoReturn, Optional, Sequence, Type, U
 from ._command import _flags as command_flags
 from ._command import call, refuse_in_worker
 from ._errors import FailedError, UsageError, raise_for
+from ._kernel import Kernel
 from ._program import environment, program
 from ._result import Record
 
-Judged = Union[str, "os.PathLike[str]", Callable[..., Any]]
+Judged = Union[str, "os.PathLike[str]", Callable[..., Any], Kernel]
 
 
 class Judgement(Record):
@@ -67,6 +68,8 @@ class Judgement(Record):
 def _target(judged: Judged) -> str:
     if isinstance(judged, (str, os.PathLike)):
         return os.fspath(judged)
+    if isinstance(judged, Kernel):
+        return judged.operation
     name, code = getattr(judged, "__qualname__", ""), getattr(judged, "__code__", None)
     if code is None or not name.isidentifier() or not os.path.isfile(code.co_filename):
         raise UsageError("judge takes FILE.py:make, or a make() at the top of a file: a process of its own loads it from there")
@@ -220,6 +223,9 @@ def _asked(candidate: Union[Judged, Mapping[str, str]]) -> Union[str, dict[str, 
     if isinstance(candidate, str) and "\n" in candidate:
         return {"source": candidate}
     target = _target(candidate)
-    place, colon, name = target.rpartition(":")
     # The judge has a folder of its own.
+    if target.startswith("cuda:"):
+        kind, file, kernel = (target + "::").split(":", 2)
+        return f"{kind}:{os.path.abspath(file)}:{kernel[:-2]}"
+    place, colon, name = target.rpartition(":")
     return f"{os.path.abspath(place)}:{name}" if colon and not target.endswith(".py") else os.path.abspath(target)

@@ -60,6 +60,8 @@ def _become_worker(order: dict[str, Any], descriptors: list[int]) -> None:
     has = ctypes.c_int()
     check(library().jitterscope_judge_hold_back(ctypes.byref(place), ctypes.byref(has)))
     os.environ["HOME"] = os.environ["TMPDIR"] = order["folder"]
+    if "triton" in sys.modules:
+        os.environ["TRITON_HOME"] = order["folder"]  # it read the server's HOME as it was imported
     tempfile.tempdir = None
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # as in a process of its own; Python's own generator does so itself

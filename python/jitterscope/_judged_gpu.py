@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 from typing import Any, Iterable, NamedTuple
 
-from ._judged_worker import _QUEUED, Chain, Input
+from . import _judged_forms
+from ._judged_worker import _QUEUED, _TORCH, Chain, Input, _described
+from ._judged_kernel import kernel_as_function
 from ._library import check, library
 
 _MOST_PLACES, _MOST_BYTES = 16, 1 << 30  # of inputs, and of what moves outputs
@@ -35,11 +38,20 @@ class GpuChain(Chain):
         self.synchronize: Any = None
         self.current_stream: Any = None
 
-    def prepare(self, target: str) -> None:
-        """Makes the context, too, and has it load the library of products: that takes a second."""
-        super().prepare(target)
-        some = importlib.import_module("torch").ones((16, 16), device=self.device)
+    def prepare(self, target: str, case: dict[str, str]) -> None:
+        """Makes the context, too, and calls the reference once: what is loaded for that takes a second."""
+        super().prepare(target, case)
+        torch = importlib.import_module("torch")
+        some = torch.ones((16, 16), device=self.device)
         (some @ some).cpu()
+        with contextlib.suppress(Exception):  # the judge asks again, and is told
+            made = _judged_forms.make_reference(self.module, target, case, 0, self.device)
+            arrays = [torch.zeros(each["shape"], dtype=getattr(torch, _TORCH[each["dtype"]]), device=self.device)
+                      for each in _described(made.inputs)]
+            made.function(*arrays)
+            made.exact(*(each.double() if each.is_floating_point() else each for each in arrays))
+            torch.cuda.synchronize()
+        torch.cuda.empty_cache()
 
     def add_input(self, index: int, given: Input) -> None:
         super().add_input(index, given)
@@ -50,6 +62,12 @@ class GpuChain(Chain):
             check(library().jitterscope_judge_open_chain(mailbox, len(self.outputs), ctypes.byref(self.chain)))
         if not given.persistent:
             check(library().jitterscope_judge_add_input(self.chain, given.struct(given.family, index)))
+
+    def make_candidate(self, target: str, case: dict[str, str], call: dict[str, Any], seed: int) -> _judged_forms.Made:
+        if not target.startswith("cuda:"):
+            return super().make_candidate(target, case, call, seed)
+        function = kernel_as_function(target, case, [(str(each.dtype), list(each.shape)) for each in self.last])
+        return _judged_forms.Made(function, function)
 
     def move(self, place: int) -> None:
         size = _bytes_of(each.array for each in self.inputs if not each.persistent)
@@ -75,6 +93,8 @@ class GpuChain(Chain):
         for call in range(calls):
             stream = self.current_stream().cuda_stream
             check(library().jitterscope_judge_fill_all(self.chain, stream, place.drawn))
+            if self.evicted:
+                check(library().jitterscope_judge_evict(self.chain, stream, self.evicted))
             if not is_null:
                 self.last = self.results(place.arrays)
             parts = [result.detach().contiguous() for result in self.last]

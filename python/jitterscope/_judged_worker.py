@@ -193,8 +193,10 @@ class Chain:
         self.made = _judged_forms.Made(tuple, tuple)
         self.inputs: list[Input] = []
         self.last: Any = ()
+        self.evictor = bytearray()
+        self.evicted = 0  # bytes that are read between a call's inputs and the call
 
-    def prepare(self, target: str) -> None:
+    def prepare(self, target: str, _case: dict[str, str]) -> None:
         """Loads the reference's file before anybody waits."""
         _judged_forms.form_of_reference(target)
         self.module = _judged_forms.load_reference(target)
@@ -204,10 +206,10 @@ class Chain:
         candidate, which takes its place."""
         seed = int.from_bytes(hashlib.blake2b(b"weights", key=persistent, digest_size=8).digest(), "little")
         if call is not None:
-            self.made = _judged_forms.make_candidate(target, case, json.loads(call), seed, self.device)
+            self.made = self.make_candidate(target, case, json.loads(call), seed)
             return {"weights_differ": self.made.weights_differ[:200]}
         if self.module is None:
-            self.prepare(target)
+            self.prepare(target, case)
         self.made = _judged_forms.make_reference(self.module, target, case, seed, self.device)
         self.arrays = _arrays_of_reference(self.device)
         seed_of_persistent = hashlib.blake2s(b"persistent", key=persistent, digest_size=32).digest()
@@ -223,6 +225,11 @@ class Chain:
         return {"inputs": described, "gpu": self.device != "cpu", "call": json.dumps(self.made.call),
                 **({"work": self.made.work} if self.made.work else {})}
 
+    def make_candidate(self, target: str, case: dict[str, str], call: dict[str, Any], seed: int) -> _judged_forms.Made:
+        if target.startswith("cuda:"):
+            raise ValueError("a kernel of a CUDA file is judged on a GPU: its reference imports torch")
+        return _judged_forms.make_candidate(target, case, call, seed, self.device)
+
     def add_input(self, _: int, given: Input) -> None:
         self.inputs.append(given)
 
@@ -230,6 +237,11 @@ class Chain:
         for index, given in enumerate(self.inputs):
             if not given.persistent:
                 given.fill(given.family, seed, index)
+
+    def evict(self) -> None:
+        if len(self.evictor) != self.evicted:
+            self.evictor = bytearray(self.evicted)
+        ctypes.memset((ctypes.c_char * self.evicted).from_buffer(self.evictor), 0, self.evicted)
 
     def results(self, arrays: list[Any], is_float64: bool = False) -> tuple[Any, ...]:
         result = (self.made.exact if is_float64 else self.made.function)(*arrays)
@@ -261,6 +273,8 @@ class Chain:
         arrays = [given.array for given in self.inputs]
         for _ in range(calls):
             self.fill(digest)  # a call's seed is the digest before it
+            if self.evicted:
+                self.evict()
             if not is_null:
                 self.last = self.results(arrays)
             end = self.keep(place, [self.arrays.storage(result) for result in self.last])
@@ -318,13 +332,14 @@ def _serve(judge: socket.socket, chain: Chain) -> None:
             cases = _judged_forms.cases_of_task(asked["target"]) if form == "kernelbot" else []
             tell({"form": form, "cases": cases, "torch": _judged_forms.imports_torch(asked["target"])})
         elif asked["do"] == "prepare":
-            chain.prepare(asked["target"])
+            chain.prepare(asked["target"], asked["case"])
             tell({})
         elif asked["do"] == "make":
             tell(chain.make(asked["target"], asked["case"], asked.get("call"), bytes.fromhex(asked["persistent"])))
         elif asked["do"] == "chain":
             of_chain = (asked["ticket"], asked["calls"], asked["null"])
             chain.move(asked["place"])
+            chain.evicted = asked["evicted"]
             chain.queue(*of_chain)
             if asked["held"]:
                 tell({"queued": True})

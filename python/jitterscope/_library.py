@@ -84,6 +84,9 @@ def library() -> ctypes.CDLL:
         "judge_fill_all": (ctypes.c_int, [pointer, pointer, ctypes.POINTER(pointer)]),
         "judge_keep": (ctypes.c_int, [pointer, pointer, ctypes.POINTER(pointer), ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t,
                                       pointer, ctypes.c_uint32]),
+        "judge_evict": (ctypes.c_int, [pointer, pointer, ctypes.c_size_t]),
+        "judge_open_kernel": (ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(pointer), text]),
+        "judge_launch": (ctypes.c_int, [pointer, pointer, ctypes.POINTER(pointer)]),
     }
     for name, (result, arguments) in signatures.items():
         try:

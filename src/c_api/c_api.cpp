@@ -35,6 +35,9 @@
 struct jitterscope_judged_chain {
   std::unique_ptr<jitterscope::JudgedChain> chain;
 };
+struct jitterscope_judged_kernel {
+  std::unique_ptr<jitterscope::JudgedKernel> kernel;
+};
 
 namespace jitterscope::c_api {
 
@@ -370,6 +373,10 @@ int jitterscope_judge_fill_all(jitterscope_judged_chain* chain, void* stream, vo
   return c_api::guarded([&] { c_api::require(chain, "chain").chain->fill(stream, memories); });
 }
 
+int jitterscope_judge_evict(jitterscope_judged_chain* chain, void* stream, size_t bytes) {
+  return c_api::guarded([&] { c_api::require(chain, "chain").chain->evict(stream, bytes); });
+}
+
 int jitterscope_judge_keep(jitterscope_judged_chain* chain, void* stream, const void* const* outputs,
                            const size_t* sizes, size_t count, void* kept, uint32_t ticket) {
   return c_api::guarded([&] {
@@ -377,6 +384,33 @@ int jitterscope_judge_keep(jitterscope_judged_chain* chain, void* stream, const 
     for (size_t i = 0; i < count; ++i) all.push_back({outputs[i], sizes[i]});
     c_api::require(chain, "chain").chain->keep(stream, all, kept, ticket);
   });
+}
+
+int jitterscope_judge_open_kernel(const char* text, jitterscope_judged_kernel** kernel, char** buffers) {
+  return c_api::guarded([&] {
+    using jitterscope::CudaKernel, jitterscope::KernelArgument, jitterscope::UsageError;
+    const auto operation = jitterscope::Operation::parse(&c_api::require(text, "text"));
+    const auto* asked = std::get_if<CudaKernel>(&operation.parameters());
+    if (asked == nullptr)
+      throw UsageError(std::string(text) + " is no kernel, cuda:FILE.cu:KERNEL,grid=…,block=…");
+    nlohmann::json described = nlohmann::json::array();
+    for (const KernelArgument& each : asked->arguments) {
+      using enum KernelArgument::Kind;
+      if (each.kind == number) continue;
+      described.push_back({{"name", each.name},
+                           {"kind", each.kind == input    ? "input"
+                                    : each.kind == output ? "output"
+                                                          : "inout"},
+                           {"dtype", to_string(each.dtype)},
+                           {"count", each.count}});
+    }
+    c_api::require(kernel, "kernel") = new jitterscope_judged_kernel{jitterscope::open_judged_kernel(*asked)};
+    c_api::require(buffers, "buffers") = c_api::copied(described.dump());
+  });
+}
+
+int jitterscope_judge_launch(jitterscope_judged_kernel* kernel, void* stream, void* const* buffers) {
+  return c_api::guarded([&] { c_api::require(kernel, "kernel").kernel->launch(stream, buffers); });
 }
 
 int jitterscope_plots(const char* record, char** json) {

@@ -89,7 +89,7 @@ std::string refusal(const Message& id, const Error& error) {
 void serve_judge(const JudgeFlags& flags, JudgeSetup& setup) {
   judging::LineServer server(flags.serve);
   constexpr std::int64_t kMostReady = 4;
-  judging::ReadyWorkers workers(setup.program(), setup.reference(),
+  judging::ReadyWorkers workers(setup.program(), setup.reference(), setup.request().cases.front(),
                                 2 * static_cast<std::size_t>(std::min(kMostReady, setup.request().pairs)),
                                 setup.fork_server());
   setup.try_reference([&] { return workers.take(); });

@@ -22,6 +22,7 @@
 #include "cli/python.hpp"
 #include "cli/targets.hpp"
 #include "commands/records.hpp"
+#include "device/cuda/nvml.hpp"
 #include "device/open_device.hpp"
 #include "judge/sandbox.hpp"
 #include "measure/machine.hpp"
@@ -43,6 +44,8 @@ constexpr const char* kMachineVariables[] = {"PATH",
                                              "NCCL_NVLS_ENABLE",
                                              "TORCH_SYMM_MEM_DISABLE_MULTICAST",
                                              "NVSHMEM_DISABLE_NVLS"};
+
+constexpr std::string_view kKernel = "cuda:";  // which a candidate that is no Python file begins with
 
 // Asks the interpreter by its name, which may be a script that needs the environment, what it is.
 judging::WorkerProgram worker_program(const JudgeFlags& flags) {
@@ -94,9 +97,37 @@ std::vector<judging::CaseValues> cases_of(const std::vector<std::string>& flags)
   return cases;
 }
 
+// Reads the clock of a GPU by NVML, which needs no context; nothing where NVML does not know it.
+std::function<std::optional<judging::GpuClock>()> clock_reader(const std::string& uuid) {
+  std::string problem;
+  const std::optional<cuda::NvmlDevice> gpu = cuda::NvmlDevice::find(uuid, &problem);
+  if (!gpu) return {};
+  return [gpu = *gpu]() -> std::optional<judging::GpuClock> {
+    const std::optional<Hertz> clock = gpu.clock(cuda::nvml::kSmClock);
+    if (!clock) return std::nullopt;
+    std::vector<std::string> reasons = gpu.clock_reasons();
+    std::erase(reasons, "idle");  // of a GPU whose chain has just ended
+    return judging::GpuClock{*clock, std::move(reasons)};
+  };
+}
+
+// cuda:FILE.cu:KERNEL,grid=…: the whole text, with the file's full path.
+std::string full_kernel(const std::string& target) {
+  const std::size_t begin = target.find(':') + 1, end = target.find(':', begin);
+  const std::string file = target.substr(begin, end == std::string::npos ? end : end - begin);
+  std::error_code ignored;
+  if (end == std::string::npos || !std::filesystem::is_regular_file(file, ignored)) {
+    throw UsageError(fmt::format(
+        "{}: {}; write cuda:FILE.cu:KERNEL,grid=…,block=…,x=f32[n],y=out:f32[n]", in_quotes(target),
+        end == std::string::npos ? "the kernel is missing" : "this file does not exist"));
+  }
+  return target.substr(0, begin) + std::filesystem::absolute(file).string() + target.substr(end);
+}
+
 }  // namespace
 
 std::string full_target(const std::string& target) {
+  if (target.starts_with(kKernel)) return full_kernel(target);
   const std::size_t colon = target.rfind(':');
   const bool has_name = colon != std::string::npos && !target.ends_with(".py");
   const std::string file = target.substr(0, has_name ? colon : std::string::npos);
@@ -130,6 +161,7 @@ void JudgeSetup::take_record(const std::string& file, const JudgeFlags& flags) {
   if (!flags.has_processes) request_.pairs = record->processes;
   if (!flags.has_margin) request_.margin = record->margin;
   record_.is_quick = flags.quick || record->is_quick;
+  record_.cache = record->cache;
   for (std::size_t i = 0; i < record->candidates.size(); ++i) {
     const auto& candidate = record->candidates[i];
     if (flags.candidates.empty())
@@ -159,6 +191,10 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
   record_.is_quick = flags.quick;
   if (!flags.replay.empty()) take_record(flags.replay, flags);
   if (record_.reference.empty()) throw UsageError("judge: name the reference, FILE.py or FILE.py:NAME");
+  if (record_.reference.starts_with(kKernel)) {
+    throw UsageError(
+        "a kernel cannot be the reference, of which float64 is asked, too; write the reference in Python");
+  }
   request_.reference = full_target(record_.reference);
   for (const std::string& candidate : flags.candidates)
     candidates_.push_back({candidate, full_target(candidate)});
@@ -167,7 +203,13 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
     if (!flags.has_processes && !is_replay_) request_.pairs = kQuickPairs;
     request_.blocks = 5;
     request_.chain_time = milliseconds(50);
+    request_.room = std::size_t{96} << 20;  // what is kept of a chain is checked before the next one begins
+    request_.links = 16;
   }
+  if (flags.cache != "produced" && flags.cache != "cold") {
+    throw UsageError(fmt::format("--cache: {} is unknown here; produced or cold", in_quotes(flags.cache)));
+  }
+  if (flags.cache == "cold") record_.cache = CacheState::cold;
   if (flags.time_limit > 0) {
     request_.time_limit = [limit = seconds(static_cast<double>(flags.time_limit))] {
       return [end = host_time_now() + limit] { return host_time_now() > end; };
@@ -178,6 +220,9 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
   const judging::ReferenceDescription described = judging::describe_reference(program_, request_.reference);
   imports_torch_ = described.imports_torch;
   choose_device(flags.device, described.imports_torch);
+  // Twice the cache, so that nothing else is left in it.
+  if (record_.cache == CacheState::cold) request_.evicted = record_.device.last_level_cache * 2;
+  if (program_.is_on_gpu) program_.read_clock = clock_reader(record_.device.uuid);
   // A worker without a namespace of its own has the judge's user, and may not look into the judge's memory.
   ::prctl(PR_SET_DUMPABLE, 0);
   if (!is_replay_ && flags.cases.empty() && !described.cases.empty()) request_.cases = described.cases;
@@ -268,6 +313,12 @@ void JudgeSetup::measure_ceilings_of(JudgeRecord& record) {
 JudgeRecord JudgeSetup::judge(const std::vector<NamedCandidate>& candidates,
                               const judging::StartWorker& start,
                               const std::function<void(const std::string&)>& progress) {
+  for (const NamedCandidate& each : candidates) {
+    if (program_.is_on_gpu || !each.target.starts_with(kKernel)) continue;
+    throw UsageError(
+        fmt::format("{}: a kernel is judged on a GPU, and this is {}; its reference imports torch",
+                    in_quotes(each.name), record_.device.id));
+  }
   judging::JudgeRequest request = request_;
   request.progress = progress;
   JudgeRecord record = record_;

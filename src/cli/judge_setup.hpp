@@ -17,7 +17,8 @@ namespace jitterscope::cli {
 
 struct JudgeFlags {
   RecordFlags record;
-  std::string reference, device = "auto", margin = "1%", precision, fail_if, replay, serve;
+  std::string reference, device = "auto", cache = "produced", margin = "1%", precision, fail_if, replay,
+                         serve;
   std::vector<std::string> candidates, cases;
   std::int64_t processes = 8, deadline = 60, time_limit = 0;
   bool quick = false, dry_run = false;
@@ -29,8 +30,8 @@ struct NamedCandidate {
   std::string name, target;
 };
 
-/// Returns FILE.py or FILE.py:NAME with the file's full path: a worker is in a folder of its own. Throws
-/// UsageError if there is no such file.
+/// Returns FILE.py, FILE.py:NAME or cuda:FILE.cu:KERNEL,… with the file's full path: a worker is in a folder
+/// of its own. Throws UsageError if there is no such file.
 std::string full_target(const std::string& target);
 
 class JudgeSetup {

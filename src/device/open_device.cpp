@@ -136,6 +136,7 @@ bool names_host(std::string_view name) {
 std::unique_ptr<JudgedChain> open_judged_chain(judging::Mailbox*, std::uint64_t) {
   throw MissingError(kNoCuda);
 }
+std::unique_ptr<JudgedKernel> open_judged_kernel(const CudaKernel&) { throw MissingError(kNoCuda); }
 #endif
 
 std::vector<DeviceListing> list_devices() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,12 @@ struct Link {
   std::int64_t call = 0;
   Seed seed;
   std::vector<std::uint8_t> outputs;
+};
+
+/// How many calls a side's chains have.
+struct ChainLength {
+  std::int64_t calls = 0;
+  bool is_longest = false;  ///< more cannot be queued, or have no room
 };
 
 /// Runs a candidate's part: its failures are the candidate's verdict.
@@ -91,6 +98,8 @@ class Trial {
         tell(fmt::format("pair {} of {}", pair + 1, request_.pairs));
         run_pair(pair == 0);
       }
+      check_clocks();
+      refuse_used_window();
     } catch (const Found& found) {
       judgement_.verdict = found.verdict;
       judgement_.evidence = found.evidence;
@@ -107,8 +116,9 @@ class Trial {
   }
 
  private:
-  // Calls in the reference's process and in the candidate's, and chains without calls in each.
-  enum class Part { reference, candidate, chain, chain_beside };
+  // Calls in the reference's process and in the candidate's, and chains without calls in each. With inputs
+  // that are in no cache, the candidate and the chain also with inputs that were just written.
+  enum class Part { reference, candidate, chain, chain_beside, candidate_produced, chain_produced };
 
   // Keys for one use follow from the session's key, the pair and their number alone. So whoever judges again
   // with the key of a session asks the same, though the lengths of chains depend on the machine.
@@ -162,13 +172,16 @@ class Trial {
   std::optional<Wrong> wrong_in(const AnswerRequest& request, NotFinite not_finite);
   AnswerRequest asked(const Seed& seed) const;
 
-  std::int64_t calls_for(Worker& worker, std::int64_t known);
+  ChainLength length_for(Worker& worker, ChainLength known);
   ChainReply timed(Worker& worker, ChainRequest request);
-  std::optional<Nanoseconds> held_slope(Worker& worker, std::int64_t calls, bool is_null,
+  std::optional<Nanoseconds> held_slope(Worker& worker, const ChainRequest& request,
                                         const std::array<Key, 2>& keys);
-  Nanoseconds slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys);
+  Nanoseconds slope(Worker& worker, const ChainRequest& request, const std::array<Key, 2>& keys);
   Nanoseconds slope_of(Part part, const PairTimes& pair, const std::array<Key, 2>& keys);
   std::vector<Nanoseconds> reference_alone(const PairTimes& pair);
+  void note_clocks(PairTimes& pair);
+  void check_clocks();
+  void refuse_used_window() const;
   std::vector<Seed> check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply);
   void check_inputs(const Key& key, const Seed& seed, const ChainReply& reply);
   void keep_some_links(const Key& key, const std::vector<Seed>& seeds, std::span<const std::uint8_t> outputs);
@@ -192,8 +205,11 @@ class Trial {
   bool is_loaded_ = false;  ///< whether the candidate's process has loaded the candidate
   std::vector<Link> links_;
   std::int64_t links_seen_ = 0;
-  std::int64_t place_ = 0;  ///< of what is timed now: each block has its own
-  bool is_held_ = true;     ///< until one side waits for its own calls; then both are timed with their hosts
+  std::int64_t place_ = 0;                           ///< of what is timed now: each block has its own
+  ChainLength reference_length_, candidate_length_;  ///< of the pair before
+  std::map<Part, std::vector<Hertz>> clocks_;        ///< of the GPU in this pair's blocks
+  std::optional<GpuClock> last_clock_;
+  bool is_held_ = true;  ///< until one side waits for its own calls; then both are timed with their hosts
 };
 
 }  // namespace jitterscope::judging

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "base/quantity_text.hpp"
 #include "judge/trial.hpp"
 #include "statistics/statistics.hpp"
 
@@ -37,86 +37,145 @@ ChainReply Trial::timed(Worker& worker, ChainRequest request) {
   return reply;
 }
 
-// Returns how many calls last for chain_time, as far as their outputs have room and as many as can be queued.
-// Tries first as many as lasted so long before, if that is known. Leaves the process stopped.
-std::int64_t Trial::calls_for(Worker& worker, std::int64_t known) {
+// Returns how many calls last for chain_time, as far as their outputs have room and as many as can be queued:
+// to find that out takes a third of a second each time, since a chain that is too long stands still. Tries
+// first as many as there were before. Leaves the process stopped.
+ChainLength Trial::length_for(Worker& worker, ChainLength known) {
   constexpr std::int64_t kMost = 1 << 16, kFirst = 4;
-  const auto room = static_cast<std::int64_t>(worker.room() / std::max<std::size_t>(1, bytes_of(outputs_)));
-  const std::int64_t most = std::min(room, kMost);
+  const std::size_t room = std::min(worker.room(), request_.room);
+  const std::int64_t most = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(room / std::max<std::size_t>(1, bytes_of(outputs_))), kFirst, kMost);
   const auto chain_of = [&](std::int64_t calls, bool is_held) {
-    return timed(worker, {.key = next_key(Use::tuning), .calls = calls, .is_held = is_held});
+    return timed(
+        worker,
+        {.key = next_key(Use::tuning), .calls = calls, .is_held = is_held, .evicted = request_.evicted});
   };
   worker.thaw();
   // First calls load kernels, which waits for the GPU: the key must be there.
   for (const std::int64_t calls : {std::int64_t{1}, kFirst}) chain_of(calls, false);
-  std::int64_t calls = std::max(kFirst, known);
-  for (bool is_too_many = false;;) {
-    const ChainReply reply = chain_of(calls, is_held_);
+  ChainLength length{std::clamp(known.calls, kFirst, most), known.is_longest};
+  for (;;) {
+    const ChainReply reply = chain_of(length.calls, is_held_);
     if (is_held_ && !reply.is_held) {
-      is_too_many = true;
-      if (calls > kFirst) {
-        calls /= 2;
+      length.is_longest = true;
+      if (length.calls > kFirst) {
+        length.calls /= 2;
       } else {
-        is_held_ = is_too_many = false;
+        is_held_ = length.is_longest = false;
         judgement_.findings.emplace_back(is_loaded_ && &worker == candidate_.get() ? "candidate_waits"
                                                                                    : "reference_waits");
       }
       continue;
     }
-    if (is_too_many || calls >= most || reply.time >= request_.chain_time * 0.5) {
+    length.is_longest = length.is_longest || length.calls >= most;
+    if (length.is_longest || reply.time >= request_.chain_time * 0.5) {
       worker.freeze();
-      return calls;
+      return length;
     }
     const double factor = reply.time > Nanoseconds(0) ? request_.chain_time / reply.time : 4.0;
-    calls =
-        std::min(most, static_cast<std::int64_t>(static_cast<double>(calls) * std::clamp(factor, 2.0, 8.0)));
+    const double wanted = static_cast<double>(length.calls) * std::clamp(factor, 2.0, 8.0);
+    length.calls = std::min(most, static_cast<std::int64_t>(wanted));
   }
 }
 
 // Time of one more call: what begins and ends a chain cancels. None if something held it up while it was
 // queued.
-std::optional<Nanoseconds> Trial::held_slope(Worker& worker, std::int64_t calls, bool is_null,
+std::optional<Nanoseconds> Trial::held_slope(Worker& worker, const ChainRequest& request,
                                              const std::array<Key, 2>& keys) {
-  const std::int64_t few = std::max<std::int64_t>(1, calls / 4);
+  const std::int64_t few = std::max<std::int64_t>(1, request.calls / 4);
   std::array<Nanoseconds, 2> times;  // of few, of all
   const bool is_long_first = order_.below(2) == 0;
   bool is_held = true;
   for (int i = 0; i < 2; ++i) {
     const bool is_long = (i == 0) == is_long_first;
-    const ChainReply reply = timed(worker, {.key = keys[is_long ? 1 : 0],
-                                            .calls = is_long ? calls : few,
-                                            .is_null = is_null,
-                                            .place = place_,
-                                            .is_held = is_held_});
+    ChainRequest asked = request;
+    asked.key = keys[is_long ? 1 : 0];
+    asked.calls = is_long ? request.calls : few;
+    const ChainReply reply = timed(worker, asked);
     times[is_long ? 1 : 0] = reply.time;
     is_held = is_held && reply.is_held;
+    if (is_long) last_clock_ = reply.clock;
   }
   if (!is_held && is_held_) return std::nullopt;
-  return (times[1] - times[0]) / static_cast<double>(calls - few);
+  return (times[1] - times[0]) / static_cast<double>(request.calls - few);
 }
 
 // Begins again with other keys, whose inputs nobody knows yet.
-Nanoseconds Trial::slope(Worker& worker, std::int64_t calls, bool is_null, const std::array<Key, 2>& keys) {
+Nanoseconds Trial::slope(Worker& worker, const ChainRequest& request, const std::array<Key, 2>& keys) {
   constexpr int kMostTries = 8;
-  if (const auto first = held_slope(worker, calls, is_null, keys)) return *first;
+  if (const auto first = held_slope(worker, request, keys)) return *first;
   for (int i = 1; i < kMostTries; ++i) {
-    const auto next = held_slope(worker, calls, is_null, {next_key(Use::again), next_key(Use::again)});
+    const auto next = held_slope(worker, request, {next_key(Use::again), next_key(Use::again)});
     if (next) return *next;
   }
   throw Found{Verdict::undecided,
-              fmt::format("the {} calls of its chain often cannot be queued on the GPU", calls)};
+              fmt::format("the {} calls of its chain often cannot be queued on the GPU", request.calls)};
 }
 
 // The other process is stopped, so that it takes nothing from this one.
 Nanoseconds Trial::slope_of(Part part, const PairTimes& pair, const std::array<Key, 2>& keys) {
-  const bool is_beside = part == Part::candidate || part == Part::chain_beside;
-  const bool is_null = part == Part::chain || part == Part::chain_beside;
+  const bool is_produced = part == Part::candidate_produced || part == Part::chain_produced;
+  const bool is_beside =
+      part == Part::candidate || part == Part::chain_beside || part == Part::candidate_produced;
   Worker& worker = is_beside ? *candidate_ : *reference_;
   worker.thaw();
-  const std::int64_t calls = is_beside && is_loaded_ ? pair.candidate_calls : pair.reference_calls;
-  const Nanoseconds time = slope(worker, calls, is_null, keys);
+  const Nanoseconds time =
+      slope(worker,
+            {.key = {},
+             .calls = is_beside && is_loaded_ ? pair.candidate_calls : pair.reference_calls,
+             .is_null = part == Part::chain || part == Part::chain_beside || part == Part::chain_produced,
+             .place = place_,
+             .is_held = is_held_,
+             .evicted = is_produced ? Bytes(0) : request_.evicted},
+            keys);
   worker.freeze();
+  if (last_clock_ && is_loaded_) {
+    clocks_[part].push_back(last_clock_->value);
+    for (const std::string& reason : last_clock_->reasons) {
+      std::vector<std::string>& known = judgement_.clock_reasons;
+      if (std::ranges::find(known, reason) == known.end()) known.push_back(reason);
+    }
+  }
   return time;
+}
+
+void Trial::note_clocks(PairTimes& pair) {
+  const auto median = [&](Part part) -> std::optional<Hertz> {
+    std::vector<Hertz> clocks = clocks_[part];
+    if (clocks.empty()) return std::nullopt;
+    std::ranges::nth_element(clocks, clocks.begin() + std::ssize(clocks) / 2);
+    return clocks[clocks.size() / 2];
+  };
+  pair.reference_clock = median(Part::reference);
+  pair.candidate_clock = median(Part::candidate);
+}
+
+// A candidate that takes more power runs at a lower clock: its time is true, and this says why.
+void Trial::check_clocks() {
+  constexpr double kDifference = 0.01;
+  std::vector<double> logs;
+  for (const PairTimes& pair : judgement_.pairs) {
+    if (pair.reference_clock && pair.candidate_clock)
+      logs.push_back(std::log(*pair.candidate_clock / *pair.reference_clock));
+  }
+  if (!logs.empty() && std::abs(statistics::median(logs)) > kDifference)
+    judgement_.findings.emplace_back("clocks_differ");
+}
+
+// What evicts the inputs lies between them and the call, and is taken off as a part of the chain. Who works
+// in that time seems to be faster than with inputs that a cache has, in every pair.
+void Trial::refuse_used_window() const {
+  constexpr double kShare = 0.95;
+  constexpr Nanoseconds kNoise(500);
+  const auto is_used = [&](const PairTimes& pair) {
+    return pair.candidate_produced && pair.candidate < *pair.candidate_produced * kShare - kNoise;
+  };
+  if (judgement_.pairs.empty() || !std::ranges::all_of(judgement_.pairs, is_used)) return;
+  const PairTimes& first = judgement_.pairs.front();
+  throw Found{Verdict::invalid,
+              fmt::format("with inputs in no cache it takes {}, and {} with inputs that were just written",
+                          duration_text(first.candidate), duration_text(*first.candidate_produced)),
+              InvalidReason::window_used};
 }
 
 // The candidate's process has ended, or is stopped.
@@ -131,6 +190,7 @@ std::vector<Nanoseconds> Trial::reference_alone(const PairTimes& pair) {
 
 void Trial::run_pair(bool is_first) {
   candidate_.reset();
+  clocks_.clear();
   begin_reference();
   if (is_first) refuse_degenerate();
   PairTimes& pair = judgement_.pairs.emplace_back();
@@ -149,9 +209,9 @@ void Trial::run_pair(bool is_first) {
   };
   start_candidate();
   candidate_->freeze();
-  const PairTimes& first = judgement_.pairs.front();
-  pair.reference_calls = calls_for(*reference_, first.reference_calls);
-  calls_for(*candidate_, pair.reference_calls);  // warms it up
+  reference_length_ = length_for(*reference_, reference_length_);
+  pair.reference_calls = reference_length_.calls;
+  length_for(*candidate_, reference_length_);  // warms it up
   const auto before = time_blocks((request_.blocks + 1) / 2, Use::alone,
                                   {Part::reference, Part::candidate, Part::chain_beside});
   std::vector<Nanoseconds> alone = before.at(Part::reference);
@@ -165,19 +225,27 @@ void Trial::run_pair(bool is_first) {
     reference_->freeze();
   }
   const bool was_held = is_held_;
-  pair.candidate_calls = calls_for(*candidate_, first.candidate_calls);
+  // Where the reference's calls are as many as can be queued, those of the candidate are hardly more.
+  if (is_first && is_held_ && reference_length_.is_longest) candidate_length_ = reference_length_;
+  candidate_length_ = length_for(*candidate_, candidate_length_);
+  pair.candidate_calls = candidate_length_.calls;
   const bool is_alike = was_held == is_held_;
   if (!is_alike) {
-    pair.reference_calls = calls_for(*reference_, pair.reference_calls);
+    reference_length_ = length_for(*reference_, {pair.reference_calls, false});
+    pair.reference_calls = reference_length_.calls;
     alone = reference_alone(pair);
   }
-  const auto times =
-      time_blocks(request_.blocks, Use::blocks, {Part::reference, Part::candidate, Part::chain});
-  candidate_->thaw();
-  candidate_.reset();
-  for (const Nanoseconds time : reference_alone(pair)) alone.push_back(time);
+  std::vector<Part> parts = {Part::reference, Part::candidate, Part::chain};
+  const bool is_cold = request_.evicted > Bytes(0);
+  if (is_cold) parts.insert(parts.end(), {Part::candidate_produced, Part::chain_produced});
+  const auto times = time_blocks(request_.blocks, Use::blocks, parts);
+  note_clocks(pair);
+  candidate_->end();  // which takes a tenth of a second on a GPU, beside which links are checked
   reference_->thaw();
   check_links();
+  reference_->freeze();
+  candidate_.reset();
+  for (const Nanoseconds time : reference_alone(pair)) alone.push_back(time);
   pair.chain = median_of(times.at(Part::chain));
   pair.reference = median_of(times.at(Part::reference)) - pair.chain;
   const Nanoseconds chain_beside = is_alike ? median_of(before.at(Part::chain_beside)) : pair.chain;
@@ -186,6 +254,10 @@ void Trial::run_pair(bool is_first) {
   const double process = is_alike && !of_process.empty() ? statistics::median(of_process) : 0.0;
   pair.process_ratio = std::exp(process);
   pair.candidate = (median_of(times.at(Part::candidate)) - chain_beside) / pair.process_ratio;
+  if (is_cold) {
+    const Nanoseconds all = median_of(times.at(Part::candidate_produced));
+    pair.candidate_produced = (all - median_of(times.at(Part::chain_produced))) / pair.process_ratio;
+  }
   pair.log_ratios =
       log_ratios_of(times.at(Part::candidate), chain_beside, times.at(Part::reference), pair.chain);
   for (double& log : pair.log_ratios) log -= process;

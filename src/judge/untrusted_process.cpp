@@ -49,6 +49,12 @@ using Message = nlohmann::json;
 
 std::uint32_t word_of(std::uint32_t& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
 
+Message message_of(const CaseValues& values) {
+  Message message = Message::object();
+  for (const Property& value : values) message[value.key] = value.value;
+  return message;
+}
+
 class ProcessWorker : public UntrustedWorker {
  public:
   explicit ProcessWorker(const WorkerProgram& program, ForkServer* server = nullptr)
@@ -62,10 +68,8 @@ class ProcessWorker : public UntrustedWorker {
     process_ = server != nullptr ? server->start_worker(place) : execute_worker(program_, place);
   }
   ~ProcessWorker() override {
-    if (process_.pid > 0) {
-      kill_worker(process_.pid);
-      wait_for_end();
-    }
+    end();
+    wait_for_end();
     ::munmap(const_cast<std::uint8_t*>(outputs_.data()), outputs_.size() + kMailboxBytes);
   }
 
@@ -74,8 +78,8 @@ class ProcessWorker : public UntrustedWorker {
   ChainReply chain(const ChainRequest& request) override;
   Answer answer(const AnswerRequest& request) override;
   std::size_t room() const override { return kRoom; }
-  void prepare(const std::string& reference) override {
-    tell({{"do", "prepare"}, {"target", reference}});
+  void prepare(const std::string& reference, const CaseValues& values) override {
+    tell({{"do", "prepare"}, {"target", reference}, {"case", message_of(values)}});
     is_preparing_ = true;
   }
   bool is_prepared() override {
@@ -95,6 +99,9 @@ class ProcessWorker : public UntrustedWorker {
   }
   void thaw() override {
     if (process_.pid > 0) ::kill(-process_.pid, SIGCONT);
+  }
+  void end() override {
+    if (process_.pid > 0) kill_worker(process_.pid);
   }
 
  private:
@@ -271,9 +278,10 @@ ReferenceDescription ProcessWorker::describe(const std::string& target) {
 
 CaseShape ProcessWorker::make(const std::string& target, const CaseValues& values,
                               const std::optional<CaseShape>& shape, const Key& of_persistent) {
-  Message request{{"do", "make"}, {"target", target}, {"persistent", hexadecimal(of_persistent.bytes)}};
-  request["case"] = Message::object();
-  for (const Property& value : values) request["case"][value.key] = value.value;
+  Message request{{"do", "make"},
+                  {"target", target},
+                  {"case", message_of(values)},
+                  {"persistent", hexadecimal(of_persistent.bytes)}};
   if (shape) request["call"] = shape->call;
   const Message reply = ask(request);
   if (shape) {  // a candidate has no say in it
@@ -317,7 +325,8 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
         {"null", request.is_null},
         {"checked", request.is_checked},
         {"place", request.place},
-        {"held", request.is_held}});
+        {"held", request.is_held},
+        {"evicted", request.evicted.value()}});
   const auto take = [&](const Message& message) {
     if (next == expected.end() || !message.contains(*next)) refuse_message("what ends a chain");
     if (std::string_view(*next) == "queued") {
@@ -349,6 +358,7 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
     }
   }
   given.time = host_time_now() - begin.value_or(host_time_now());
+  if (program_.read_clock) given.clock = program_.read_clock();
   if (!has_ended_chain()) refuse_message("the end of its chain");
   std::memcpy(given.last.bytes.data(), mailbox_->digest, given.last.bytes.size());
   Message last;
@@ -423,7 +433,7 @@ std::unique_ptr<UntrustedWorker> ReadyWorkers::start() {
 void ReadyWorkers::refill() {
   while (workers_.size() < wanted_) {
     workers_.push_back(start());
-    workers_.back()->prepare(reference_);
+    workers_.back()->prepare(reference_, values_);
   }
 }
 

@@ -14,8 +14,9 @@ namespace jitterscope::judging {
 
 class UntrustedWorker : public Worker {
  public:
-  /// Tells it to load the reference's file, and does not wait. Called before all else.
-  virtual void prepare(const std::string& reference) = 0;
+  /// Tells it to load the reference's file and, on a GPU, to call it once in a case like this; does not wait.
+  /// Called before all else.
+  virtual void prepare(const std::string& reference, const CaseValues& values) = 0;
   /// Waits until that is done. False if it failed or the process has ended: then this worker is of no use.
   virtual bool is_prepared() = 0;
 };
@@ -30,9 +31,13 @@ std::unique_ptr<UntrustedWorker> start_untrusted(const WorkerProgram& program);
 class ReadyWorkers {
  public:
   /// Keeps as many as are wanted, forks of the server if there is one. The program must outlive this.
-  ReadyWorkers(const WorkerProgram& program, std::string reference, std::size_t wanted,
+  ReadyWorkers(const WorkerProgram& program, std::string reference, CaseValues values, std::size_t wanted,
                std::unique_ptr<ForkServer> server)
-      : program_(program), reference_(std::move(reference)), wanted_(wanted), server_(std::move(server)) {}
+      : program_(program),
+        reference_(std::move(reference)),
+        values_(std::move(values)),
+        wanted_(wanted),
+        server_(std::move(server)) {}
 
   /// Starts those that are missing, and does not wait.
   void refill();
@@ -47,6 +52,7 @@ class ReadyWorkers {
 
   const WorkerProgram& program_;
   std::string reference_;
+  CaseValues values_;
   std::size_t wanted_;
   std::unique_ptr<ForkServer> server_;
   std::vector<std::unique_ptr<UntrustedWorker>> workers_;

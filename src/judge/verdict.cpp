@@ -60,6 +60,7 @@ std::string_view to_string(InvalidReason reason) {
     case InvalidReason::none: return "none";
     case InvalidReason::link_broken: return "link broken";
     case InvalidReason::input_changed: return "input changed";
+    case InvalidReason::window_used: return "window used";
     case InvalidReason::judge_touched: return "judge touched";
   }
   return "";
@@ -104,10 +105,17 @@ std::optional<Effect> reference_shift(const CaseJudgement& each) {
   return shifts.size() < 2 ? std::nullopt : statistics::effect_over_processes(shifts);
 }
 
+// What is shown, and within the margin, counts as the same and is not shown to be: of equal functions one in
+// twenty is shown to differ by half a percent.
+Verdict verdict_by(const Effect& effect, double margin, bool is_shown) {
+  const bool is_beyond = std::abs(effect.value) > std::log1p(margin);
+  return verdict_of(statistics::verdict_on(effect, margin, is_shown && is_beyond));
+}
+
 void set_verdict(CaseJudgement& each, const Effect& effect, double margin, bool is_shown) {
   each.ratio = ratio_of(effect);
   each.p_value = effect.p_value;
-  each.verdict = verdict_of(statistics::verdict_on(effect, margin, is_shown));
+  each.verdict = verdict_by(effect, margin, is_shown);
   if (const auto shift = reference_shift(each);
       shift && shift->excludes_zero() && std::abs(shift->value) > std::log1p(margin)) {
     each.findings.emplace_back("reference_disturbed");
@@ -148,9 +156,8 @@ void judge_cases(CandidateJudgement& candidate, double margin) {
   const auto effect = statistics::effect_over_processes(values);
   if (!effect) return;
   candidate.ratio = ratio_of(*effect);
-  candidate.verdict = candidate.cases.size() == 1
-                          ? candidate.cases.front().verdict
-                          : verdict_of(statistics::verdict_on(*effect, margin, effect->excludes_zero()));
+  candidate.verdict = candidate.cases.size() == 1 ? candidate.cases.front().verdict
+                                                  : verdict_by(*effect, margin, effect->excludes_zero());
 }
 
 // A place is new where the candidate is shown to be slower than the first of the place before.

@@ -58,6 +58,7 @@ enum class InvalidReason {
   none,
   link_broken,    ///< the last digest is not that of the outputs
   input_changed,  ///< an input is not what it was before the call
+  window_used,    ///< it takes less time where its inputs are in no cache: it works while they are evicted
   judge_touched   ///< it answered with what the protocol does not have
 };
 std::string_view to_string(InvalidReason);
@@ -71,6 +72,10 @@ struct PairTimes {
   std::vector<double> log_ratios;  ///< of the blocks that gave one
   double reference_shift = 0.0;    ///< log of the reference's time beside the candidate over that alone
   std::int64_t reference_calls = 0, candidate_calls = 0;  ///< of the longer chain
+  /// Of the candidate with inputs that were just written, where all others are of inputs that are in no
+  /// cache.
+  std::optional<Nanoseconds> candidate_produced = {};
+  std::optional<Hertz> reference_clock = {}, candidate_clock = {};  ///< of the GPU when their chains ended
 };
 
 /// A candidate's judgement in one case.
@@ -89,6 +94,7 @@ struct CaseJudgement {
   std::optional<std::int64_t> pairs_to_decide;
   std::int64_t links_checked = 0, calls_timed = 0;
   std::vector<std::string> findings;
+  std::vector<std::string> clock_reasons = {};  ///< what held the GPU's clock down in any chain
 };
 
 struct CandidateJudgement {

@@ -39,10 +39,18 @@ struct ChainRequest {
   /// Holds the key back until all calls are queued on a GPU, so that its host takes no time. Otherwise the
   /// key is there as the chain is asked for.
   bool is_held = true;
+  /// Bytes that are read between a call's inputs and the call, so that these are in no cache; 0: none.
+  Bytes evicted = Bytes(0);
+};
+/// A GPU's clock, and what holds it down ("power_cap").
+struct GpuClock {
+  Hertz value;
+  std::vector<std::string> reasons;
 };
 struct ChainReply {
-  Nanoseconds time;     ///< on the judge's clock, from the key's release to the last digest
-  Digest last;          ///< as the worker says
+  Nanoseconds time;                    ///< on the judge's clock, from the key's release to the last digest
+  Digest last;                         ///< as the worker says
+  std::optional<GpuClock> clock = {};  ///< as the judge read it when the chain ended
   bool is_held = true;  ///< false if the calls could not be queued without the key: something waited for them
   std::optional<Digest> inputs = {};           ///< of all inputs behind the last call
   std::span<const std::uint8_t> outputs = {};  ///< of all calls, one after the other, until the next request
@@ -97,6 +105,8 @@ class Worker {
   /// Stops all threads until thaw(), so that an idle side takes nothing from the other.
   virtual void freeze() = 0;
   virtual void thaw() = 0;
+  /// Has it end, and does not wait: nothing else may be asked of it.
+  virtual void end() = 0;
 };
 
 using StartWorker = std::function<std::unique_ptr<Worker>()>;

@@ -15,6 +15,7 @@
 #include "base/subprocess.hpp"
 #include "jitterscope/units.hpp"
 #include "judge/sandbox.hpp"
+#include "judge/worker.hpp"
 
 namespace jitterscope::judging {
 
@@ -26,6 +27,7 @@ struct WorkerProgram {
   Nanoseconds deadline = seconds(60);  ///< for each answer
   ProcessLimits limits = {};
   std::function<bool()> interrupted = {};
+  std::function<std::optional<GpuClock>()> read_clock = {};  ///< of the GPU that is judged
 };
 
 /// The caller's memory for a worker's outputs (descriptor 3), and the folder that becomes its working

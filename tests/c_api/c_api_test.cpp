@@ -276,8 +276,19 @@ TEST_F(OnTheCpu, NullPointersAreRefused) {
   EXPECT_EQ(jitterscope_show(nullptr, nullptr, &text), JITTERSCOPE_USAGE);
   EXPECT_EQ(jitterscope_plots(nullptr, &text), JITTERSCOPE_USAGE);
   EXPECT_THAT(message(), HasSubstr("null pointer"));
+  EXPECT_EQ(jitterscope_judge_open_kernel(nullptr, nullptr, &text), JITTERSCOPE_USAGE);
+  EXPECT_EQ(jitterscope_judge_launch(nullptr, nullptr, nullptr), JITTERSCOPE_USAGE);
   jitterscope_close(nullptr);
   jitterscope_free(nullptr);
+}
+
+TEST_F(OnTheCpu, WhatIsNoKernelIsNotJudgedAsOne) {
+  jitterscope_judged_kernel* kernel = nullptr;
+  char* buffers = nullptr;
+  EXPECT_EQ(jitterscope_judge_open_kernel("copy:f32,n=4Ki", &kernel, &buffers), JITTERSCOPE_USAGE);
+  EXPECT_THAT(message(), HasSubstr("is no kernel, cuda:FILE.cu:KERNEL"));
+  EXPECT_EQ(jitterscope_judge_open_kernel("cuda:a.cu:k,grid=1", &kernel, &buffers), JITTERSCOPE_USAGE);
+  EXPECT_THAT(message(), HasSubstr("block"));
 }
 
 TEST_F(OnTheCpu, ACallableThatMeasuresIsRefused) {

@@ -28,6 +28,8 @@ struct Script {
   double process_noise = 0.0;  // of all chains of what a process has loaded
   double machine_noise = 0.0;  // of all that a process runs
   double beside = 1.0;         // of the reference's calls, where a candidate's process is there
+  double cold = 1.0;           // of calls whose inputs are in no cache
+  Hertz clock = Hertz(1.98e9);
   // Ways to cheat and to err.
   bool repeats_every_tenth = false;  // the last output again, which takes no time
   bool forges_last_digest = false;
@@ -73,6 +75,8 @@ class ScriptedWorker : public Worker {
     ChainReply reply;
     reply.last = first_digest_of(request.key);
     Nanoseconds time = script_.wake_up;
+    const bool is_cold = request.evicted > Bytes(0);
+    reply.clock = GpuClock{script_.clock, {}};
     for (std::int64_t call = 0; call < request.calls; ++call) {
       const Seed seed = seed_after(reply.last);
       const auto inputs = filled({seed, seed}, {Family::normal, Family::normal});
@@ -80,7 +84,8 @@ class ScriptedWorker : public Worker {
       if (!request.is_null) {
         const bool repeats = script_.repeats_every_tenth && call % 10 == 9;
         if (!repeats) {
-          time += script_.call * (!is_candidate_ && candidates_ > 0 ? script_.beside : 1.0) * of_process_;
+          time += script_.call * (!is_candidate_ && candidates_ > 0 ? script_.beside : 1.0) *
+                  (is_cold ? script_.cold : 1.0) * of_process_;
           last_ = output_of(inputs);
         }
       }
@@ -108,6 +113,7 @@ class ScriptedWorker : public Worker {
   std::size_t room() const override { return std::size_t{1} << 20; }
   void freeze() override {}
   void thaw() override {}
+  void end() override {}
 
  private:
   std::vector<std::vector<std::uint8_t>> filled(const std::vector<Seed>& seeds,
@@ -190,6 +196,17 @@ TEST_F(JudgeTest, WhatAProcessDoesToAllThatItRunsIsTakenOut) {
       judged.pairs, [](const PairTimes& pair) { return std::abs(pair.process_ratio - 1.0) > 0.02; }));
 }
 
+TEST_F(JudgeTest, LessThanTheMarginIsNeitherFasterNorSlower) {
+  candidate_.call = microseconds(100.8);
+  reference_.noise = candidate_.noise = 0.0005;
+  const CaseJudgement small = judge_one();
+  ASSERT_TRUE(small.ratio);
+  EXPECT_GT(small.ratio->low, 1.0);
+  EXPECT_NE(small.verdict, Verdict::slower);
+  candidate_.call = microseconds(103);
+  EXPECT_EQ(judge_one().verdict, Verdict::slower);
+}
+
 TEST_F(JudgeTest, ACandidateOfTwiceTheTimeIsSlower) {
   candidate_.call = microseconds(200);
   EXPECT_EQ(judge_one().verdict, Verdict::slower);
@@ -236,7 +253,41 @@ TEST_F(JudgeTest, AReferenceThatSlowsDownBesideTheCandidateDecidesNothing) {
   EXPECT_THAT(judged.findings, ElementsAre("reference_disturbed"));
 }
 
+TEST_F(JudgeTest, ClocksThatDifferAreAFinding) {
+  candidate_.clock = Hertz(1.755e9);
+  const CaseJudgement judged = judge_one();
+  EXPECT_THAT(judged.findings, ElementsAre("clocks_differ"));
+  EXPECT_EQ(judged.pairs.front().reference_clock, Hertz(1.98e9));
+  EXPECT_EQ(judged.pairs.front().candidate_clock, Hertz(1.755e9));
+  candidate_.clock = Hertz(1.97e9);
+  EXPECT_TRUE(judge_one().findings.empty());
+}
+
+TEST_F(JudgeTest, WithInputsInNoCacheTheRatioIsThatOfColdCalls) {
+  reference_.cold = 1.5;
+  candidate_.call = microseconds(50);
+  candidate_.cold = 3.0;
+  EXPECT_FALSE(judge_one().pairs.front().candidate_produced);
+  request_.evicted = Bytes(1 << 20);
+  const CaseJudgement judged = judge_one();
+  ASSERT_TRUE(judged.ratio) << judged.evidence;
+  EXPECT_NEAR(judged.ratio->ratio, 1.0, 0.005);
+  ASSERT_TRUE(judged.pairs.front().candidate_produced);
+  EXPECT_NEAR(judged.pairs.front().candidate_produced->value(), 50e3, 500);
+}
+
 // Cheats: each is fast, and none is believed.
+
+TEST_F(JudgeTest, WorkInTheTimeOfTheEvictionIsInvalid) {
+  request_.evicted = Bytes(1 << 20);
+  candidate_.cold = 0.5;
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.verdict, Verdict::invalid);
+  EXPECT_EQ(judged.reason, InvalidReason::window_used);
+  EXPECT_THAT(judged.evidence, HasSubstr("inputs in no cache"));
+  candidate_.cold = 0.97;  // within the noise of short calls
+  EXPECT_NE(judge_one().verdict, Verdict::invalid);
+}
 
 TEST_F(JudgeTest, SkippedCallsAreFoundAmongTheLinks) {
   candidate_.repeats_every_tenth = true;

@@ -38,7 +38,8 @@ std::string said_by(Worker& worker, const std::string& expression) {
 }
 
 std::unique_ptr<Worker> forked_worker(const std::vector<std::string>& modules) {
-  return ReadyWorkers(python_worker(), "", 0, std::make_unique<ForkServer>(python_worker(), modules)).take();
+  return ReadyWorkers(python_worker(), "", {}, 0, std::make_unique<ForkServer>(python_worker(), modules))
+      .take();
 }
 
 TEST(ForkedWorker, HasWhatItsServerImported) {
@@ -64,7 +65,7 @@ TEST(ForkedWorker, IsHeldBackAsAnExecutedOne) {
 TEST(ForkedWorker, IsExecutedWhereItsServerEnds) {
   WorkerProgram broken = python_worker();
   broken.arguments[3] = "no_such_module";
-  ReadyWorkers workers(python_worker(), "", 0,
+  ReadyWorkers workers(python_worker(), "", {}, 0,
                        std::make_unique<ForkServer>(broken, std::vector<std::string>{}));
   EXPECT_EQ(said_by(*workers.take(), "'here'"), "ValueError: here");
 }

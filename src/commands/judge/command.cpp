@@ -31,6 +31,7 @@ constexpr const char* kJudgeExamples = R"(Examples:
   jitterscope judge reference.py candidate.py
   jitterscope judge reference.py:make fast.py:make faster.py:make --cases n=256,1024 --cases dtype=f32,f16
   jitterscope judge reference.py candidate.py --quick --json verdict.json
+  jitterscope judge reference.py 'cuda:mine.cu:scale,grid=n/256,block=256,n={n},x=f32[n],y=out:f32[n]' --cases n=1048576
   jitterscope judge reference.py candidate.py --fail-if slower,wrong --margin 2%
   jitterscope judge --replay verdict.json
   jitterscope judge reference.py --quick --serve judge.socket
@@ -40,6 +41,9 @@ A reference has one of these forms, and a candidate its counterpart; NAME picks 
   class Model, get_inputs(), get_init_inputs(), as KernelBench has                       class ModelNew
   ref_kernel(), generate_input(**case), and task.yml for cases, as kernelbot has         custom_kernel()
   a function and get_inputs()                                                            a function of this name
+
+On a GPU a candidate may be a kernel, cuda:FILE.cu:KERNEL,grid=n/256,block=256,n={n},x=f32[n],y=out:f32[n], in the text
+of `run`: the case's inputs are its input buffers in their order, {n} is the value of --cases n=….
 
 Exit codes: 0 a verdict is reached, 1 --fail-if applies, 2 usage, 3 Python or its module jitterscope missing,
 4 --precision was given and not reached, or a verdict is undecided although it was given, 5 the reference failed,
@@ -106,8 +110,8 @@ void judge_all(const JudgeFlags& flags, Invocation& invocation) {
   if (!flags.serve.empty()) return serve_judge(flags, setup);
   ProgressLine line(stderr, host_time_now);
   line.show("starting processes", {0, 1});
-  judging::ReadyWorkers workers(setup.program(), setup.reference(), ready_at_once(setup),
-                                setup.fork_server());
+  judging::ReadyWorkers workers(setup.program(), setup.reference(), setup.request().cases.front(),
+                                ready_at_once(setup), setup.fork_server());
   const JudgeRecord record = setup.judge(
       setup.candidates(),
       [&] {
@@ -138,7 +142,8 @@ void add_judge_command(CLI::App& app, Invocation& invocation) {
         judge_all(typed, invocation);
       });
   command.add_option("reference", flags.reference, "FILE.py or FILE.py:NAME: what is right");
-  command.add_option("candidates", flags.candidates, "FILE.py or FILE.py:NAME of each candidate");
+  command.add_option("candidates", flags.candidates,
+                     "FILE.py or FILE.py:NAME of each candidate, or a kernel, cuda:FILE.cu:KERNEL,grid=…");
   command
       .add_option("--cases", flags.cases,
                   "NAME=VALUE,VALUE: parameters of make(); several flags: all combinations")
@@ -146,6 +151,10 @@ void add_judge_command(CLI::App& app, Invocation& invocation) {
   command
       .add_option("--device", flags.device,
                   "cpu, cuda or cuda:N; auto: the first GPU if the reference imports torch")
+      ->capture_default_str();
+  command
+      .add_option("--cache", flags.cache,
+                  "produced: a call's inputs were just written; cold: no cache has them")
       ->capture_default_str();
   command.add_option("--processes", flags.processes, "pairs of fresh processes")->capture_default_str();
   command.add_flag("--quick", flags.quick,

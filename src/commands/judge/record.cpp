@@ -25,7 +25,7 @@ constexpr auto enumerators(Verdict) {
 }
 constexpr auto enumerators(InvalidReason) {
   using enum InvalidReason;
-  return std::array{none, link_broken, input_changed, judge_touched};
+  return std::array{none, link_broken, input_changed, window_used, judge_touched};
 }
 
 constexpr auto enumerators(Form) {
@@ -62,6 +62,9 @@ void describe(Fields& fields, Described<Fields, PairTimes>& pair) {
   fields("reference_shift", pair.reference_shift);
   fields("reference_calls", pair.reference_calls);
   fields("candidate_calls", pair.candidate_calls);
+  fields("candidate_produced_seconds", pair.candidate_produced);
+  fields("reference_clock_hertz", pair.reference_clock);
+  fields("candidate_clock_hertz", pair.candidate_clock);
 }
 
 template <class Fields>
@@ -81,6 +84,7 @@ void describe(Fields& fields, Described<Fields, CaseJudgement>& each) {
   fields("links_checked", each.links_checked);
   fields("calls_timed", each.calls_timed);
   fields("findings", each.findings);
+  fields.where(!each.clock_reasons.empty(), "clock_reasons", each.clock_reasons);
   fields("pairs", each.pairs);
 }
 
@@ -103,6 +107,7 @@ void describe_content(Fields& fields, Described<Fields, JudgeRecord>& record) {
   fields("processes", record.processes);
   fields("margin", record.margin);
   fields("quick", record.is_quick);
+  fields("cache", record.cache);
   fields("replayed", record.is_replayed);
   fields("isolation", record.isolation);
   fields("isolation_has", record.has);
@@ -233,14 +238,33 @@ std::string ceiling_sentence(const JudgeRecord& record) {
   return words.empty() ? sentence : sentence + ' ' + words;
 }
 
+constexpr std::string_view kClocksDiffer = "clocks_differ";
+
+// Returns ": the GPU's clock was 1755 MHz beside its calls and 1980 MHz beside the reference's (power_cap)".
+std::string clocks_text(const CaseJudgement& each) {
+  std::vector<double> candidate, reference;
+  for (const PairTimes& pair : each.pairs) {
+    if (!pair.candidate_clock || !pair.reference_clock) continue;
+    candidate.push_back(pair.candidate_clock->value() / 1e6);
+    reference.push_back(pair.reference_clock->value() / 1e6);
+  }
+  if (candidate.empty()) return "";
+  std::vector<std::string> reasons;
+  for (const std::string& each_reason : each.clock_reasons) reasons.push_back(one_line(each_reason));
+  return fmt::format(": the GPU's clock was {:.0f} MHz in its chains and {:.0f} MHz in the reference's{}",
+                     statistics::median(candidate), statistics::median(reference),
+                     reasons.empty() ? "" : " (held down by " + joined(reasons) + ")");
+}
+
 Text remarks(const JudgeRecord& record, std::size_t width) {
   Text text;
   for (const CandidateJudgement& candidate : record.candidates) {
     for (const CaseJudgement& each : candidate.cases) {
+      const std::string name =
+          one_line(candidate.candidate) + (each.values.empty() ? "" : ", " + case_text(each));
       for (const std::string& finding : each.findings) {
-        text += list_item(fmt::format("{}{}: finding {}", one_line(candidate.candidate),
-                                      each.values.empty() ? "" : ", " + case_text(each), one_line(finding)),
-                          width);
+        const std::string clocks = finding == kClocksDiffer ? clocks_text(each) : "";
+        text += list_item(fmt::format("{}: finding {}{}", name, one_line(finding), clocks), width);
       }
     }
   }
@@ -259,9 +283,10 @@ Text record_text(const JudgeRecord& record, const ShownPage& shown) {
                   one_line(record.device.name), counted(record.processes, "pair"),
                   percent_text(record.margin), one_line(record.isolation));
   if (!record.lacks.empty()) facts += ", without " + one_line(joined(record.lacks));
-  facts +=
-      ". Times are on the judge's clock, of inputs just written, less what the chain itself takes; each call's "
-      "inputs follow from the last call's outputs.";
+  facts += fmt::format(
+      ". Times are on the judge's clock, of inputs {}, less what the chain itself takes; each call's "
+      "inputs follow from the last call's outputs.",
+      record.cache == CacheState::cold ? "that no cache has" : "just written");
   if (record.is_replayed) {
     facts += " Its keys are those of an earlier record, so whoever knows that could know all inputs.";
   }

@@ -20,9 +20,10 @@ struct JudgeRecord {
   std::int64_t processes = 0;
   double margin = 0.01;
   bool is_quick = false;
-  bool is_replayed = false;             ///< with keys that were known before
-  std::string isolation;                ///< strong, weak or none
-  std::vector<std::string> has, lacks;  ///< what holds a worker back, and what does not, with the reason
+  CacheState cache = CacheState::produced;  ///< or cold
+  bool is_replayed = false;                 ///< with keys that were known before
+  std::string isolation;                    ///< strong, weak or none
+  std::vector<std::string> has, lacks;      ///< what holds a worker back, and what does not, with the reason
   std::vector<judging::CandidateJudgement> candidates;
   Ceilings ceilings;  ///< of this machine, in the types that were judged
   bool interrupted = false;

@@ -22,7 +22,8 @@ using judging::kGroupBytes, judging::kLeavesOfGroup, judging::kMailboxBytes, jud
 
 // A judge that has ended releases nothing: the kernel that waits for it must end, too.
 constexpr Nanoseconds kLongestHold = seconds(60);
-constexpr unsigned kFillThreads = 256, kMostFillBlocks = 2048;
+constexpr unsigned kFillThreads = 256, kMostFillBlocks = 2048, kEvictBlocks = 1056;
+constexpr std::uint64_t kVector = 16;  // bytes that a thread reads at once
 
 JudgedInput::Type type_of(DataType dtype) {
   switch (dtype) {
@@ -65,6 +66,7 @@ class GpuChain : public JudgedChain {
     release_ = find_function(loaded, "judged_release");
     fill_ = find_function(loaded, "judged_fill");
     keep_ = find_function(loaded, "judged_keep");
+    evict_ = find_function(loaded, "judged_evict");
   }
 
   void add_input(const ChainInput& input) override {
@@ -86,6 +88,17 @@ class GpuChain : public JudgedChain {
     launch_kernel(fill_, static_cast<unsigned>(blocks), kFillThreads, static_cast<CUstream>(stream), inputs_,
                   state_.address());
   }
+  void evict(void* stream, std::uint64_t bytes) override {
+    const Bytes wanted(static_cast<std::int64_t>(bytes / kVector * kVector));
+    if (evicted_.size() != wanted) {
+      evicted_ = DeviceMemory(wanted);
+      check(driver().cuMemsetD8Async(evicted_.address(), 0, bytes / kVector * kVector,
+                                     static_cast<CUstream>(stream)),
+            "filling memory to evict with");
+    }
+    launch_kernel(evict_, kEvictBlocks, kFillThreads, static_cast<CUstream>(stream), evicted_.address(),
+                  bytes / kVector, state_.address());
+  }
   void keep(void* stream, std::span<const ChainOutput> outputs, void* kept, std::uint32_t ticket) override {
     if (outputs.size() > kMostJudgedOutputs)
       throw UsageError(fmt::format("more than {} outputs cannot be judged on a GPU", kMostJudgedOutputs));
@@ -104,10 +117,10 @@ class GpuChain : public JudgedChain {
 
  private:
   RegisteredPage mailbox_;
-  DeviceMemory state_, nodes_;
+  DeviceMemory state_, nodes_, evicted_;
   JudgedInputs inputs_ = {};
   std::uint64_t longest_ = 0;
-  CUfunction release_ = nullptr, fill_ = nullptr, keep_ = nullptr;
+  CUfunction release_ = nullptr, fill_ = nullptr, keep_ = nullptr, evict_ = nullptr;
 };
 
 }  // namespace

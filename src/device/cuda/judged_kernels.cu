@@ -197,6 +197,18 @@ __global__ void judged_fill(const __grid_constant__ JudgedInputs inputs, const J
   }
 }
 
+// Reads a buffer of zeros that is larger than the cache.
+__global__ void judged_evict(const uint4* buffer, std::uint64_t vectors, JudgedState* state) {
+  const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  std::uint32_t bits = 0;
+  for (std::uint64_t i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < vectors;
+       i += step) {
+    const uint4 four = buffer[i];
+    bits |= four.x | four.y | four.z | four.w;
+  }
+  if (bits != 0) state->arrived = 0;  // never, which the compiler cannot know
+}
+
 // Keeps a copy of a call's outputs and derives their digest. With a ticket the chain ends, and the judge is
 // told.
 __global__ void __launch_bounds__(kLeavesOfGroup)

@@ -12,6 +12,7 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operations/fused_source.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/judged_chain.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/cuda_kernel.hpp"
 
@@ -19,8 +20,9 @@
 
 namespace jitterscope::cuda {
 
+int attribute_of(CUdevice device, CUdevice_attribute which);
 /// Returns 90 for compute capability 9.0.
-int architecture_of(const Context& context);
+int architecture_of(CUdevice device);
 
 /// Loaded completely: one that loads at its first launch would wait in a held queue. The context must be
 /// current at construction and destruction.
@@ -82,40 +84,38 @@ ArgumentBytes number_bytes(const KernelArgument& argument) {
   return {};
 }
 
-class KernelOperation : public CudaOperation {
+// A kernel of the user's that is ready to be launched in the context that is current.
+class KernelLaunch {
  public:
-  KernelOperation(const Context& shared, const Operation& operation, const InputData& data)
-      : CudaOperation(shared, operation, data, kGuard),
-        kernel_(std::get<CudaKernel>(operation.parameters())),
-        compiled_(compiled(kernel_, architecture_of(shared))),
+  KernelLaunch(CudaKernel kernel, CUdevice device)
+      : kernel_(std::move(kernel)),
+        device_(device),
+        compiled_(compiled(kernel_, architecture_of(device))),
         loaded_(compiled_, kernel_.kernel, kernel_.optimize) {
-    const std::vector<std::size_t> places = operand_places(kernel_);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const KernelArgument& argument = kernel_.arguments[i];
-      arguments_.push_back(is_buffer(argument) ? ArgumentBytes::of(operand(places[i]))
-                                               : number_bytes(argument));
+    for (const KernelArgument& argument : kernel_.arguments) {
+      arguments_.push_back(is_buffer(argument) ? ArgumentBytes::of(CUdeviceptr{0}) : number_bytes(argument));
     }
     for (ArgumentBytes& argument : arguments_) pointers_.push_back(argument.bytes);
     check_launch();
   }
-  ~KernelOperation() override { context().make_current(); }
-  KernelOperation(const KernelOperation&) = delete;
-  KernelOperation& operator=(const KernelOperation&) = delete;
+  KernelLaunch(const KernelLaunch&) = delete;
+  KernelLaunch& operator=(const KernelLaunch&) = delete;
 
-  std::string provider() const override { return "nvrtc"; }
-  std::string algorithm() const override { return algorithm_; }
-  void run(NativeQueue queue) override {
+  const CudaKernel& kernel() const { return kernel_; }
+  const std::string& algorithm() const { return algorithm_; }
+  void set_buffer(std::size_t argument, CUdeviceptr address) {
+    arguments_[argument] = ArgumentBytes::of(address);
+  }
+  void run(CUstream stream) {
     const auto side = [](const std::array<std::int64_t, 3>& sides, std::size_t i) {
       return static_cast<unsigned>(sides[i]);
     };
     const auto &grid = kernel_.grid, &block = kernel_.block;
     check(driver().cuLaunchKernel(loaded_.function(), side(grid, 0), side(grid, 1), side(grid, 2),
                                   side(block, 0), side(block, 1), side(block, 2),
-                                  static_cast<unsigned>(kernel_.shared), static_cast<CUstream>(queue),
-                                  pointers_.data(), nullptr),
+                                  static_cast<unsigned>(kernel_.shared), stream, pointers_.data(), nullptr),
           "launching " + kernel_.kernel);
   }
-  void check_launches() override { check_guards(kernel_.kernel); }
 
  private:
   [[noreturn]] void refuse(const std::string& problem) const {
@@ -131,6 +131,7 @@ class KernelOperation : public CudaOperation {
   void check_launch();
 
   CudaKernel kernel_;
+  CUdevice device_;
   const CompiledKernel& compiled_;  // lives as long as the process
   LoadedKernel loaded_;
   std::vector<ArgumentBytes> arguments_;
@@ -138,7 +139,54 @@ class KernelOperation : public CudaOperation {
   std::string algorithm_;
 };
 
-void KernelOperation::check_launch() {
+class KernelOperation : public CudaOperation {
+ public:
+  KernelOperation(const Context& shared, const Operation& operation, const InputData& data)
+      : CudaOperation(shared, operation, data, kGuard),
+        launch_(std::get<CudaKernel>(operation.parameters()), shared.device()) {
+    const std::vector<std::size_t> places = operand_places(launch_.kernel());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (places[i] != kNoOperand) launch_.set_buffer(i, operand(places[i]));
+    }
+  }
+  ~KernelOperation() override { context().make_current(); }
+  KernelOperation(const KernelOperation&) = delete;
+  KernelOperation& operator=(const KernelOperation&) = delete;
+
+  std::string provider() const override { return "nvrtc"; }
+  std::string algorithm() const override { return launch_.algorithm(); }
+  void run(NativeQueue queue) override { launch_.run(static_cast<CUstream>(queue)); }
+  void check_launches() override { check_guards(launch_.kernel().kernel); }
+
+ private:
+  KernelLaunch launch_;
+};
+
+class JudgedKernelOnGpu : public JudgedKernel {
+ public:
+  explicit JudgedKernelOnGpu(const CudaKernel& kernel) : launch_(kernel, current_device()) {
+    for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+      if (is_buffer(kernel.arguments[i])) buffers_.push_back(i);
+    }
+  }
+  void launch(void* stream, void* const* buffers) override {
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      launch_.set_buffer(buffers_[i], reinterpret_cast<CUdeviceptr>(buffers[i]));
+    }
+    launch_.run(static_cast<CUstream>(stream));
+  }
+
+ private:
+  static CUdevice current_device() {
+    CUdevice device = 0;
+    check(driver().cuCtxGetDevice(&device), "finding the context's GPU");
+    return device;
+  }
+  KernelLaunch launch_;
+  std::vector<std::size_t> buffers_;
+};
+
+void KernelLaunch::check_launch() {
   const std::int64_t threads = threads_in_block(kernel_);
   const int registers = loaded_.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
   const int most_threads = loaded_.attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
@@ -150,7 +198,7 @@ void KernelOperation::check_launch() {
   }
   // A block occupies whole warps: 33 threads take the room of 64.
   const std::int64_t room = (threads + 31) / 32 * 32;
-  const int all = context().attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  const int all = attribute_of(device_, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
   if (room * kernel_.min_blocks > all) {
     refuse(fmt::format(
         "min_blocks={} of {} threads do not fit: a processor has room for {} threads, and the compiler would "
@@ -158,7 +206,7 @@ void KernelOperation::check_launch() {
         kernel_.min_blocks, threads, all, all / room));
   }
   const int fixed = loaded_.attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-  const int most_shared = context().attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  const int most_shared = attribute_of(device_, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   if (kernel_.shared + fixed > most_shared) {
     refuse(fmt::format(
         "shared={} is too large: a block has at most {} of shared memory here, of which the kernel "
@@ -205,7 +253,7 @@ class FusedKernel : public CudaOperation {
         loaded_(compiled_kernel({.source = source_.text,
                                  .file = "the generated kernel",
                                  .kernel = kFusedKernel,
-                                 .architecture = architecture_of(shared)}),
+                                 .architecture = architecture_of(shared.device())}),
                 "the generated kernel") {
     const std::int64_t blocks = (source_.threads + kFusedBlock - 1) / kFusedBlock;
     constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
@@ -247,9 +295,15 @@ std::unique_ptr<PreparedOperation> prepare_fused_kernel(const Context& context, 
   return std::make_unique<FusedKernel>(context, operation, data);
 }
 
-int architecture_of(const Context& context) {
-  return 10 * context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-         context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+int attribute_of(CUdevice device, CUdevice_attribute which) {
+  int value = 0;
+  check(driver().cuDeviceGetAttribute(&value, which, device), "reading a GPU attribute");
+  return value;
+}
+
+int architecture_of(CUdevice device) {
+  return 10 * attribute_of(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+         attribute_of(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 }
 
 LoadedKernel::LoadedKernel(const CompiledKernel& kernel, const std::string& name, std::int64_t optimize) {
@@ -280,3 +334,11 @@ int LoadedKernel::attribute(CUfunction_attribute which) const {
 }
 
 }  // namespace jitterscope::cuda
+
+namespace jitterscope {
+
+std::unique_ptr<JudgedKernel> open_judged_kernel(const CudaKernel& kernel) {
+  return std::make_unique<cuda::JudgedKernelOnGpu>(kernel);
+}
+
+}  // namespace jitterscope
