@@ -113,9 +113,9 @@ class _Side:
         with contextlib.suppress(ConnectionError):
             self._socket.sendall((word + "\n").encode())
 
-    def turn(self) -> float:
-        """Seconds that a call takes; 0 if the process has ended."""
-        self.tell("turn")
+    def turn(self, core: Optional[int]) -> float:
+        """Seconds that a call takes, on this core or on any; 0 if the process has ended."""
+        self.tell("turn" if core is None else f"turn {core}")
         return float(self.hear().get("seconds", 0.0))
 
     def kill(self) -> None:
@@ -131,13 +131,14 @@ class _Side:
         return problem
 
 
-def _ratio(sides: list[_Side], least: int, draw: random.Random) -> Optional[float]:
-    """The logarithm of this code's time over the other's: the median over turns that lie beside each other."""
+def _ratio(sides: list[_Side], least: int, is_alone: bool, draw: random.Random) -> Optional[float]:
+    """The logarithm of this code's time over the other's: the median over turns that lie beside each other, on one core."""
     logarithms: list[float] = []
+    cores = sorted(os.sched_getaffinity(0))
     end = time.monotonic() + _SECONDS
     while len(logarithms) < least or time.monotonic() < end:
-        first = draw.randrange(2)
-        taken = {place: sides[place].turn() for place in (first, 1 - first)}
+        first, core = draw.randrange(2), draw.choice(cores) if is_alone else None
+        taken = {place: sides[place].turn(core) for place in (first, 1 - first)}
         if min(taken.values()) <= 0:
             return None
         logarithms.append(math.log(taken[0] / taken[1]))
@@ -156,7 +157,8 @@ def _take_turns(sides: list[_Side]) -> dict[str, float]:
     while all(at):
         names = [each["at"] for each in at]
         if names[0] == names[1]:
-            ratio = _ratio(sides, at[0]["least"], draw) if at[0]["least"] == at[1]["least"] else None
+            is_alone = all(each["alone"] for each in at)
+            ratio = _ratio(sides, at[0]["least"], is_alone, draw) if at[0]["least"] == at[1]["least"] else None
             if ratio is not None:
                 found[names[0]] = ratio
             done = [0, 1]
@@ -223,15 +225,15 @@ class PairedSession(AskedSession):
         super().keep_asked(items)
         self._say({"tests": [item.nodeid for item in items]})
 
-    def take_turns(self, key: str, turn: Callable[[], float], least: int) -> None:
-        """Until the session that asks has enough of them; at least so many."""
+    def take_turns(self, key: str, turn: Callable[[Optional[int]], float], least: int, is_alone: bool) -> None:
+        """Until the session that asks has enough of them; at least so many. What works in one thread alone is told a core."""
         foreign = self._foreign_module()
         if foreign:
             (self.where / _FOREIGN).write_text(foreign, encoding="utf-8")
             os._exit(3)
-        self._say({"at": key, "test": test_of(key), "least": least})
-        while self._lines.readline() == "turn\n":
-            self._say({"seconds": turn()})
+        self._say({"at": key, "test": test_of(key), "least": least, "alone": is_alone})
+        while (words := self._lines.readline().split())[:1] == ["turn"]:
+            self._say({"seconds": turn(int(words[1]) if len(words) > 1 else None)})
 
     def write(self) -> None:
         """All is said."""

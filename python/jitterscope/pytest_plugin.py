@@ -237,9 +237,10 @@ class FreshBenchmarks:
         time = measure(function, device=device, **conditions)
         if isinstance(self.session, PairedSession):
             if by_thread:
-                self.session.take_turns(test, Turns(function).take, Turns.FEWEST)
+                turns = Turns(function)
+                self.session.take_turns(test, turns.take, Turns.FEWEST, turns.is_alone)
             else:
-                self.session.take_turns(test, lambda: measure(function, device=device, **conditions).median, _TURNS_OF_GPU)
+                self.session.take_turns(test, lambda _: measure(function, device=device, **conditions).median, _TURNS_OF_GPU, False)
         else:
             self.session.add(test, found_on_cpu(function) if by_thread else Found(time.median))
         return time

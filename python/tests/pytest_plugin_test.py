@@ -1,13 +1,21 @@
 """The plug-in of pytest, in sessions of its own."""
 
 import json
+import math
+import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import unittest.mock
+
+from jitterscope import _pytest_pairs
+from jitterscope._fresh_times import Turns
 
 TEST = """
 import time
@@ -293,6 +301,48 @@ def test_more(gpu_benchmark):
         self.assertEqual(code, 1, said)
         self.assertIn("gpu_benchmark: a fresh process ended with exit code 77", said)
         self.assertEqual(self.kept()[TEST_WAIT]["processes"], [])
+
+
+class TakingTurns(unittest.TestCase):
+    def test_a_turn_is_on_the_core_that_is_told(self):
+        allowed, seen = os.sched_getaffinity(0), []
+        turns = Turns(lambda: seen.append(os.sched_getaffinity(0)))
+        self.assertTrue(turns.is_alone)
+        for core in allowed:
+            seen.clear()
+            self.assertGreater(turns.take(core), 0)
+            self.assertEqual(set(map(frozenset, seen)), {frozenset({core})})
+            self.assertEqual(os.sched_getaffinity(0), allowed)
+        seen.clear()
+        turns.take()
+        self.assertEqual(set(map(frozenset, seen)), {frozenset(allowed)})
+
+    def test_what_others_work_for_is_not_bound_to_a_core(self):
+        def in_a_thread():
+            thread = threading.Thread(target=lambda: sum(range(100_000)))
+            thread.start()
+            thread.join()
+
+        def in_a_process():
+            subprocess.run([sys.executable, "-c", ""], check=True)
+        for function in (in_a_thread, in_a_process):
+            self.assertFalse(Turns(function).is_alone)
+
+    def test_both_sides_have_the_same_core(self):
+        class Side:
+            def __init__(self, seconds):
+                self.seconds, self.cores = seconds, []
+
+            def turn(self, core):
+                self.cores.append(core)
+                return self.seconds
+        for is_alone, cores in ((True, os.sched_getaffinity(0)), (False, {None})):
+            sides = [Side(0.3), Side(0.1)]
+            with unittest.mock.patch.object(_pytest_pairs, "_SECONDS", 0.0):
+                ratio = _pytest_pairs._ratio(sides, 40, is_alone, random.Random(1))
+            self.assertAlmostEqual(ratio, math.log(3))
+            self.assertEqual(sides[0].cores, sides[1].cores)
+            self.assertEqual(set(sides[0].cores), cores)
 
 
 class Against(Session):
