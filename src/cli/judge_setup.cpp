@@ -220,6 +220,11 @@ JudgeSetup::JudgeSetup(const JudgeFlags& flags, const Invocation& invocation) {
   const judging::ReferenceDescription described = judging::describe_reference(program_, request_.reference);
   imports_torch_ = described.imports_torch;
   choose_device(flags.device, described.imports_torch);
+  // The speed of a processor changes within milliseconds where others work: sides take turns more often.
+  if (!program_.is_on_gpu) {
+    request_.chain_time = milliseconds(record_.is_quick ? 10 : 20);
+    request_.blocks_time = seconds(record_.is_quick ? 1.0 : 3.0);
+  }
   // Twice the cache, so that nothing else is left in it.
   if (record_.cache == CacheState::cold) request_.evicted = record_.device.last_level_cache * 2;
   if (program_.is_on_gpu) program_.read_clock = clock_reader(record_.device.uuid);

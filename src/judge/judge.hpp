@@ -24,6 +24,7 @@ struct JudgeRequest {
   std::vector<CaseValues> cases = {CaseValues{}};
   std::int64_t pairs = 8;   ///< of fresh processes
   std::int64_t blocks = 9;  ///< in a pair; each has two chains of each side and two without calls
+  Nanoseconds blocks_time = Nanoseconds(0);  ///< more blocks until this is over
   Nanoseconds chain_time = milliseconds(100);
   std::size_t room = std::size_t{1} << 30;  ///< bytes of a chain's outputs at most, which all are checked
   std::int64_t links =

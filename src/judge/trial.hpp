@@ -174,11 +174,18 @@ class Trial {
 
   ChainLength length_for(Worker& worker, ChainLength known);
   ChainReply timed(Worker& worker, ChainRequest request);
-  std::optional<Nanoseconds> held_slope(Worker& worker, const ChainRequest& request,
-                                        const std::array<Key, 2>& keys);
+  /// Time of one more call, and what disturbed the two chains that it is of.
+  struct Slope {
+    Nanoseconds time;
+    bool is_held = true;         ///< false if something held the calls up while they were queued
+    Nanoseconds kept_waiting{};  ///< while others had its core
+    Nanoseconds all{};           ///< time of both chains
+  };
+  Slope slope_of_two(Worker& worker, const ChainRequest& request, const std::array<Key, 2>& keys);
   Nanoseconds slope(Worker& worker, const ChainRequest& request, const std::array<Key, 2>& keys);
   Nanoseconds slope_of(Part part, const PairTimes& pair, const std::array<Key, 2>& keys);
   std::vector<Nanoseconds> reference_alone(const PairTimes& pair);
+  void choose_core();
   void note_clocks(PairTimes& pair);
   void check_clocks();
   void refuse_used_window() const;
@@ -209,6 +216,10 @@ class Trial {
   ChainLength reference_length_, candidate_length_;  ///< of the pair before
   std::map<Part, std::vector<Hertz>> clocks_;        ///< of the GPU in this pair's blocks
   std::optional<GpuClock> last_clock_;
+  bool is_bound_ = false;  ///< both sides work in one thread on the processor: each block has a core of its own
+  std::optional<int> core_;
+  static constexpr int kTriesBesideOthers = 3;
+  int tries_beside_others_ = kTriesBesideOthers;
   bool is_held_ = true;  ///< until one side waits for its own calls; then both are timed with their hosts
 };
 

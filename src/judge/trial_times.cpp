@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <sched.h>
+
+#include "base/host.hpp"
 #include "base/quantity_text.hpp"
 #include "judge/trial.hpp"
 #include "statistics/statistics.hpp"
@@ -9,6 +12,8 @@
 
 namespace jitterscope::judging {
 namespace {
+
+constexpr std::int64_t kMostBlocks = 200;
 
 Nanoseconds median_of(std::vector<Nanoseconds> times) {
   std::ranges::sort(times);
@@ -41,7 +46,7 @@ ChainReply Trial::timed(Worker& worker, ChainRequest request) {
 // to find that out takes a third of a second each time, since a chain that is too long stands still. Tries
 // first as many as there were before. Leaves the process stopped.
 ChainLength Trial::length_for(Worker& worker, ChainLength known) {
-  constexpr std::int64_t kMost = 1 << 16, kFirst = 4;
+  constexpr std::int64_t kMost = 1 << 16, kFirst = 4, kLongCalls = 2;
   const std::size_t room = std::min(worker.room(), request_.room);
   const std::int64_t most = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(room / std::max<std::size_t>(1, bytes_of(outputs_))), kFirst, kMost);
@@ -67,6 +72,11 @@ ChainLength Trial::length_for(Worker& worker, ChainLength known) {
       }
       continue;
     }
+    if (length.calls == kFirst && reply.time > request_.chain_time * 2.0) {
+      length.calls = kLongCalls;  // each takes as long as a chain should
+      worker.freeze();
+      return length;
+    }
     length.is_longest = length.is_longest || length.calls >= most;
     if (length.is_longest || reply.time >= request_.chain_time * 0.5) {
       worker.freeze();
@@ -78,14 +88,14 @@ ChainLength Trial::length_for(Worker& worker, ChainLength known) {
   }
 }
 
-// Time of one more call: what begins and ends a chain cancels. None if something held it up while it was
-// queued.
-std::optional<Nanoseconds> Trial::held_slope(Worker& worker, const ChainRequest& request,
-                                             const std::array<Key, 2>& keys) {
+// What begins and ends a chain cancels.
+Trial::Slope Trial::slope_of_two(Worker& worker, const ChainRequest& request,
+                                 const std::array<Key, 2>& keys) {
   const std::int64_t few = std::max<std::int64_t>(1, request.calls / 4);
   std::array<Nanoseconds, 2> times;  // of few, of all
   const bool is_long_first = order_.below(2) == 0;
-  bool is_held = true;
+  Slope slope;
+  worker.kept_waiting();
   for (int i = 0; i < 2; ++i) {
     const bool is_long = (i == 0) == is_long_first;
     ChainRequest asked = request;
@@ -93,21 +103,33 @@ std::optional<Nanoseconds> Trial::held_slope(Worker& worker, const ChainRequest&
     asked.calls = is_long ? request.calls : few;
     const ChainReply reply = timed(worker, asked);
     times[is_long ? 1 : 0] = reply.time;
-    is_held = is_held && reply.is_held;
+    slope.is_held = slope.is_held && reply.is_held;
     if (is_long) last_clock_ = reply.clock;
   }
-  if (!is_held && is_held_) return std::nullopt;
-  return (times[1] - times[0]) / static_cast<double>(request.calls - few);
+  slope.kept_waiting = worker.kept_waiting();
+  slope.all = times[0] + times[1];
+  slope.time = (times[1] - times[0]) / static_cast<double>(request.calls - few);
+  return slope;
 }
 
-// Begins again with other keys, whose inputs nobody knows yet.
+// Begins again with other keys, whose inputs nobody knows yet, where calls could not be queued; and some times
+// where other programs had the core. Who lets himself be held up gains nothing: each try is a chain as any.
 Nanoseconds Trial::slope(Worker& worker, const ChainRequest& request, const std::array<Key, 2>& keys) {
   constexpr int kMostTries = 8;
-  if (const auto first = held_slope(worker, request, keys)) return *first;
-  for (int i = 1; i < kMostTries; ++i) {
-    const auto next = held_slope(worker, request, {next_key(Use::again), next_key(Use::again)});
-    if (next) return *next;
+  constexpr double kHeldUp = 0.02;
+  std::optional<Slope> best;
+  for (int i = 0; i < kMostTries; ++i) {
+    const auto these = i == 0 ? keys : std::array{next_key(Use::again), next_key(Use::again)};
+    const Slope slope = slope_of_two(worker, request, these);
+    if (!slope.is_held && is_held_) continue;
+    if (!best || slope.kept_waiting / slope.all < best->kept_waiting / best->all) best = slope;
+    if (!is_bound_ || best->kept_waiting < best->all * kHeldUp) break;
+    if (i + 1 >= tries_beside_others_) {  // they stay: more tries would not help the next one either
+      tries_beside_others_ = 1;
+      break;
+    }
   }
+  if (best) return best->time;
   throw Found{Verdict::undecided,
               fmt::format("the {} calls of its chain often cannot be queued on the GPU", request.calls)};
 }
@@ -119,6 +141,7 @@ Nanoseconds Trial::slope_of(Part part, const PairTimes& pair, const std::array<K
       part == Part::candidate || part == Part::chain_beside || part == Part::candidate_produced;
   Worker& worker = is_beside ? *candidate_ : *reference_;
   worker.thaw();
+  if (is_bound_) worker.stay_on(core_);
   const Nanoseconds time =
       slope(worker,
             {.key = {},
@@ -128,6 +151,7 @@ Nanoseconds Trial::slope_of(Part part, const PairTimes& pair, const std::array<K
              .is_held = is_held_,
              .evicted = is_produced ? Bytes(0) : request_.evicted},
             keys);
+  if (is_bound_) worker.stay_on(std::nullopt);
   worker.freeze();
   if (last_clock_ && is_loaded_) {
     clocks_[part].push_back(last_clock_->value);
@@ -178,11 +202,27 @@ void Trial::refuse_used_window() const {
               InvalidReason::window_used};
 }
 
+// Cores differ, by half where the neighbour of one does other work, and each process would stay on its own.
+void Trial::choose_core() {
+  static const std::vector<int> cores = [] {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    std::vector<int> found;
+    if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return found;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(static_cast<std::size_t>(i), &allowed)) found.push_back(i);
+    }
+    return found;
+  }();
+  if (!cores.empty()) core_ = cores[order_.below(cores.size())];
+}
+
 // The candidate's process has ended, or is stopped.
 std::vector<Nanoseconds> Trial::reference_alone(const PairTimes& pair) {
   std::vector<Nanoseconds> times;
   for (std::int64_t i = 0; i < (request_.blocks + 1) / 2; ++i) {
     place_ = i;
+    choose_core();
     times.push_back(slope_of(Part::reference, pair, {next_key(Use::alone), next_key(Use::alone)}));
   }
   return times;
@@ -195,12 +235,14 @@ void Trial::run_pair(bool is_first) {
   if (is_first) refuse_degenerate();
   PairTimes& pair = judgement_.pairs.emplace_back();
   // Runs the parts of each block in random order, with keys that are alike for all.
-  const auto time_blocks = [&](std::int64_t blocks, Use use, std::vector<Part> parts) {
+  const auto time_blocks = [&](std::int64_t blocks, Nanoseconds least, Use use, std::vector<Part> parts) {
     std::map<Part, std::vector<Nanoseconds>> times;
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      tell(fmt::format("pair {} of {}, {} {} of {}", judgement_.pairs.size(), request_.pairs,
-                       is_loaded_ ? "block" : "block without it", block + 1, blocks));
+    const Nanoseconds end = host_time_now() + least;
+    for (std::int64_t block = 0; block < blocks || (block < kMostBlocks && host_time_now() < end); ++block) {
+      tell(fmt::format("pair {} of {}, {} {}", judgement_.pairs.size(), request_.pairs,
+                       is_loaded_ ? "block" : "block without it", block + 1));
       place_ = block;
+      choose_core();
       const std::array<Key, 2> keys = {next_key(use), next_key(use)};
       shuffle(parts, order_);
       for (const Part part : parts) times[part].push_back(slope_of(part, pair, keys));
@@ -209,10 +251,19 @@ void Trial::run_pair(bool is_first) {
   };
   start_candidate();
   candidate_->freeze();
-  reference_length_ = length_for(*reference_, reference_length_);
+  // What works in several threads has all cores.
+  const auto tuned = [&](Worker& worker, ChainLength known) {
+    worker.worked_alone();
+    const ChainLength length = length_for(worker, known);
+    is_bound_ = worker.worked_alone() && is_bound_;
+    return length;
+  };
+  is_bound_ = !shape_.is_on_gpu;
+  tries_beside_others_ = kTriesBesideOthers;
+  reference_length_ = tuned(*reference_, reference_length_);
   pair.reference_calls = reference_length_.calls;
-  length_for(*candidate_, reference_length_);  // warms it up
-  const auto before = time_blocks((request_.blocks + 1) / 2, Use::alone,
+  tuned(*candidate_, reference_length_);  // warms it up
+  const auto before = time_blocks((request_.blocks + 1) / 2, request_.blocks_time * 0.5, Use::alone,
                                   {Part::reference, Part::candidate, Part::chain_beside});
   std::vector<Nanoseconds> alone = before.at(Part::reference);
   candidate_->thaw();
@@ -224,12 +275,12 @@ void Trial::run_pair(bool is_first) {
     check_edges();
     reference_->freeze();
   }
-  const bool was_held = is_held_;
+  const bool was_held = is_held_, was_bound = is_bound_;
   // Where the reference's calls are as many as can be queued, those of the candidate are hardly more.
   if (is_first && is_held_ && reference_length_.is_longest) candidate_length_ = reference_length_;
-  candidate_length_ = length_for(*candidate_, candidate_length_);
+  candidate_length_ = tuned(*candidate_, candidate_length_);
   pair.candidate_calls = candidate_length_.calls;
-  const bool is_alike = was_held == is_held_;
+  const bool is_alike = was_held == is_held_ && was_bound == is_bound_;
   if (!is_alike) {
     reference_length_ = length_for(*reference_, {pair.reference_calls, false});
     pair.reference_calls = reference_length_.calls;
@@ -238,7 +289,7 @@ void Trial::run_pair(bool is_first) {
   std::vector<Part> parts = {Part::reference, Part::candidate, Part::chain};
   const bool is_cold = request_.evicted > Bytes(0);
   if (is_cold) parts.insert(parts.end(), {Part::candidate_produced, Part::chain_produced});
-  const auto times = time_blocks(request_.blocks, Use::blocks, parts);
+  const auto times = time_blocks(request_.blocks, request_.blocks_time, Use::blocks, parts);
   note_clocks(pair);
   candidate_->end();  // which takes a tenth of a second on a GPU, beside which links are checked
   reference_->thaw();

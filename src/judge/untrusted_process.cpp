@@ -6,14 +6,19 @@
 #include <cmath>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -100,6 +105,9 @@ class ProcessWorker : public UntrustedWorker {
   void thaw() override {
     if (process_.pid > 0) ::kill(-process_.pid, SIGCONT);
   }
+  void stay_on(std::optional<int> core) override;
+  bool worked_alone() override;
+  Nanoseconds kept_waiting() override;
   void end() override {
     if (process_.pid > 0) kill_worker(process_.pid);
   }
@@ -140,7 +148,70 @@ class ProcessWorker : public UntrustedWorker {
   std::size_t bytes_of_call_ = 0;
   std::string ended_by_;
   bool is_preparing_ = false;
+  std::int64_t worked_ = 0, by_others_ = 0;  ///< ticks of the process, and of those of other threads
+  Nanoseconds waited_;
 };
+
+// Ticks that a process or a thread has worked (proc(5), stat), with those of the process's children that it
+// waited for or without; 0 if it has ended.
+std::int64_t ticks_of(const std::filesystem::path& folder, bool with_children) {
+  std::ifstream file(folder / "stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  constexpr int kBeforeTimes = 11;
+  for (int i = 0; i < kBeforeTimes; ++i) fields >> skipped;
+  std::int64_t sum = 0;
+  const int times = with_children ? 4 : 2;  // utime, stime, cutime, cstime
+  for (int i = 0; i < times; ++i) {
+    std::int64_t ticks = 0;
+    fields >> ticks;
+    sum += ticks;
+  }
+  return sum;
+}
+
+std::filesystem::path proc_folder(pid_t pid) { return "/proc/" + std::to_string(pid); }
+
+void ProcessWorker::stay_on(std::optional<int> core) {
+  static const cpu_set_t all = [] {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    ::sched_getaffinity(0, sizeof(allowed), &allowed);
+    return allowed;
+  }();
+  cpu_set_t wanted = all;
+  if (core) {
+    CPU_ZERO(&wanted);
+    CPU_SET(static_cast<std::size_t>(*core), &wanted);
+  }
+  std::error_code ignored;
+  for (const auto& thread : std::filesystem::directory_iterator(proc_folder(process_.pid) / "task", ignored))
+    ::sched_setaffinity(std::atoi(thread.path().filename().c_str()), sizeof(wanted), &wanted);
+}
+
+// A process's ticks are those of all its threads, with those that have ended.
+bool ProcessWorker::worked_alone() {
+  constexpr std::int64_t kFewest = 3;  // below, it has worked too little to tell
+  constexpr double kByOthers = 0.1;
+  const std::filesystem::path folder = proc_folder(process_.pid);
+  const std::int64_t worked = ticks_of(folder, true);
+  const std::int64_t by_others =
+      std::max<std::int64_t>(0, worked - ticks_of(folder / "task" / std::to_string(process_.pid), false));
+  const std::int64_t since = worked - std::exchange(worked_, worked);
+  const std::int64_t others_since = by_others - std::exchange(by_others_, by_others);
+  return since >= kFewest && static_cast<double>(others_since) <= kByOthers * static_cast<double>(since);
+}
+
+Nanoseconds ProcessWorker::kept_waiting() {
+  std::ifstream file(proc_folder(process_.pid) / "schedstat");  // of the main thread: worked, waited, turns
+  double worked = 0.0, waited = 0.0;
+  if (!(file >> worked >> waited)) return Nanoseconds(0);
+  return Nanoseconds(waited) - std::exchange(waited_, Nanoseconds(waited));
+}
 
 void ProcessWorker::fail_ended() {
   wait_for_end();

@@ -107,6 +107,15 @@ class Worker {
   virtual void thaw() = 0;
   /// Has it end, and does not wait: nothing else may be asked of it.
   virtual void end() = 0;
+
+  // Below: of a worker on the processor, as the kernel tells.
+
+  /// Binds its threads to one core, or to none.
+  virtual void stay_on(std::optional<int> core) = 0;
+  /// Returns whether all that it has worked since this was asked last was in one thread; false if not known.
+  virtual bool worked_alone() = 0;
+  /// Returns how long its main thread could have run and another had the core, since this was asked last.
+  virtual Nanoseconds kept_waiting() = 0;
 };
 
 using StartWorker = std::function<std::unique_ptr<Worker>()>;

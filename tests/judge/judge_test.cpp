@@ -30,6 +30,9 @@ struct Script {
   double beside = 1.0;         // of the reference's calls, where a candidate's process is there
   double cold = 1.0;           // of calls whose inputs are in no cache
   Hertz clock = Hertz(1.98e9);
+  bool is_alone = false;    // works in one thread
+  double other_core = 1.0;  // of calls on a core other than 0; without one, each process has its own
+  double preempted = 0.0;   // chance that another program has its core for as long as the chain takes
   // Ways to cheat and to err.
   bool repeats_every_tenth = false;  // the last output again, which takes no time
   bool forges_last_digest = false;
@@ -98,6 +101,11 @@ class ScriptedWorker : public Worker {
     }
     if (script_.forges_last_digest) reply.last.bytes[0] ^= 1;
     if (script_.writes_later && is_candidate_ && request.calls > 1) outputs_[1] ^= 1;
+    if (core_ ? *core_ != 0 : is_candidate_) time = time * script_.other_core;
+    if (random_.uniform() < script_.preempted) {
+      waited_ = waited_ + time;
+      time = time * 2.0;
+    }
     reply.time = time * (1.0 + script_.noise * random_.normal());
     reply.outputs = outputs_;
     return reply;
@@ -114,6 +122,9 @@ class ScriptedWorker : public Worker {
   void freeze() override {}
   void thaw() override {}
   void end() override {}
+  void stay_on(std::optional<int> core) override { core_ = core; }
+  bool worked_alone() override { return script_.is_alone; }
+  Nanoseconds kept_waiting() override { return std::exchange(waited_, Nanoseconds(0)); }
 
  private:
   std::vector<std::vector<std::uint8_t>> filled(const std::vector<Seed>& seeds,
@@ -144,6 +155,8 @@ class ScriptedWorker : public Worker {
   double of_process_ = 1.0;
   CaseShape shape_;
   std::vector<std::uint8_t> outputs_, last_;
+  std::optional<int> core_;
+  Nanoseconds waited_;
 };
 
 class JudgeTest : public testing::Test {
@@ -229,6 +242,13 @@ TEST_F(JudgeTest, TheChainsOwnCostIsTakenOff) {
   EXPECT_NEAR(judged.ratio->ratio, 0.5, 0.02);
 }
 
+TEST_F(JudgeTest, CallsLongerThanAChainShouldBeAreTwoInOne) {
+  reference_.call = candidate_.call = milliseconds(10);
+  const CaseJudgement judged = judge_one();
+  EXPECT_EQ(judged.pairs.back().candidate_calls, 2);
+  EXPECT_EQ(judged.verdict, Verdict::same) << judged.evidence;
+}
+
 TEST_F(JudgeTest, ACallThatIsLostInTheChainsNoiseIsUndecided) {
   candidate_.call = Nanoseconds(0);
   candidate_.noise = 0.01;
@@ -251,6 +271,27 @@ TEST_F(JudgeTest, AReferenceThatSlowsDownBesideTheCandidateDecidesNothing) {
   const CaseJudgement judged = judge_one();
   EXPECT_EQ(judged.verdict, Verdict::undecided);
   EXPECT_THAT(judged.findings, ElementsAre("reference_disturbed"));
+}
+
+// The processes of this test's machine stay on cores that differ by a fifth, which a block's own core does not.
+TEST_F(JudgeTest, BothSidesOfABlockAreOnOneCore) {
+  reference_.other_core = candidate_.other_core = 1.2;
+  reference_.is_alone = candidate_.is_alone = true;
+  const CaseJudgement bound = judge_one();
+  ASSERT_TRUE(bound.ratio) << bound.evidence;
+  EXPECT_NEAR(bound.ratio->ratio, 1.0, 0.003);
+  EXPECT_NEAR(bound.pairs.front().process_ratio, 1.0, 0.003);
+  candidate_.is_alone = false;  // it has all cores then, as the reference has
+  EXPECT_NEAR(judge_one().ratio->ratio, 1.2, 0.01);
+}
+
+TEST_F(JudgeTest, ChainsThatOthersHeldUpAreTimedAgain) {
+  reference_.is_alone = candidate_.is_alone = true;
+  reference_.preempted = candidate_.preempted = 0.15;
+  const CaseJudgement judged = judge_one();
+  ASSERT_TRUE(judged.ratio) << judged.evidence;
+  EXPECT_NEAR(judged.ratio->ratio, 1.0, 0.01);
+  EXPECT_LT(judged.ratio->high - judged.ratio->low, 0.05);
 }
 
 TEST_F(JudgeTest, ClocksThatDifferAreAFinding) {

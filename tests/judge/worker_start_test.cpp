@@ -61,6 +61,39 @@ TEST(ForkedWorker, IsHeldBackAsAnExecutedOne) {
   EXPECT_NE(of_forked.find("NoNewPrivs:\\t1"), std::string::npos) << of_forked;
 }
 
+// What the kernel tells of a worker that has called a function for a while: whether it worked in one thread alone.
+bool works_alone(const std::string& work) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "reference.py";
+  std::ofstream(file) << "import subprocess, sys, threading\n\n\ndef function(x):\n    " << work
+                      << "\n    return x\n\n\ndef make():\n    return function, [4]\n";
+  const auto worker = start_untrusted(python_worker());
+  worker->make(file.string(), {}, std::nullopt, Key{});
+  worker->answer({.seeds = {Seed{}}, .families = {Family::normal}});
+  worker->worked_alone();
+  worker->chain({.key = {}, .calls = 5, .is_held = false});
+  return worker->worked_alone();
+}
+
+TEST(ExecutedWorker, IsSaidToWorkAloneIfItDoes) {
+  EXPECT_TRUE(works_alone("sum(range(4_000_000))"));
+  EXPECT_FALSE(works_alone("other = threading.Thread(target=sum, args=[range(4_000_000)]); other.start(); other.join()"));
+  EXPECT_FALSE(works_alone("subprocess.run([sys.executable, '-S', '-c', 'sum(range(4_000_000))'])"));
+  EXPECT_FALSE(works_alone("pass"));  // too little to tell
+}
+
+TEST(ExecutedWorker, StaysOnACore) {
+  const auto worker = start_untrusted(python_worker());
+  constexpr const char* kQuestion = "sorted(os.sched_getaffinity(0))";
+  const std::string before = said_by(*start_untrusted(python_worker()), kQuestion);
+  worker->stay_on(0);
+  EXPECT_EQ(said_by(*worker, kQuestion), "ValueError: [0]");
+  const auto again = start_untrusted(python_worker());
+  again->stay_on(0);
+  again->stay_on(std::nullopt);
+  EXPECT_EQ(said_by(*again, kQuestion), before);
+}
+
 // A worker that its server cannot start is executed.
 TEST(ForkedWorker, IsExecutedWhereItsServerEnds) {
   WorkerProgram broken = python_worker();
