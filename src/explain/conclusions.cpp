@@ -85,9 +85,9 @@ std::string variation_sentence(const Observation& observation) {
     if (is_explained(share) && (largest == nullptr || share.share > largest->share)) largest = &share;
   }
   if (largest == nullptr || !(observation.between_stretches > 0.0)) return {};
-  const std::string vary =
-      fmt::format("Plain loops vary by {} (standard deviation of the medians of launches 1, 2–3, 4–7, …)",
-                  percent_text(observation.between_stretches));
+  const std::string vary = fmt::format(
+      "In loops, each after a rest, the time varies by {} (standard deviation of the medians of launches 1, 2–3, 4–7, …)",
+      percent_text(observation.between_stretches));
   const double unexplained = between_loops + rest;
   if (largest->share < unexplained) {
     return fmt::format(
@@ -120,14 +120,18 @@ std::string names_of(const Explanation& explanation, FactorVerdict verdict, std:
 
 std::vector<std::string> conclusions_of(const Explanation& explanation) {
   std::vector<std::string> sentences;
-  for (const FactorResult& factor : explanation.factors) {
-    if (factor.verdict == FactorVerdict::cause) sentences.push_back(cause_sentence(factor));
-  }
-  const bool has_cause = !sentences.empty();
+  // What was seen comes before what switching found.
   if (explanation.observation.recurrence) {
     sentences.push_back(fmt::format("The work itself varies from call to call: {}, {} on average.",
                                     recurrence_text(*explanation.observation.recurrence),
                                     time_text(mean_of(*explanation.observation.recurrence), 0.001)));
+  }
+  sentences.push_back(variation_sentence(explanation.observation));
+  bool has_cause = false;
+  for (const FactorResult& factor : explanation.factors) {
+    if (factor.verdict != FactorVerdict::cause) continue;
+    sentences.push_back(cause_sentence(factor));
+    has_cause = true;
   }
   if (!has_cause && explanation.blocks > 0) {
     sentences.push_back(
@@ -139,7 +143,6 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
   }
   sentences.push_back(sentence_of(explanation.others, explanation.observation));
   for (const RandomFactor& factor : explanation.random_factors) sentences.push_back(spread_sentence(factor));
-  sentences.push_back(variation_sentence(explanation.observation));
   for (const FactorResult& factor : explanation.factors) {
     if (factor.not_told_from.empty() || factor.verdict != FactorVerdict::cause) continue;
     sentences.push_back(fmt::format("So short a study cannot tell by which of these {} acts: {}.", factor.id,

@@ -216,7 +216,8 @@ class Trial {
   ChainLength reference_length_, candidate_length_;  ///< of the pair before
   std::map<Part, std::vector<Hertz>> clocks_;        ///< of the GPU in this pair's blocks
   std::optional<GpuClock> last_clock_;
-  bool is_bound_ = false;  ///< both sides work in one thread on the processor: each block has a core of its own
+  bool is_bound_ =
+      false;  ///< both sides work in one thread on the processor: each block has a core of its own
   std::optional<int> core_;
   static constexpr int kTriesBesideOthers = 3;
   int tries_beside_others_ = kTriesBesideOthers;

@@ -112,8 +112,9 @@ Trial::Slope Trial::slope_of_two(Worker& worker, const ChainRequest& request,
   return slope;
 }
 
-// Begins again with other keys, whose inputs nobody knows yet, where calls could not be queued; and some times
-// where other programs had the core. Who lets himself be held up gains nothing: each try is a chain as any.
+// Begins again with other keys, whose inputs nobody knows yet, where calls could not be queued; and some
+// times where other programs had the core. Who lets himself be held up gains nothing: each try is a chain as
+// any.
 Nanoseconds Trial::slope(Worker& worker, const ChainRequest& request, const std::array<Key, 2>& keys) {
   constexpr int kMostTries = 8;
   constexpr double kHeldUp = 0.02;

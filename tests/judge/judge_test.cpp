@@ -273,7 +273,8 @@ TEST_F(JudgeTest, AReferenceThatSlowsDownBesideTheCandidateDecidesNothing) {
   EXPECT_THAT(judged.findings, ElementsAre("reference_disturbed"));
 }
 
-// The processes of this test's machine stay on cores that differ by a fifth, which a block's own core does not.
+// The processes of this test's machine stay on cores that differ by a fifth, which a block's own core does
+// not.
 TEST_F(JudgeTest, BothSidesOfABlockAreOnOneCore) {
   reference_.other_core = candidate_.other_core = 1.2;
   reference_.is_alone = candidate_.is_alone = true;

@@ -61,7 +61,8 @@ TEST(ForkedWorker, IsHeldBackAsAnExecutedOne) {
   EXPECT_NE(of_forked.find("NoNewPrivs:\\t1"), std::string::npos) << of_forked;
 }
 
-// What the kernel tells of a worker that has called a function for a while: whether it worked in one thread alone.
+// What the kernel tells of a worker that has called a function for a while: whether it worked in one thread
+// alone.
 bool works_alone(const std::string& work) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "reference.py";
@@ -77,7 +78,8 @@ bool works_alone(const std::string& work) {
 
 TEST(ExecutedWorker, IsSaidToWorkAloneIfItDoes) {
   EXPECT_TRUE(works_alone("sum(range(4_000_000))"));
-  EXPECT_FALSE(works_alone("other = threading.Thread(target=sum, args=[range(4_000_000)]); other.start(); other.join()"));
+  EXPECT_FALSE(works_alone(
+      "other = threading.Thread(target=sum, args=[range(4_000_000)]); other.start(); other.join()"));
   EXPECT_FALSE(works_alone("subprocess.run([sys.executable, '-S', '-c', 'sum(range(4_000_000))'])"));
   EXPECT_FALSE(works_alone("pass"));  // too little to tell
 }

@@ -318,21 +318,25 @@ Text first_work_section(const explain::FirstWork& work, std::size_t width) {
   return wrapped(text, width);
 }
 
-Text observation_section(const Observation& observation, std::size_t width) {
+Text observation_section(const Observation& observation, const Page& page) {
   if (observation.loops.empty()) return {};
-  std::string text = fmt::format(
-      "Seen in {}: events around a launch read {} ({} for 90 % of launches); they differ by {} within a loop, and "
-      "the loops' medians by {} (standard deviations without odd launches and odd loops).",
-      counted(std::ssize(observation.loops), "plain loop"), time_text(observation.median),
-      time_range_text(observation.p5, observation.p95), percent_text(observation.within_loops),
-      percent_text(observation.between_loops));
+  std::string text =
+      fmt::format("Seen in {}: events around a launch read {} ({} for 90 % of launches).",
+                  counted(std::ssize(observation.loops), "plain loop"), time_text(observation.median),
+                  time_range_text(observation.p5, observation.p95));
+  if (page.details) {
+    text += fmt::format(
+        " They differ by {} within a loop, and the loops' medians by {} (standard deviations without odd launches "
+        "and odd loops).",
+        percent_text(observation.within_loops), percent_text(observation.between_loops));
+  }
   if (!observation.modes.empty()) {
     text += fmt::format(" They have levels: {}.", modes_text(observation.modes, observation.recurrence));
   }
   if (observation.recurrence) {
     text += fmt::format(" Slow calls recur: {}.", recurrence_text(*observation.recurrence));
   }
-  return wrapped(text, width) + first_work_section(observation.first_work, width);
+  return wrapped(text, page.width) + first_work_section(observation.first_work, page.width);
 }
 
 struct FactorColumns {
@@ -501,7 +505,7 @@ Text explanation_table(const ExplainRecord& record, const Page& page) {
   if (record.study) {
     const Explanation& explanation = *record.study;
     parts.insert(parts.end(),
-                 {subject_line(record, page.width) + observation_section(explanation.observation, page.width),
+                 {subject_line(record, page.width) + observation_section(explanation.observation, page),
                   factors_table(explanation, page), variation_table(explanation.observation, page.width),
                   random_factors_section(explanation, page.width), open_section(explanation, page.width)});
   }
