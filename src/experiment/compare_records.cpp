@@ -133,6 +133,29 @@ class RecordComparer {
     }
     note_what_is_left(first, 0, shared);
     note_what_is_left(other, alternative_, shared);
+    note_own_conditions(shared);
+  }
+
+  // Cache states and loads that one of the two alone has.
+  void note_own_conditions(const std::vector<EntryPair>& shared) {
+    std::set<std::pair<Load, CacheState>> first, second;
+    for (const EntryPair& each : shared) {
+      for (const Measurement& one : each.first->result.measurements)
+        first.emplace(one.conditions.load, one.conditions.cache);
+      for (const Measurement& one : each.second->result.measurements)
+        second.emplace(one.conditions.load, one.conditions.cache);
+    }
+    const auto note = [&](const auto& own, const auto& others, std::size_t alternative) {
+      std::vector<std::string> words;
+      for (const auto& each : own) {
+        if (!others.contains(each)) words.push_back(fmt::format("{} {}", to_string(each.second), to_string(each.first)));
+      }
+      if (words.empty()) return;
+      add_once(record_.notes, fmt::format("Only {} has times {}: not compared.", record_.alternatives[alternative],
+                                          joined(words)));
+    };
+    note(first, second, 0);
+    note(second, first, alternative_);
   }
 
   // Returns "the second record"; of several others the record's own name.

@@ -365,6 +365,9 @@ TEST(CompareRecords, OnlyStatesThatBothHaveAreCompared) {
   ASSERT_THAT(record.comparisons, SizeIs(1));
   EXPECT_EQ(record.comparisons[0].first.conditions.cache, CacheState::cold);
   EXPECT_NEAR(record.comparisons[0].time.ratio, 1.1, 1e-9);
+  // What the other has not is said, too.
+  EXPECT_THAT(record.notes, testing::ElementsAre(HasSubstr("has times warm burst: not compared"),
+                                                 HasSubstr("has times dirty burst: not compared")));
 }
 
 TEST(CompareRecords, AFailureHasItsReasonAndItsRecord) {
