@@ -24,6 +24,7 @@ STAND_INS = {
     "execution_trace.json": "tests/data/resnet18_et.json.gz",
     "model.onnx": "tests/data/mobilenet_v2.onnx.gz", "frontend.log": "tests/data/resnet18_cudnn_frontend_heur.log",
     "my-gpu.toml": "presets/quiet.toml", "slow-gpu.toml": "presets/h200.toml", "tests": "tests",
+    "mine.cu": "tests/judge/gpu_corpus/row_times_matrix.cu",
 }
 DONE, MISSING = 0, 3  # exit codes
 # The Python module of this tree, which judge asks for the form of a file.
