@@ -285,7 +285,7 @@ TEST_F(OnTheCpu, NullPointersAreRefused) {
 TEST_F(OnTheCpu, WhatIsNoKernelIsNotJudgedAsOne) {
   jitterscope_judged_kernel* kernel = nullptr;
   char* buffers = nullptr;
-  EXPECT_EQ(jitterscope_judge_open_kernel("copy:f32,n=4Ki", &kernel, &buffers), JITTERSCOPE_USAGE);
+  EXPECT_EQ(jitterscope_judge_open_kernel("copy:bytes=4Ki", &kernel, &buffers), JITTERSCOPE_USAGE);
   EXPECT_THAT(message(), HasSubstr("is no kernel, cuda:FILE.cu:KERNEL"));
   EXPECT_EQ(jitterscope_judge_open_kernel("cuda:a.cu:k,grid=1", &kernel, &buffers), JITTERSCOPE_USAGE);
   EXPECT_THAT(message(), HasSubstr("block"));
