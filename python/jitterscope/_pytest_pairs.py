@@ -220,6 +220,9 @@ class PairedSession(AskedSession):
         self._socket = socket.socket(fileno=asked["socket"])
         self._lines = self._socket.makefile("r", encoding="utf-8")
         self._roots = [pathlib.Path(each) for each in asked["roots"]]
+        # Sides differ by their folders' names, too, and so by where all lies that they allocate. Where it lies by chance,
+        # pairs differ by it, and sides do not (Mytkowicz et al., Producing Wrong Data Without Doing Anything Obviously Wrong).
+        self._ballast = [bytearray(random.randrange(1, 1 << 15)) for _ in range(random.randrange(32))]
 
     def keep_asked(self, items: list[Any]) -> None:
         super().keep_asked(items)

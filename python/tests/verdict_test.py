@@ -112,6 +112,20 @@ class OfPairs(unittest.TestCase):
         found = [verdict_of_pairs(self.pairs(draw, 0.05), MARGIN) for _ in range(400)]
         self.assertGreaterEqual(sum(each.low <= 1.05 <= each.high for each in found), 0.93 * 400)
 
+    def test_what_a_second_look_does_not_show_by_itself_is_no_verdict(self):
+        draw = random.Random(6)
+
+        def pairs(change, count=PROCESSES):
+            return [math.log1p(change) + draw.gauss(0, 0.005) for _ in range(count)]
+        looks = Looks.at_pairs(MARGIN)
+        looks.look(pairs(0.12, 4 * PROCESSES))
+        looks.look(pairs(0.0))
+        self.assertEqual([each.word for each in looks.verdicts], ["slower", "slower"])
+        self.assertEqual(looks.verdict.word, "undecided")
+        self.assertTrue(looks.wants_more)
+        looks.look(pairs(0.12))
+        self.assertEqual(looks.verdict.word, "slower")
+
     def test_too_few_pairs_say_nothing(self):
         looks = Looks.at_pairs(MARGIN)
         looks.look([0.1] * (FEWEST - 1))

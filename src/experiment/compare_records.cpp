@@ -148,11 +148,12 @@ class RecordComparer {
     const auto note = [&](const auto& own, const auto& others, std::size_t alternative) {
       std::vector<std::string> words;
       for (const auto& each : own) {
-        if (!others.contains(each)) words.push_back(fmt::format("{} {}", to_string(each.second), to_string(each.first)));
+        if (!others.contains(each))
+          words.push_back(fmt::format("{} {}", to_string(each.second), to_string(each.first)));
       }
       if (words.empty()) return;
-      add_once(record_.notes, fmt::format("Only {} has times {}: not compared.", record_.alternatives[alternative],
-                                          joined(words)));
+      add_once(record_.notes, fmt::format("Only {} has times {}: not compared.",
+                                          record_.alternatives[alternative], joined(words)));
     };
     note(first, second, 0);
     note(second, first, alternative_);
