@@ -8,7 +8,7 @@ import importlib
 from typing import Any, Iterable, NamedTuple
 
 from . import _judged_forms
-from ._judged_worker import _QUEUED, _TORCH, Chain, Input, _described
+from ._judged_worker import _QUEUED, _TORCH, Chain, Input, TorchArrays, _described
 from ._judged_kernel import kernel_as_function
 from ._library import check, library
 
@@ -49,7 +49,7 @@ class GpuChain(Chain):
             arrays = [torch.zeros(each["shape"], dtype=getattr(torch, _TORCH[each["dtype"]]), device=self.device)
                       for each in _described(made.inputs)]
             made.function(*arrays)
-            made.exact(*(each.double() if each.is_floating_point() else each for each in arrays))
+            made.exact(*map(TorchArrays(self.device).as_float64, arrays))
             torch.cuda.synchronize()
         torch.cuda.empty_cache()
 
@@ -66,7 +66,7 @@ class GpuChain(Chain):
     def make_candidate(self, target: str, case: dict[str, str], call: dict[str, Any], seed: int) -> _judged_forms.Made:
         if not target.startswith("cuda:"):
             return super().make_candidate(target, case, call, seed)
-        function = kernel_as_function(target, case, [(str(each.dtype), list(each.shape)) for each in self.last])
+        function = kernel_as_function(target, case, [list(each.shape) for each in self.last])
         return _judged_forms.Made(function, function)
 
     def move(self, place: int) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import sys
 from typing import Any, Callable
 
+from ._judged_worker import _TORCH
 from ._library import check, library, text_of
-
-_TORCH = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32"}
 
 
 def with_case(text: str, case: dict[str, str]) -> str:
@@ -19,14 +19,7 @@ def with_case(text: str, case: dict[str, str]) -> str:
     return text
 
 
-def _count(shape: list[int]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
-
-
-def _shapes_of(buffers: list[dict[str, Any]], outputs: list[tuple[str, list[int]]]) -> list[list[int]]:
+def _shapes_of(buffers: list[dict[str, Any]], outputs: list[list[int]]) -> list[list[int]]:
     """Of each buffer: a kernel knows how many elements an output has, and the reference in which shape."""
     shapes, place = [], 0
     for buffer in buffers:
@@ -35,16 +28,16 @@ def _shapes_of(buffers: list[dict[str, Any]], outputs: list[tuple[str, list[int]
                              f"read one buffer and write another, {buffer['name']}=out:{buffer['dtype']}[{buffer['count']}]")
         shape = [buffer["count"]]
         if buffer["kind"] == "output":
-            if place < len(outputs) and _count(outputs[place][1]) == buffer["count"]:
-                shape = outputs[place][1]
+            if place < len(outputs) and math.prod(outputs[place]) == buffer["count"]:
+                shape = outputs[place]
             place += 1
         shapes.append(shape)
     return shapes
 
 
-def kernel_as_function(target: str, case: dict[str, str], outputs: list[tuple[str, list[int]]]) -> Callable[..., Any]:
+def kernel_as_function(target: str, case: dict[str, str], outputs: list[list[int]]) -> Callable[..., Any]:
     """A function of tensors: a case's inputs are the kernel's input buffers, in their order, and its results are the output
-    buffers. `outputs` are types and shapes of the reference's. Raises ValueError where the two do not fit together."""
+    buffers. `outputs` are the shapes of the reference's. Raises ValueError where the two do not fit together."""
     torch, kernel = sys.modules["torch"], ctypes.c_void_p()
     text = with_case(target, case).encode()
     buffers = json.loads(text_of(lambda out: library().jitterscope_judge_open_kernel(text, ctypes.byref(kernel), out)))

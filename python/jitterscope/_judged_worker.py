@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import math
 import mmap
 import socket
 import sys
@@ -215,10 +216,7 @@ class Chain:
         seed_of_persistent = hashlib.blake2s(b"persistent", key=persistent, digest_size=32).digest()
         described = _described(self.made.inputs)
         for index, each in enumerate(described):
-            count = 1
-            for extent in each["shape"]:
-                count *= extent
-            given = Input(memory=bytearray(count * _SIZES[each["dtype"]]), array=None, **each)
+            given = Input(memory=bytearray(math.prod(each["shape"]) * _SIZES[each["dtype"]]), array=None, **each)
             if given.persistent:
                 given.fill(given.family, seed_of_persistent, index)
             self.add_input(index, given._replace(array=self.arrays.view(given.memory, given.dtype, given.shape)))

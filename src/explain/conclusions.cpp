@@ -120,7 +120,7 @@ std::string names_of(const Explanation& explanation, FactorVerdict verdict, std:
 
 std::vector<std::string> conclusions_of(const Explanation& explanation) {
   std::vector<std::string> sentences;
-  // What was seen comes before what switching found.
+  // The program's own variation comes first, then what each factor changes when it is switched.
   if (explanation.observation.recurrence) {
     sentences.push_back(fmt::format("The work itself varies from call to call: {}, {} on average.",
                                     recurrence_text(*explanation.observation.recurrence),

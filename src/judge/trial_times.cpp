@@ -88,7 +88,7 @@ ChainLength Trial::length_for(Worker& worker, ChainLength known) {
   }
 }
 
-// What begins and ends a chain cancels.
+// Times a short and a long chain: the cost of beginning and ending one is in both, and cancels.
 Trial::Slope Trial::slope_of_two(Worker& worker, const ChainRequest& request,
                                  const std::array<Key, 2>& keys) {
   const std::int64_t few = std::max<std::int64_t>(1, request.calls / 4);
@@ -187,8 +187,8 @@ void Trial::check_clocks() {
     judgement_.findings.emplace_back("clocks_differ");
 }
 
-// What evicts the inputs lies between them and the call, and is taken off as a part of the chain. Who works
-// in that time seems to be faster than with inputs that a cache has, in every pair.
+// The eviction runs between a call's inputs and the call, and its time is subtracted with the chain's. A
+// candidate that works during it seems faster with cold inputs than with inputs just written, in every pair.
 void Trial::refuse_used_window() const {
   constexpr double kShare = 0.95;
   constexpr Nanoseconds kNoise(500);
@@ -252,7 +252,7 @@ void Trial::run_pair(bool is_first) {
   };
   start_candidate();
   candidate_->freeze();
-  // What works in several threads has all cores.
+  // A side that works in several threads needs all cores, so then neither side is bound to one.
   const auto tuned = [&](Worker& worker, ChainLength known) {
     worker.worked_alone();
     const ChainLength length = length_for(worker, known);
@@ -277,7 +277,7 @@ void Trial::run_pair(bool is_first) {
     reference_->freeze();
   }
   const bool was_held = is_held_, was_bound = is_bound_;
-  // Where the reference's calls are as many as can be queued, those of the candidate are hardly more.
+  // If the queue limits the reference's chain, it limits the candidate's at about as many calls.
   if (is_first && is_held_ && reference_length_.is_longest) candidate_length_ = reference_length_;
   candidate_length_ = tuned(*candidate_, candidate_length_);
   pair.candidate_calls = candidate_length_.calls;

@@ -105,8 +105,8 @@ std::optional<Effect> reference_shift(const CaseJudgement& each) {
   return shifts.size() < 2 ? std::nullopt : statistics::effect_over_processes(shifts);
 }
 
-// What is shown, and within the margin, counts as the same and is not shown to be: of equal functions one in
-// twenty is shown to differ by half a percent.
+// A difference within the margin is neither faster nor slower, even if it is shown: at 95 %, one in twenty
+// pairs of equal functions is shown to differ by half a percent.
 Verdict verdict_by(const Effect& effect, double margin, bool is_shown) {
   const bool is_beyond = std::abs(effect.value) > std::log1p(margin);
   return verdict_of(statistics::verdict_on(effect, margin, is_shown && is_beyond));

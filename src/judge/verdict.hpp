@@ -72,8 +72,7 @@ struct PairTimes {
   std::vector<double> log_ratios;  ///< of the blocks that gave one
   double reference_shift = 0.0;    ///< log of the reference's time beside the candidate over that alone
   std::int64_t reference_calls = 0, candidate_calls = 0;  ///< of the longer chain
-  /// Of the candidate with inputs that were just written, where all others are of inputs that are in no
-  /// cache.
+  /// With --cache cold: the candidate's time with inputs that were just written. All other times are cold.
   std::optional<Nanoseconds> candidate_produced = {};
   std::optional<Hertz> reference_clock = {}, candidate_clock = {};  ///< of the GPU when their chains ended
 };

@@ -365,7 +365,7 @@ TEST(CompareRecords, OnlyStatesThatBothHaveAreCompared) {
   ASSERT_THAT(record.comparisons, SizeIs(1));
   EXPECT_EQ(record.comparisons[0].first.conditions.cache, CacheState::cold);
   EXPECT_NEAR(record.comparisons[0].time.ratio, 1.1, 1e-9);
-  // What the other has not is said, too.
+  // A note names the states that one record alone has.
   EXPECT_THAT(record.notes, testing::ElementsAre(HasSubstr("has times warm burst: not compared"),
                                                  HasSubstr("has times dirty burst: not compared")));
 }

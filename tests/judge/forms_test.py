@@ -124,7 +124,7 @@ class Kernels(Folder):
         self.assertEqual(kernels.with_case(text, {"n": "64"}), "cuda:a.cu:k,grid=64/block,block=256,n=64,m={m},x=f32[n]")
 
     def test_outputs_have_the_references_shapes(self):
-        shapes = kernels._shapes_of(BUFFERS, [("torch.float32", [3, 4]), ("torch.float32", [4])])
+        shapes = kernels._shapes_of(BUFFERS, [[3, 4], [4]])
         self.assertEqual(shapes, [[12], [3, 4], [3]])
 
     def test_a_buffer_that_is_read_and_written_is_refused(self):

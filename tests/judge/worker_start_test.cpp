@@ -61,8 +61,7 @@ TEST(ForkedWorker, IsHeldBackAsAnExecutedOne) {
   EXPECT_NE(of_forked.find("NoNewPrivs:\\t1"), std::string::npos) << of_forked;
 }
 
-// What the kernel tells of a worker that has called a function for a while: whether it worked in one thread
-// alone.
+// Has a worker call a function that does `work`, and returns worked_alone().
 bool works_alone(const std::string& work) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "reference.py";
