@@ -224,11 +224,13 @@ class OpenGroup final : public BlockVisitor {
   Nanoseconds time_ = {};  // its rounds and the idles before them: the time that it would have taken alone
 };
 
-// If a clock was asleep, begins all open measurements again with a clock that is awake.
-void wake_for_longer_where_asleep(Decisions& decisions, std::deque<OpenGroup>& groups, Nanoseconds& wake) {
+// If a clock was asleep, begins all open measurements again with a clock that is awake. One that is
+// interrupted keeps its rounds: no others will come.
+void wake_for_longer_where_asleep(Decisions& decisions, const MeasureOptions& options,
+                                  std::deque<OpenGroup>& groups, Nanoseconds& wake) {
   const bool was_asleep = std::ranges::any_of(groups, &OpenGroup::shows_sleep);
   const Nanoseconds longer = decisions.time_to_wake(wake, was_asleep);
-  if (longer == wake) return;
+  if (longer == wake || decisions.ends_early(options)) return;
   wake = longer;
   for (OpenGroup& group : groups) group.begin_again();
 }
@@ -242,7 +244,7 @@ void measure_burst(Device& device, Decisions& decisions, std::vector<MeasuredGro
   std::deque<OpenGroup> open;  // a deque keeps its members in place
   std::vector<BlockVisitor*> visitors;
   for (MeasuredGroup& group : groups) visitors.push_back(&open.emplace_back(group, context));
-  while (schedule.run_block(visitors)) wake_for_longer_where_asleep(decisions, open, wake);
+  while (schedule.run_block(visitors)) wake_for_longer_where_asleep(decisions, options, open, wake);
   for (OpenGroup& group : open) group.close(StopReason::interrupted);
 }
 

@@ -83,15 +83,33 @@ Script with_clock_by_work(const std::function<Hertz(const WorkSeen&, Nanoseconds
 }
 
 // 1200 MHz behind an idle of more than 35 ms, and 1980 after 70 ms of work: a round's clock is 1670 MHz.
-TEST(Burst, AClockThatSleepsALittleIsWoken) {
-  Laboratory laboratory(with_clock_by_work([](const WorkSeen& seen, Nanoseconds time) {
+Script with_sleeping_clock() {
+  return with_clock_by_work([](const WorkSeen& seen, Nanoseconds time) {
     if (seen.rest < milliseconds(35)) return megahertz(1980);
     return megahertz(std::min(1980.0, 1200.0 + 780.0 * ((time - seen.first) / milliseconds(70))));
-  }));
+  });
+}
+
+TEST(Burst, AClockThatSleepsALittleIsWoken) {
+  Laboratory laboratory(with_sleeping_clock());
   const Measurement measurement = laboratory.measure(burst_of(CacheState::warm)).measurements.front();
   ASSERT_TRUE(measurement.sleeping_clock);
   EXPECT_GE(measurement.sleeping_clock->woken_for, milliseconds(40));
   EXPECT_NEAR(measurement.time.median.value(), 100e3, 500.0);
+}
+
+// The rounds so far are discarded only for others that come.
+TEST(Burst, AnInterruptionWhileTheClockSleepsKeepsTheRounds) {
+  for (int last = 1; last <= 12; ++last) {
+    Laboratory laboratory(with_sleeping_clock());
+    MeasureOptions options = burst_of(CacheState::warm);
+    int told = 0;
+    options.progress = [&](const Progress&) { ++told; };
+    options.interrupted = [&] { return told >= last; };
+    const Result result = laboratory.measure(options);
+    ASSERT_FALSE(result.measurements.empty()) << "interrupted behind round " << last;
+    EXPECT_EQ(result.measurements.front().stop_reason, StopReason::interrupted);
+  }
 }
 
 // What power holds is the lower the less it rests: no work before a round would raise it.
