@@ -19,7 +19,7 @@ _SECONDS = 0.4  # of rows and pauses
 _ROW = 0.001
 _ROWS = 2  # behind each pause
 _FEWEST = 3  # rows
-_TURN = 0.01
+_TURN = 0.005
 _OTHERS = 0.02  # of the thread's work: what other threads and processes may have done beside it
 _PAUSE = (0.005, 0.02)  # so that rows do not beat with other programs' work
 # The lowest tenth of the rows: what other programs do to caches and cores only adds. Over 104 processes beside four

@@ -30,10 +30,10 @@ from ._verdict import FEWEST, Found, Looks, Verdict
 
 FOLDER = ".jitterscope"
 _MARGIN = 0.02  # where no limit is given: as of a gate
-_PROCESSES = 12  # of fewer, a true 5 % is missed more often than one time in twenty on a busy CPU
+_PROCESSES = 16  # of fewer, a true 5 % is missed more often than one time in twenty on a busy CPU
 _MOST_PROCESSES = 1000
 _TURNS_OF_GPU = 2  # of a pair, each a whole measurement
-_QUICK = 0.2  # seconds of js.measure in a fresh process on a CPU: a test may look at its time, no verdict does
+_QUICK = 0.02  # seconds of js.measure in a fresh process on a CPU: a test may look at its time, no verdict does
 
 
 class Line(NamedTuple):
@@ -173,7 +173,7 @@ class Benchmarks:
             if problem:
                 self.failures.append(f"gpu_benchmark: {problem}")
                 return
-            wanted = [test for test, looks in self.looks.items() if looks.wants_more]
+            wanted = [test for test in found if test in self.looks and self.looks[test].wants_more]
             tests = sorted(set(map(test_of, wanted)))
             if tests:
                 tell(f"tests that seem to have changed: {', '.join(wanted)}")
