@@ -127,7 +127,7 @@ std::string text_of(const std::filesystem::path& file) {
   return std::move(read.text);
 }
 
-/// What capture.json begins with.
+/// The first fields of capture.json.
 struct Head {
   std::string format;
   std::int64_t version = 0;

@@ -1,4 +1,4 @@
-// What stands beside a capture's tables: capture.json of the whole, process.json of each process.
+// The files beside a capture's tables: capture.json of the whole, process.json of each process.
 #pragma once
 
 #include <array>

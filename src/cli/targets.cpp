@@ -41,7 +41,7 @@ void add_model(WorkList& work, Model model) {
   Model& all = work.model;
   all.recorded_gpu_time =
       work.is_model ? sum_if_known(all.recorded_gpu_time, model.recorded_gpu_time) : model.recorded_gpu_time;
-  // Of several records, none says how another's program used its GPU.
+  // None of several records says how another's program used its GPU.
   all.recorded_use = work.is_model ? std::nullopt : std::move(model.recorded_use);
   work.is_model = true;
   // The order of calls is that of one model: several models do not call each other.

@@ -23,7 +23,7 @@ struct CollectiveTime {
   std::optional<RatioEstimate> sustained = {};  ///< sustained over burst, within groups
 };
 
-/// What a delayed rank makes the others wait, beside what it must.
+/// How long a delayed rank makes the others wait, beside the expected wait.
 struct LatenessProof {
   std::int64_t rank = 0;  ///< the delayed one
   Nanoseconds delay;
@@ -44,7 +44,7 @@ struct CollectiveWaiting {
   std::int64_t rounds = 0;
   /// A rank that comes last more often than by chance, by 0.5 us or more; or nullopt.
   std::optional<std::int64_t> late_rank = {};
-  /// Of the rank that comes last most often: by how much it comes behind the others, median over rounds; by
+  /// How far the rank that most often comes last is behind the others, median over rounds; by
   /// the host's launches, and by the work before the collective.
   Nanoseconds late_by, late_by_launches, late_by_work;
   /// The slow host launches a round more slowly than the GPUs work through one, so that a delay on purpose

@@ -26,7 +26,7 @@ struct DeviceState {
 /// True for a share of the time in which a cap or heat held the clock that is more than a passing moment.
 inline bool is_held(std::optional<double> share) { return share.value_or(0.0) > 0.1; }
 
-/// What makes a GPU slow, in the order in which it is looked for.
+/// Reasons why a GPU is slow, in the order in which they are looked for.
 enum class DeviceCause : std::uint8_t { none, setting, other_process, power_cap, heat, clock, cycles };
 
 struct WhySlow {

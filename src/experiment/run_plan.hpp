@@ -26,7 +26,7 @@ struct Plan {
   bool verify = false;
   bool ceilings = true;        ///< measure the device's best rates first
   bool trace_kernels = false;  ///< trace a launch of each trial after all times, which a tracer slows
-  /// Of a rank: collectives whose arrivals are measured after all times.
+  /// Ranks only: collectives whose arrivals are measured after all times.
   std::optional<ArrivalOptions> arrivals = {};
   bool links = false;                     ///< of a rank: measure those to the others after that
   std::optional<Model> in_sequence = {};  ///< network whose calls are timed in order, after all else

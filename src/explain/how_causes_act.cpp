@@ -31,7 +31,7 @@ Nanoseconds time_of_profiler(const TreatedLoop& bench) {
 // The loops follow each other without rests: the counters lag by some ten milliseconds.
 constexpr int kLoops = 3;
 
-// What is begun ends in time although its duration is known roughly.
+// The estimate of a part's duration is off by up to a tenth; a part that is begun has to end in time.
 constexpr double kRoughly = 1.1;
 
 // Zeros take less power than normal values: where the clock is higher with a dose, it was held without.

@@ -41,7 +41,7 @@ Hints hints_of(const TreatedLoop& bench, const Observation& observation) {
   return hints;
 }
 
-// What studies of H200s and H100s found (docs/evidence/explain.md). Chances within a tenth of each other say
+// From studies of H200s and H100s (docs/evidence/explain.md). Chances within a tenth of each other say
 // nothing about which is first.
 double likelihood(const std::string& id, const Hints& hints) {
   const bool is_short = hints.launch_time < hints.launch_cost * kShort;
@@ -174,7 +174,7 @@ void TriedFactors::fit(const TreatedLoop& bench, const Hints& hints, Nanoseconds
     time = time * kAsked;
   }
   const auto worth = [&](const Factor* factor) {
-    // What is tried last needs plain loops of its own.
+    // A factor that is tried last needs plain loops of its own.
     const Nanoseconds shared = factor->is_tried_last ? Nanoseconds(0) : time_of_plain_loops(bench, plan_);
     const Nanoseconds cost =
         block_time(bench, {factor}, plan_) - shared + time_of_start(*factor, plan_, hints) / kManyBlocks;

@@ -12,7 +12,7 @@
 
 namespace jitterscope::explain {
 
-/// What is known before anything is switched, and hints at causes.
+/// Facts that are known before anything is switched, and hint at causes.
 struct Hints {
   Nanoseconds launch_time = {}, launch_cost = {};  ///< of a launch on the device, and of its call on the host
   Bytes operands = {}, cache = {};                 ///< zero if not known

@@ -17,7 +17,7 @@
 
 namespace jitterscope::group {
 
-/// What each rank is started with.
+/// Each rank is started with these.
 struct Membership {
   RankIdentity identity;
   std::string executable;  ///< path of this program

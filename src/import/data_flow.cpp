@@ -15,7 +15,7 @@
 namespace jitterscope {
 namespace {
 
-// Of each call of the flow, the model's call that it is.
+// Pairs of a call of the flow and the model's call that it is.
 using Match = std::vector<std::pair<std::size_t, std::size_t>>;
 
 // An execution trace does not say which products ran in TF32, and no trace names an engine.

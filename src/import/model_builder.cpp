@@ -111,7 +111,7 @@ void ModelBuilder::write_untimed(const TensorIdentity& tensor) {
 
 namespace {
 
-// What cannot be timed was called, too: "1383 calls of 123 operations, of which 1380 of 122 can be timed".
+// Includes calls that cannot be timed: "1383 calls of 123 operations, of which 1380 of 122 can be timed".
 std::string calls_text(const Model& model) {
   std::int64_t calls = std::ssize(model.calls);
   for (const UntimedOperator& each : model.untimed) calls += each.count;

@@ -57,7 +57,7 @@ class TracePieces {
   /// The next piece; nullopt at the end. Throws UsageError if the file is no trace, or ends before its
   /// events.
   std::optional<simdjson::padded_string> next();
-  /// What stands before the events: the device's properties, for one. Known once a piece was read.
+  /// The text before the events, such as the device's properties. Known once a piece was read.
   const std::string& head() const { return head_; }
   /// Why reading ended before the end of the events; empty if it did not.
   const std::string& problem() const { return problem_; }

@@ -1,4 +1,4 @@
-// What follows from a key: the seeds and digests of a chain, and the values of inputs.
+// The seeds and digests of a chain, and the values of inputs, as they follow from a key.
 #pragma once
 
 #include <array>

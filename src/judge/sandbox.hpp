@@ -1,4 +1,4 @@
-// What holds back a process that wants to cheat, as far as the kernel allows it without root.
+// Limits for a process that wants to cheat, as far as the kernel allows them without root.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Isolation {
 };
 std::string_view to_string(Isolation);
 
-/// What holds a worker back, and what does not and why.
+/// The limits that hold for a worker, and those that do not and why.
 struct Sandbox {
   Isolation isolation = Isolation::none;
   std::vector<std::string> has, lacks;
@@ -37,7 +37,7 @@ struct ProcessLimits {
   std::int64_t descriptors = 1024, core_seconds = 3600;
 };
 
-/// What a child needs to have files of its own, written before it is made.
+/// Paths and maps for a child with files of its own, written before it is made.
 struct OwnFiles {
   const char* folder = nullptr;
   std::string user, group, options;  ///< lines of uid_map and gid_map, options of a file system in memory

@@ -58,7 +58,7 @@ class ReadyWorkers {
   std::vector<std::unique_ptr<UntrustedWorker>> workers_;
 };
 
-/// What a reference's file says of itself before any of it runs.
+/// A reference's file as it is read before any of it runs.
 struct ReferenceDescription {
   Form form = Form::make;
   bool imports_torch = false;     ///< at its top, or within a function

@@ -1,4 +1,4 @@
-// What a judgement says: a verdict for each candidate and case, its evidence, and the candidates' ranks.
+// A judgement: a verdict for each candidate and case, its evidence, and the candidates' ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace jitterscope::judging {
 
-/// What `make` is called with; a value is a whole number, a number or a word.
+/// The arguments of `make`; a value is a whole number, a number or a word.
 using CaseValues = std::vector<Property>;
 
 /// Which form a reference's file has, and a candidate's accordingly.
@@ -29,7 +29,7 @@ enum class Form {
 };
 std::string_view to_string(Form);
 
-/// What one call has to do at least.
+/// The least work of one call.
 struct Work {
   double flops = 0.0;              ///< 0: the reference does not tell
   double bytes = 0.0;              ///< to read and write

@@ -17,14 +17,14 @@
 
 namespace jitterscope::judging {
 
-/// What the reference says of its function.
+/// The reference's description of its function.
 struct CaseShape {
   std::vector<InputDescription> inputs = {};
   bool is_on_gpu = false;  ///< whether the arrays are in a GPU's memory
   /// How both sides are called, in the reference's words, which the judge passes on unread.
   std::string call = {};
   std::optional<double> flops = {}, bytes = {};  ///< of one call, if the reference tells
-  /// What a candidate says of its weights if they are not the reference's. It explains, and decides nothing.
+  /// A sentence if a candidate's weights are not the reference's. It explains, and decides nothing.
   std::string weights_differ = {};
 };
 

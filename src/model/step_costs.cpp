@@ -257,7 +257,7 @@ class LayerReader {
       const bool is_in_block = with_attention.contains(block_of(layer.name));
       const std::vector<Operand> operands = operation.operands();
       if (!is_in_block) {
-        // What leaves the blocks is gathered, and so is the gradient of what enters them.
+        // The blocks' outputs are gathered, and so are the gradients of their inputs.
         if (was_in_block) layer.gathered_forward = operands.front().bytes();
         was_in_block = false;
         is_within = false;

@@ -283,7 +283,7 @@ struct Named {
   Shape initial = {};  ///< before its parameters are read
 };
 
-/// What the operations of one type provide. Functions may be null, as said.
+/// The functions of one type of operations. Some may be null, as said.
 template <class Shape>
 struct KindOf {
   std::vector<Named<Shape>> words;

@@ -49,7 +49,7 @@ std::regex compiled(const std::string& pattern, std::string_view flag) {
 
 void keep_names(Layer& layer, const LayerPattern& pattern) {
   if (pattern.finds(layer.operation.text())) return;
-  // Of several steps' times it is not known which name each is of: they stay.
+  // Times of several steps have no names, so they stay.
   if (layer.recorded_times.size() == layer.names.size()) {
     std::size_t next = 0;
     std::erase_if(layer.recorded_times, [&](Nanoseconds) { return !pattern.finds(layer.names[next++]); });

@@ -112,7 +112,7 @@ Operation Operation::with_dtype(DataType type) const {
 
 namespace {
 
-// Of the one buffer in place. The root's of a broadcast reads only, the others' write only.
+// The one buffer in place is read and written; in a broadcast the root only reads, the others only write.
 Bytes traffic_in_place(const Collective& collective) {
   const std::int64_t own = part_of(collective), all = collective.count;
   const bool is_scattered = collective.kind == CollectiveKind::reduce_scatter;

@@ -261,7 +261,7 @@ Text times_table(const ComparisonRecord& record, const std::vector<std::string>&
     if (comparison.failure.empty() && !is_known(comparison)) items.push_back(&comparison);
   }
   const bool are_layers = !record.totals.empty();
-  // Of files a person asks what changed, of a study's arms where the time is.
+  // With files a person asks what changed, with a study's arms where the time is.
   const bool by_change = is_of_files(record);
   const auto weight = [&](const Comparison* item) {
     if (!by_change) return time_of_all(*item);

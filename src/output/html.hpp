@@ -11,7 +11,7 @@
 
 namespace jitterscope {
 
-/// What a record says first on a page.
+/// The first lines of a record's page.
 struct Headline {
   std::string subject = {};             ///< what the number is of: "one launch of conv2d:…"
   std::string number = {};              ///< "125.1 µs"

@@ -83,7 +83,7 @@ struct TableColumn {
   int spare = 0;
 };
 
-/// What shows the columns that a table leaves out for want of room.
+/// How a reader gets the columns that a table has no room for.
 enum class AllColumns {
   page_of_html,   ///< --html FILE, or a wider terminal
   details,        ///< --details

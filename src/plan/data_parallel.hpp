@@ -32,7 +32,7 @@ std::vector<Bucket> gradient_buckets(const NetworkCosts& network, Bytes size, By
 inline constexpr std::int64_t kMebi = std::int64_t{1} << 20;
 inline constexpr Bytes kDefaultBucket{25 * kMebi}, kFirstBucket{kMebi};
 
-/// What shards of the replicas' state each holds: of the optimizer's (ZeRO 1), of gradients too (2), of
+/// Each replica holds shards of this state: the optimizer's (ZeRO 1), gradients too (2),
 /// weights too (3).
 enum class Sharding { none, optimizer, gradients, parameters };
 
@@ -47,7 +47,7 @@ struct DataParallel {
 /// Throws UsageError for ways that exclude each other.
 void check_way(const DataParallel& way);
 
-/// What the network's exchanges cost, and where its ranks are.
+/// The cost of the network's exchanges, and the places of its ranks.
 struct Surroundings {
   const TransferCosts& transfers;
   std::int64_t gpus_per_host = 8;

@@ -43,8 +43,8 @@ Job with(const Job& job, const NetworkCosts& network, const TransferCosts& trans
   return {network, {transfers, job.around.gpus_per_host, job.around.tax}, job.micro_batches, job.memory};
 }
 
-// Of many micro-batches the later ones repeat what the ones before took: two shorter steps tell how long it
-// is.
+// Later micro-batches repeat the times of earlier ones: two shorter steps tell how long a step of many
+// takes.
 struct ShorterSteps {
   ShorterSteps(const Job& job, const Arrangement& arrangement) {
     const RankGrid& grid = arrangement.grid;

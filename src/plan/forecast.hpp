@@ -27,7 +27,7 @@ struct Forecast {
   std::int64_t busiest_rank = 0;                   ///< one of those that compute longest
   std::optional<Nanoseconds> straggler_adds = {};  ///< what is added if that rank is slower
 };
-/// What takes the largest part of the ranks' time beside computing; computing if all of that is below a
+/// The largest part of the ranks' time beside computing, or computing if all other parts are below a
 /// twentieth.
 Limit limit_of(const Forecast& forecast);
 

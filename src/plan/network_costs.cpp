@@ -63,7 +63,7 @@ NetworkCosts split_in_parts(const NetworkCosts& network, std::int64_t ranks, boo
     shorten(layer.forward);
     shorten(layer.backward);
     layer.activations = Bytes((layer.activations.value() + ranks - 1) / ranks);
-    // What was gathered is kept for the gradient of the weights, beside the own part of it.
+    // The gathered whole is kept for the gradient of the weights, beside the own part of it.
     if (by_sequence) layer.activations += Bytes(layer.reduced_backward.value() * (ranks - 1) / ranks);
   }
   return result;

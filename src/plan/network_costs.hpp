@@ -1,4 +1,5 @@
-// What the layers of a network cost on one GPU, and how they are cut: into stages, and within a layer.
+// The time and memory of a network's layers on one GPU, and how they are cut: into stages, and within a
+// layer.
 #pragma once
 
 #include <cstdint>

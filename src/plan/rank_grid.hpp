@@ -30,7 +30,7 @@ struct SlowRank {
 struct GridClasses {
   std::vector<RankClass> classes;
   std::vector<std::size_t> stages;  ///< of each class
-  /// Of each class: all classes in its tensor-parallel group and among its replicas, itself too, sorted.
+  /// For each class, all classes in its tensor-parallel group and among its replicas, itself too, sorted.
   /// Classes of one group have the same list.
   std::vector<std::vector<std::size_t>> tensor_groups, data_groups;
   /// The class with the next and the previous stage, around the end.

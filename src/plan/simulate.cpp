@@ -97,7 +97,7 @@ class Simulator {
       return time != other.time ? time > other.time : number > other.number;
     }
   };
-  // What runs on the ranks of a class.
+  // The activities that run on the ranks of a class.
   struct Active {
     std::size_t computing = 0;
     std::vector<std::size_t> activities;  // of both kinds
@@ -151,7 +151,7 @@ class Simulator {
     push(now + started.remaining * started.slowdown, Event::Kind::finish, activity, started.version);
   }
 
-  // What else runs on the same ranks gets faster or slower by it.
+  // Other activities on the same ranks get faster or slower by it.
   void change_presence(std::size_t activity, Nanoseconds now, bool begins) {
     const bool has_tax = plan_.tax.compute != 1.0 || plan_.tax.communication != 1.0;
     if (!has_tax) return;
@@ -242,7 +242,7 @@ class Simulator {
   Nanoseconds length_;
 };
 
-// What a class waited for while it did not compute.
+// The exchanges that a class waited for while it did not compute.
 class Waiting {
  public:
   Waiting(const StepPlan& plan, const Order& order, const std::vector<NodeTimes>& times, Nanoseconds length)

@@ -1,4 +1,4 @@
-// What an exchange between ranks costs: measured on one host, by latency and bandwidth between hosts.
+// The time of an exchange between ranks: measured on one host, by latency and bandwidth between hosts.
 #pragma once
 
 #include <cstdint>

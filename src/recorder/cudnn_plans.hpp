@@ -1,4 +1,4 @@
-// What cuDNN's plans compute and where their operands lie. cuDNN gives neither a graph's operations nor the
+// The operations and operands of cuDNN's plans. cuDNN gives neither a graph's operations nor the
 // pointers of a variant pack back (CUDNN_STATUS_NOT_SUPPORTED), so that both are noted as the program sets
 // them; a tensor it gives back with a dimension more.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace jitterscope::recorder {
 
-/// Of all the process's descriptors. An execution of a plan that was executed before takes no lock and no
+/// Knows all the process's descriptors. An execution of a plan that was executed before takes no lock and no
 /// memory, with the variant pack that is made for it.
 class CudnnPlans {
  public:
@@ -41,7 +41,7 @@ class CudnnPlans {
     std::string tag;  ///< "38_k2=1"; empty: not known
     bool has_tensor_cores = false;
   };
-  /// What the program has set of a descriptor. It outlives the descriptor where another was made of it.
+  /// The attributes that the program has set. They outlive the descriptor where another was made of it.
   struct Shadow {
     int kind = 0;
     std::map<int, std::vector<std::int64_t>> numbers;

@@ -1,4 +1,4 @@
-// What the driver, NVTX and a profiler of the program call.
+// Functions that the driver, NVTX and a profiler of the program call.
 #include <cupti.h>
 #include <dlfcn.h>
 

@@ -16,7 +16,7 @@
 
 namespace jitterscope::recorder {
 
-/// What is the same for all calls of a plan, or of a product of this kind.
+/// The part that all calls of a plan share, or all products of this kind.
 struct CallDescription {
   static constexpr std::size_t kMostOperands = 24;
   struct Operand {

@@ -1,4 +1,4 @@
-// What a process says of itself: its folder in the capture, and process.json in it.
+// A process's own description: its folder in the capture, and process.json in it.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ std::int64_t length_of(std::uint64_t start, std::uint64_t end) {
   return end < start ? 0 : time_of(end - start);
 }
 
-// What is kept in memory is bounded: programs make new texts ("step 1234") as long as they run.
+// Memory is bounded: programs make new texts ("step 1234") as long as they run.
 constexpr std::size_t kMostTexts = std::size_t{1} << 16, kMostRanges = std::size_t{1} << 16,
                       kMostKept = std::size_t{1} << 18;
 // Kept free for the rows that say what a full disk has not taken.

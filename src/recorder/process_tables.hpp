@@ -1,4 +1,4 @@
-// What one process did, as tables: CUPTI's records go in, batches of rows come out.
+// One process's work, as tables: CUPTI's records go in, batches of rows come out.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class ProcessTables {
   void add_lost_bytes(std::int64_t from, std::int64_t to, std::uint64_t bytes) noexcept;
   void add_devices();
 
-  /// What stands behind kernels, and the audit of their names.
+  /// The names and shapes of kernels, and the audit of their names.
   LaunchIds& launches() { return launches_; }
 
   /// Forgets the ranges that are open: another has had the records since then, and perhaps their ends.

@@ -44,7 +44,7 @@ std::int64_t steady() {
   return time.tv_sec * 1'000 * kMillisecond + time.tv_nsec;
 }
 
-// What is on in each detail. Kinds of calls cost the program most, so that light has none.
+// The kinds that each detail records. Kinds of calls cost the program most, so that light has none.
 constexpr std::array kLightKinds = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
                                     CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
 constexpr std::array kFullKinds = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_MEMORY2};
@@ -235,7 +235,7 @@ bool Recorder::start_writer() {
   return result == 0;
 }
 
-// What CUPTI calls, on whatever thread.
+// Below: functions that CUPTI calls, on whatever thread.
 
 void Recorder::request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) noexcept {
   Recorder* self = Recorder::get();
@@ -307,7 +307,7 @@ void Recorder::begin_range() noexcept {
   }
 }
 
-// What CUPTI is told.
+// Below: kinds of records are turned on and off.
 
 // They cost the program more, so that in mixed detail they are recorded where its calls of CUDA are.
 bool Recorder::wants_library_calls(Detail detail) const {

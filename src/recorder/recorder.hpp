@@ -118,7 +118,7 @@ class Recorder {
   std::uint64_t ranges_seen_ = 0, ranges_missed_ = 0;  ///< `missed`: begun while another had the records
   std::int64_t last_range_ = 0, recording_since_ = 0;
 
-  // What CUPTI is told: by the writer, and by the program's thread that begins a profiler.
+  // The kinds that CUPTI records: set by the writer, and by the program's thread that begins a profiler.
   enum class Owner { recorder, profiler, profiler_has_ended };
   struct Kinds {
     bool kernels = false, graphs = false, light = false, ranges = false, full = false, launch_calls = false,

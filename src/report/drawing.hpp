@@ -65,7 +65,7 @@ double rounded(double value);
 double percent_change(double ratio);
 
 /// Fills a piece of a specification: JSON in which "$name" stands for a value, or within a text for a word.
-/// What is put in is not looked at again, so that a record's contents are data and nothing else. Short forms:
+/// Inserted values are not parsed again, so that a record's contents are data and nothing else. Short forms:
 /// - "field": "time:Q" or "name:N" also gives the type; a channel "time:Q" is {"field": "time:Q"}
 /// - "tooltip": [["time", "time, $unit"]] has a field and its title each
 /// - "data": "$rows" takes a list of rows; a layer without rows is left out

@@ -19,7 +19,7 @@ namespace jitterscope::selftest {
 namespace {
 
 constexpr double kTransferTolerance = 0.01;
-// Of a wait: 1 us, and 2 % of it.
+// A wait may be off by 1 us and 2 % of itself.
 constexpr Nanoseconds kWaitTolerance = microseconds(1);
 constexpr double kWaitShare = 0.02;
 // From so much on the late rank is named.

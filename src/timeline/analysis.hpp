@@ -24,7 +24,7 @@ struct CopySummary {
   double beside_kernels = 0.0;  ///< share of their time
 };
 
-/// What recording costs, from launches a second in windows with it and without, in turn within one process.
+/// The cost of recording, from launches a second in windows with it and without, in turn within one process.
 /// It cannot see what stays after the recording is turned off.
 struct RecordingCost {
   double ratio = 0.0;  ///< how much longer the program's time was: 0.003 is 0.3 %

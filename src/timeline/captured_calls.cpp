@@ -24,7 +24,7 @@ std::string_view text_of(const Process& process, std::uint32_t id) {
   return id < process.texts.size() ? std::string_view(process.texts[id]) : std::string_view();
 }
 
-// Of a call, by its row: nullopt with the reason where operations cannot say it.
+// A row's call as an operation, or nullopt and the reason why no operation says it.
 struct SaidCall {
   std::optional<Operation> operation;
   std::string reason;
@@ -145,7 +145,7 @@ CapturedCalls captured_calls(const Process& process, const DeviceWork& work) {
     last_listed[row] = std::max(last_listed[row], correlation);
     ++listed[row];
   }
-  // Of calls with more kernels than are listed, the others lie behind the last listed one.
+  // The kernels of a call that are not listed lie behind the last listed one.
   std::map<std::uint32_t, std::size_t> long_rows;
   for (std::size_t row = 0; row < rows.id.size(); ++row) {
     if (listed[row] > 0 && rows.launches[row] > listed[row]) long_rows.emplace(last_listed[row], row);
@@ -246,7 +246,7 @@ class MemoryOfCalls {
     }
     return false;
   }
-  /// What was there is gone, but for what lies before and behind.
+  /// Replaces what overlaps with it; parts before and behind stay.
   void put(const Place& place) {
     auto next = places_.upper_bound(place.begin);
     if (next != places_.begin()) --next;

@@ -17,9 +17,9 @@ struct CollectiveWaits {
   double seconds = 0.0;                 ///< from its own begins to the last ones'
 };
 
-/// Of all processes of one host, whose clock is one. Empty with one GPU, and where most kernels of
-/// collectives have no counterparts that overlap with them and end with them: in groups of their own, it
-/// cannot be told who waits for whom.
+/// The collectives of all processes of one host, which share a clock. Empty with one GPU, and where most
+/// kernels of collectives have no counterparts that overlap with them and end with them: in groups of their
+/// own, it cannot be told who waits for whom.
 std::vector<CollectiveWaits> collective_waits(const Timeline& timeline);
 
 }  // namespace jitterscope::timeline

@@ -156,7 +156,7 @@ struct Used {
       numbers.push_back(at->second);
     }
   }
-  // Of the item's key.
+  // The number of the item's key.
   std::uint32_t number(std::size_t item) const { return numbers[work.what[item]]; }
   double seconds(std::size_t item) const {
     return static_cast<double>(std::max<Time>(work.end[item] - work.begin[item], 1)) * 1e-9;
@@ -170,7 +170,7 @@ struct Used {
   std::vector<std::uint32_t> numbers;  // by name
 };
 
-// What a step of the most frequent kind does.
+// The work of a step of the most frequent kind.
 std::map<Key, double> contents_of(const Used& used, const Steps& steps) {
   std::map<Key, double> counts;
   for (const Step& step : steps.steps) {
@@ -181,7 +181,7 @@ std::map<Key, double> contents_of(const Used& used, const Steps& steps) {
   return counts;
 }
 
-// What two steps share of what either does.
+// The share of both steps' work that is in both.
 double likeness(const std::map<Key, double>& a, const std::map<Key, double>& b) {
   double shared = 0.0, all = 0.0;
   for (const auto& [key, count] : a) {
@@ -362,13 +362,13 @@ CaptureComparison compare_captures(const std::vector<AnalysedCapture>& first,
       ++series;
       continue;
     }
-    // What lies beside the steps of either side is in what they do beside them.
+    // Work that lies beside the steps on either side is compared as such.
     if (!series->second.seconds.empty() || !same->second.seconds.empty())
       comparison.changes.push_back(change_of(series->second, same->second, true));
     b.work.erase(same);
     series = a.work.erase(series);
   }
-  // What is left is the same kernel with another shape, if each side has one such.
+  // The rest is the same kernel with another shape, if each side has one such.
   std::map<Key, std::vector<std::pair<bool, Key>>> by_name;
   for (const auto& [key, series] : a.work) by_name[key_of(series.name, false)].emplace_back(true, key);
   for (const auto& [key, series] : b.work) by_name[key_of(series.name, false)].emplace_back(false, key);

@@ -11,8 +11,8 @@ namespace jitterscope::timeline {
 
 class GpuSensors {
  public:
-  /// What grows as the clock falls. On some hosts NVML says 1980 MHz and no time held throughout, while the
-  /// power is at its cap.
+  /// The reading that grows as the clock falls. On some hosts NVML says 1980 MHz and no time held throughout,
+  /// while the power is at its cap.
   enum class Sign { held, clock, power };
   static constexpr std::array kSigns = {Sign::held, Sign::clock, Sign::power};
 

@@ -52,7 +52,7 @@ GapCauses::GapCauses(const Process& process, const DeviceWork& work) : work_(wor
   for (std::vector<Call>* list : {&allocations_, &loads_, &waits_, &all_}) {
     std::sort(list->begin(), list->end(), [](const Call& a, const Call& b) { return a.begin < b.begin; });
   }
-  // Of a runtime's call and the driver's within it, which share a number, the earlier one.
+  // A runtime's call and the driver's call within it share a number: the earlier one counts.
   std::sort(launches_.begin(), launches_.end());
   launches_.erase(std::unique(launches_.begin(), launches_.end(),
                               [](const auto& a, const auto& b) { return a.first == b.first; }),

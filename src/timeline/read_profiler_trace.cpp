@@ -92,7 +92,7 @@ class TraceReader {
   }
 
  private:
-  // What stands before the events is an object that was cut in half.
+  // The text before the events is an object that was cut in half.
   void read_head() {
     dom::parser parser;
     dom::element head;

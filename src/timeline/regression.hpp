@@ -1,4 +1,4 @@
-// What one kernel's calls follow: least squares of their durations on what may have moved them.
+// Least squares of one kernel's durations on what may have moved them.
 #pragma once
 
 #include <cstddef>

@@ -99,7 +99,7 @@ std::optional<LevelShift> level_shift_of(const std::vector<double>& values) {
       const double level = bounds[i] < at ? before : after;
       are_two_levels = std::abs(statistics::median(stretch) - level) < kOfLevel * shift;
     }
-    // What a division into two levels explains; their medians are the same for some way beyond the change.
+    // The variance that two levels explain; their medians are the same for some way beyond the change.
     const auto mean = [](std::span<const double> part) {
       return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
     };
@@ -183,7 +183,7 @@ ShiftedCorrelation correlation_by_shifts(const std::vector<double>& a, const std
                                          std::size_t delay) {
   if (a.size() < 20 + 2 * delay) return {};
   const std::vector<double> x = ranks(a), y = ranks(b);
-  // Of ranks that are shifted neither means nor squares change: what is left of a correlation is one sum.
+  // Shifted ranks keep their means and squares: all that is left of a correlation is one sum.
   const double middle = 0.5 * static_cast<double>(a.size() - 1);
   const auto product = [&](std::size_t shift) {
     double sum = 0.0;

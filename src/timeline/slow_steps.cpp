@@ -69,7 +69,7 @@ std::optional<LevelsOfTimes> two_levels(const std::vector<double>& times) {
     const double boundary = 0.5 * (low + high);
     const auto below = std::ranges::lower_bound(sorted, boundary) - sorted.begin();
     if (std::abs(below - static_cast<std::ptrdiff_t>(cut)) > between) continue;
-    // What the levels tell of the variance, but for a factor.
+    // The variance that the levels explain, but for a factor.
     const double told = static_cast<double>(lower.size() * upper.size()) * apart * apart;
     if (told <= most) continue;
     most = told;
@@ -105,7 +105,7 @@ double slow_limit(const std::vector<double>& times, double middle) {
   return 2.0 * beyond(rare) < beyond(levels->boundary) ? levels->boundary : rare;
 }
 
-// What a step did, beside its time.
+// A step's work, beside its time.
 struct Portrait {
   double seconds = 0.0, idle = 0.0, bytes = 0.0;
   double busy() const { return seconds - idle; }
@@ -213,7 +213,7 @@ class Portraits {
   std::vector<std::array<double, kIdleCauses>> by_cause_;
 };
 
-// Of two groups of steps (the others first), what takes longer in the second: work by its name, and the idle
+// The parts that take longer in the second of two groups of steps: work by its name, and the idle
 // time before it.
 std::vector<LongerPart> longer_parts(const DeviceWork& work, const Steps& steps,
                                      const std::array<std::vector<std::size_t>, 2>& groups) {
@@ -526,7 +526,7 @@ SlowSteps slow_steps_of(const Process& process, const DeviceWork& work, const St
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (is_slow[i]) beyond.push_back(longer_than(all[i], usual));
   }
-  // Of other steps, those that are a little longer do not share what makes the slow ones slow.
+  // Other steps that are a little longer do not share what makes the slow ones slow.
   const double least = kLeastChange * (usual.busy + usual.idle);
   const double least_of_others = std::max(least, 0.5 * statistics::median(beyond));
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -29,7 +29,7 @@ enum class StepTrait : std::uint8_t {
   after_other_kind,     ///< the step before it was of another kind
 };
 std::string_view to_string(StepTrait trait);
-/// Of an idle trait: during what, empty if that is not known; of the others, what the steps have.
+/// For an idle trait: during what, empty if that is not known; for the others, what the steps have.
 std::string_view phrase_of(StepTrait trait);
 inline bool is_idle(StepTrait trait) {
   return trait >= StepTrait::idle && trait <= StepTrait::idle_host_elsewhere;

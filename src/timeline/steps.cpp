@@ -171,7 +171,7 @@ class Contents {
   }
 
  private:
-  // What two steps share of what either has (Jaccard's index of multisets).
+  // The share of both steps' work that is in both (Jaccard's index of multisets).
   template <class Name>
   static double likeness(const Step& a, const Step& b, Name&& name_of) {
     std::unordered_map<std::uint32_t, std::int64_t> counts;
@@ -437,7 +437,7 @@ std::size_t few_repetitions(const Process& process, const DeviceWork& work, cons
     }
     double covered = 0.0;
     for (const Step& step : alike) covered += contents.time_of(step.first, step.last);
-    // What begins late in a step has one fewer before the end.
+    // Work that begins late in a step has one fewer before the end.
     if (alike.size() >= 2 && each.distance >= 2 && covered >= kCovered * contents.all_time())
       most = std::max(most, alike.size());
   }

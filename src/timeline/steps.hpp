@@ -1,4 +1,4 @@
-// What repeats in a program's work on a GPU: the steps of a training, the tokens of a decoding loop. They are
+// Repetitions in a program's work on a GPU: the steps of a training, the tokens of a decoding loop. They are
 // found, or it is said that none were.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a program did on GPUs, as columns: read from a capture's folder, from a trace of torch.profiler, or
+// A program's work on GPUs, as columns: read from a capture's folder, from a trace of torch.profiler, or
 // from what Nsight Systems exported. The analyses see nothing else.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Span {
 
 enum class WorkKind : std::uint8_t { kernel, copy, set, graph };
 
-/// What work is, but for when it ran: a kernel with its shape, or a copy between two kinds of memory.
+/// A kind of work without its times: a kernel with its shape, or a copy between two kinds of memory.
 struct WorkName {
   WorkKind kind = WorkKind::kernel;
   std::string name;  ///< of a kernel, mangled

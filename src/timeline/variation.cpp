@@ -22,7 +22,7 @@ namespace {
 
 // So many kinds of work are explained, those that take the longest. The rest have their times and no causes.
 constexpr std::size_t kMostExplained = 64;
-// Of each, so many calls at most, from whole steps spread over the program's time.
+// At most so many calls of each kernel, from whole steps spread over the program's time.
 constexpr std::size_t kMostCalls = 4000;
 constexpr std::size_t kFewestUnits = 8, kFewestCalls = 16;
 // Smaller effects are of no use to a reader, and a kernel's times have a grain of 32 ns.
@@ -110,7 +110,7 @@ std::vector<Call> sample(const std::vector<Call>& calls) {
   return chosen;
 }
 
-// What a kernel's calls would take without the work of other streams, by least squares: copies beside half of
+// A kernel's times without the work of other streams, by least squares: copies beside half of
 // the kernels would be taken for a factor that all have in common.
 class WithoutOverlap {
  public:
@@ -341,7 +341,7 @@ CommonFactor find_common_factor(const StepMedians& medians, const Units& units, 
   return common;
 }
 
-// What ran before on the same stream, unless that was long ago.
+// The work that ran before on the same stream, unless that was long ago.
 std::uint32_t before_on_stream(const DeviceWork& work, std::size_t item) {
   constexpr std::size_t kReach = 100;
   for (std::size_t i = item; i > 0 && item - i < kReach; --i) {

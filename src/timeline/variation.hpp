@@ -1,4 +1,4 @@
-// What the durations of kernels follow: from step to step, from place to place, beside other work. "Follows"
+// How the durations of kernels vary: from step to step, from place to place, beside other work. "Follows"
 // is not "is caused by": here nothing was switched.
 #pragma once
 

@@ -100,7 +100,7 @@ bool is_decision(const Json& document) {
 std::string asked_for(const Decision& proposal) {
   constexpr std::size_t kLongest = 100;
   if (!proposal.texts.empty()) {
-    // What it is about is the first line.
+    // The first line names the question.
     const std::string& text = proposal.texts.front();
     return "the other ranks in " + printable(text.substr(0, text.find('\n')), kLongest);
   }

@@ -17,7 +17,7 @@ namespace jitterscope {
 class Partner {
  public:
   virtual ~Partner() = default;
-  /// What errors call it: "rank 1 (node7)", "process 2".
+  /// Its name in errors: "rank 1 (node7)", "process 2".
   virtual std::string name() const = 0;
   /// The process that started it, which its plan must name as its parent.
   virtual std::int64_t parent() const = 0;
@@ -26,7 +26,7 @@ class Partner {
   /// Returns the next line without its end, or nullopt if none comes within this time. Throws FailedError
   /// with its last words if the worker has ended.
   virtual std::optional<std::string> hear(int milliseconds) = 0;
-  /// What the worker said last of what it is doing ("[1/2] relu:count=1Mi"); may be empty.
+  /// The worker's last line of progress ("[1/2] relu:count=1Mi"); may be empty.
   virtual std::string phase() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What ranks tell each other of their devices before they measure at the same time.
+// Ranks tell each other their devices before they measure at the same time.
 #pragma once
 
 #include "jitterscope/device.hpp"

@@ -41,7 +41,7 @@ void describe(Fields& fields, Described<Fields, Call>& call) {
   fields("unwritten", call.unwritten);
 }
 
-// What a worker needs of a network: its calls, and what they read.
+// The part of a network that a worker needs: its calls and their operands.
 template <class Fields>
 void describe(Fields& fields, Described<Fields, Model>& network) {
   fields("name", network.name);

@@ -1,4 +1,4 @@
-// What a call to CUDA does, by its function's name: "cudaLaunchKernel", "cuMemAlloc_v2".
+// The kind of a call to CUDA, by its function's name: "cudaLaunchKernel", "cuMemAlloc_v2".
 #pragma once
 
 #include <string_view>

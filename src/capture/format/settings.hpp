@@ -1,4 +1,4 @@
-// What the watching program tells the recorder in a process that it watches, by its environment.
+// Settings that the watching program gives the recorder in a process that it watches, by its environment.
 #pragma once
 
 #include <algorithm>

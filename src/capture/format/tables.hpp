@@ -14,7 +14,7 @@ namespace jitterscope::capture {
 // process. A table holds the rows of one batch while it is written, and all rows of a process once it is
 // read.
 
-/// What stands behind a kernel's name and shape. A kernel names it by `id`; a later row with the same id
+/// A kernel's name and shape. A kernel names its row by `id`; a later row with the same id
 /// replaces an earlier one, as where the audit found another name.
 struct Launches {
   static constexpr const char* kName = "launches";
@@ -100,7 +100,7 @@ struct Operands {
 };
 enum class OperandUse : std::uint8_t { unknown, input, output };
 
-/// What recording and the driver did beside the program's work.
+/// Work of the recorder and the driver beside the program's own.
 struct Overheads {
   static constexpr const char* kName = "overheads";
   std::vector<std::int64_t> start, duration;
@@ -177,7 +177,7 @@ struct Devices {
   std::vector<std::uint32_t> multiprocessors, clock_mhz;  ///< the largest clock
 };
 
-/// What NVML told the process that watches, for each GPU in turn.
+/// NVML's readings in the process that watches, for each GPU in turn.
 struct Sensors {
   static constexpr const char* kName = "sensors";
   std::vector<std::int64_t> time;

@@ -48,7 +48,7 @@ class CycleCounter {
   int event_ = -1;  ///< file descriptor; negative without perf events
 };
 
-/// What the calling thread has done until now.
+/// The calling thread's times until now.
 struct ThreadTimes {
   Nanoseconds worked;      ///< time that it had a core
   std::int64_t waits = 0;  ///< times that it gave its core away

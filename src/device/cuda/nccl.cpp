@@ -88,7 +88,7 @@ std::string nccl_environment() {
   return fmt::format("{}", fmt::join(settings, " "));
 }
 
-// What ranks tell each other before they have a communicator.
+// Below: ranks exchange addresses before they have a communicator.
 
 namespace {
 

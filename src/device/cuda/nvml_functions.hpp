@@ -69,7 +69,7 @@ static_assert(sizeof(ProcessInfo) == 24);
 
 enum NvLinkErrors : int { kReplays = 0, kRecoveries = 1 };
 enum RemoteDevice : int { kRemoteGpu = 0, kRemoteSwitch = 2 };
-/// What one GPU may do to another one's memory, and the answers.
+/// Abilities of one GPU in another one's memory, and NVML's answers.
 enum PeerAbility : int { kPeerReads = 0, kPeerWrites = 1, kPeerNvLink = 2, kPeerAtomics = 3 };
 enum PeerStatus : int {
   kPeerOk = 0,

@@ -1,4 +1,4 @@
-// What connects a GPU with others and with the host, as NVML has it.
+// Links of a GPU to others and to the host, as NVML has them.
 #pragma once
 
 #include <optional>

@@ -13,8 +13,8 @@
 namespace jitterscope::virtual_gpu {
 namespace {
 
-// What a rank tells the others: what it launches first, when it reaches that, and a line `COUNT GAP EARLIEST
-// ORDER` for each stretch of equal turns. An order that is that of the line before is left out.
+// A rank's message to the others: what it launches first, when it reaches that, and a line `COUNT GAP
+// EARLIEST ORDER` for each stretch of equal turns. An order that is that of the line before is left out.
 std::string told(Nanoseconds first, const std::vector<CollectiveTurn>& turns) {
   const auto are_alike = [](const CollectiveTurn& one, const CollectiveTurn& other) {
     return one.work->order == other.work->order && one.gap == other.gap && one.earliest == other.earliest;

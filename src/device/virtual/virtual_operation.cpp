@@ -194,7 +194,7 @@ std::optional<RankData> VirtualOperation::rank_data() const {
   return RankData{timeline_.link->rank(), data_.kind, data_.seed};
 }
 
-// What one launch leaves behind. A straggler may have the task to get one element wrong.
+// The outputs of one launch. A straggler may have the task to get one element wrong.
 std::vector<double> VirtualOperation::values_of_collective(const Collective& collective, std::size_t index) {
   const Operand& operand = operands_[index];
   const RankData data = *rank_data();
