@@ -35,7 +35,7 @@ class Built(NamedTuple):
 
 
 class Work(Protocol):
-    """What is to become faster: builds itself with remedies."""
+    """The model that is to become faster: builds itself with remedies."""
 
     def remedies(self, goal: str) -> tuple[list[Remedy], list[dict[str, str]]]:
         """All that can be tried, and why each other study cannot: {"study": …, "reason": …}."""
@@ -166,7 +166,7 @@ def _first_line(error: BaseException) -> str:
 def advise(subject: Any, *inputs: Any, goal: str = "latency", margin: float = 0.01, tolerance: float = 0.01,
            allow: Optional[Iterable[str]] = None, device: Optional[str] = None, time_limit: float = 1.5,
            **options: Any) -> Record:
-    """What would make a model faster: tries remedies on it, one on top of the other, and measures their sum.
+    """Finds what makes a model faster: tries remedies on it, one on top of the other, and measures their sum.
 
     >>> print(js.advise(model, batch))
     >>> print(js.advise("resnet50:batch=64", device="cuda", budget="2m"))    # as `jitterscope advise`

@@ -16,10 +16,10 @@ _OWN_FAILURE = 125
 
 @dataclasses.dataclass(frozen=True)
 class Capture:
-    """What js.capture made."""
+    """The capture that js.capture made."""
 
     folder: Optional[pathlib.Path]
-    """Of the capture, with a capture.json and tables that pyarrow reads; None where the program never used CUDA."""
+    """The capture's folder, with a capture.json and tables that pyarrow reads; None if the program never used CUDA."""
     exit_code: int
     """The program's own, as a shell has it: 128 + N where signal N ended it."""
 

@@ -18,7 +18,7 @@ from ._targets import target_of
 from ._text import change_with_interval
 from ._times import Times, result_of
 
-# Of a program that did its work: a requested check failed, the precision was not reached, or a candidate is invalid.
+# Exit codes of a program that did its work: a requested check failed, the precision was not reached, or a candidate is invalid.
 _WITH_RECORD = {0, 1, 4, 5, 6}
 # Set by a worker: a file that it loads, and that compares as it is loaded, would start workers without end.
 in_worker = False
@@ -200,7 +200,7 @@ def compare(*asked: Any, processes: int = 8, device: Optional[str] = None, **opt
         taken: set[str] = set()
         targets = ["python:" + target_of(each, pathlib.Path(folder), taken) for each in asked]
         record = call("compare", targets, {"processes": processes, **options})
-    # What heads a page: the command had files of this function's that are gone.
+    # The head of a page: the command had files of this function's that are gone.
     record["environment"]["command_line"] = f"js.compare of {', '.join(record['alternatives'])}"
     return Comparison(record)
 

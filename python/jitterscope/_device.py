@@ -49,7 +49,7 @@ class Device:
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
-        """Of one thread at a time; the others wait."""
+        """One thread at a time uses it; the others wait."""
         if self._user == threading.get_ident():
             raise UsageError("a callable that is measured cannot measure itself; take js.measure out of it")
         with self._lock:
@@ -99,7 +99,7 @@ def _gpu_of_jax() -> Optional[int]:
 
 def default_device() -> str:
     """The GPU that PyTorch uses now, else CuPy's, else JAX's, else the CPU."""
-    # What works on the CPU alone has not begun with CUDA, though it could.
+    # A process that works on the CPU alone has not begun with CUDA, though it could.
     torch = _torch_with_gpu()
     if torch is not None and torch.cuda.is_initialized():
         return f"cuda:{torch.cuda.current_device()}"
@@ -120,7 +120,7 @@ def open_device(name: Optional[str] = None) -> Device:
     with _opening:
         if name not in _open:
             opened = Device(name)
-            # By both names it is one device, with one queue.
+            # Both names mean one device, with one queue.
             _open[name] = _open.setdefault(opened.name, opened)
         return _open[name]
 

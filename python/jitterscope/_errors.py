@@ -1,14 +1,14 @@
-"""What can go wrong, as exceptions: one sentence each, with what to do about it."""
+"""Errors as exceptions: one sentence each, with what to do about it."""
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Of jitterscope itself. What a callable raises arrives as it is, and is none of these."""
+    """An error of jitterscope itself. An exception of a callable arrives as it is, and is none of these."""
 
 
 class UsageError(Error, ValueError):
-    """What was asked cannot be understood, or cannot exist."""
+    """The request cannot be understood, or cannot exist."""
 
 
 class MissingError(Error, RuntimeError):

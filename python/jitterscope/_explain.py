@@ -67,7 +67,7 @@ def _record_of_study(function: Callable[[], Any], device: Device, name: str, tar
 
 
 def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
-    """What `jitterscope explain python:…` asks for: {"callable", "device", "factors", "time_limit_seconds", "seed"}.
+    """Answers `jitterscope explain python:…`, which asks: {"callable", "device", "factors", "time_limit_seconds", "seed"}.
 
     The file's imports are part of the time limit, of which half is left to the study at least.
     """

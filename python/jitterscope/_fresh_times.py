@@ -1,4 +1,4 @@
-"""What one fresh process finds of a function, to be compared with what others found: on a busy CPU, too."""
+"""Times of a function in one fresh process, to be compared with those in others: on a busy CPU, too."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Turns:
 
 
 def found_on_cpu(function: Callable[[], Any], seconds: float = _SECONDS) -> Found:
-    """Of a function that has been called before. Nothing is said of work that other threads do for it."""
+    """Times a function that has been called before. Work that other threads do for it is not looked at."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -33,7 +33,7 @@ _MOST_SAMPLED, _MOST_NAMES = 65536, 200
 
 
 class Names(NamedTuple):
-    """What a file defines at its top, as its syntax tree says."""
+    """Names that a file defines at its top, from its syntax tree."""
     functions: list[str]
     classes: list[str]
     others: list[str]  # assigned or imported
@@ -471,7 +471,7 @@ def _weights_of(model: Any) -> dict[str, Any]:
 
 
 def _difference(reference: dict[str, Any], candidate: dict[str, Any]) -> str:
-    """What a candidate's weights have that the reference's have not; empty if they are equal."""
+    """How a candidate's weights differ from the reference's; empty if they are equal."""
     theirs = {name: shape for name, shape in candidate["names"]}
     for name, shape in reference["names"]:
         if name not in theirs:

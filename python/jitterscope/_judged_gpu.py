@@ -16,7 +16,7 @@ _MOST_PLACES, _MOST_BYTES = 16, 1 << 30  # of inputs, and of what moves outputs
 
 
 class Place(NamedTuple):
-    """Where inputs lie."""
+    """The places of inputs in memory."""
     arrays: list[Any]  # which the function is called with
     own: list[Any]  # over the same memory, and no candidate has seen them
     drawn: Any  # addresses of those that each call has anew

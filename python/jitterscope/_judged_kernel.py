@@ -20,7 +20,7 @@ def with_case(text: str, case: dict[str, str]) -> str:
 
 
 def _shapes_of(buffers: list[dict[str, Any]], outputs: list[list[int]]) -> list[list[int]]:
-    """Of each buffer: a kernel knows how many elements an output has, and the reference in which shape."""
+    """The shape of each buffer: a kernel knows how many elements an output has, and the reference in which shape."""
     shapes, place = [], 0
     for buffer in buffers:
         if buffer["kind"] == "inout":

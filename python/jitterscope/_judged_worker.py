@@ -167,7 +167,7 @@ def _first_digest(key: bytes) -> bytes:
 
 
 def _described(inputs: Any) -> list[dict[str, Any]]:
-    """What a reference's make() gives beside its function: of each input a shape, or {"shape": …, "dtype": "f32",
+    """The inputs that a reference's make() gives beside its function: for each input a shape, or {"shape": …, "dtype": "f32",
     "family": "normal", "persistent": False, "below": 256, "scale": 1.0}."""
     described = []
     for each in inputs:
@@ -182,7 +182,7 @@ def _described(inputs: Any) -> list[dict[str, Any]]:
 
 
 class Chain:
-    """What a chain is made of: fill, call, digest, keep. GpuChain (_judged_gpu.py) has the same four."""
+    """The four parts of a chain: fill, call, digest, keep. GpuChain (_judged_gpu.py) has the same four."""
 
     device = "cpu"
 
@@ -246,7 +246,7 @@ class Chain:
         return tuple(result) if isinstance(result, (list, tuple)) else (result,)
 
     def digest(self, key: bytes, before: bytes, kept: Any) -> bytes:
-        """Of bytes that can be written to: what was kept, or an input's memory."""
+        """The array over writable bytes: a kept output, or an input's memory."""
         digest = ctypes.create_string_buffer(32)
         memory = (ctypes.c_char * len(kept)).from_buffer(kept) if len(kept) else None
         check(library().jitterscope_judge_digest(key, before, memory, len(kept), digest))

@@ -20,13 +20,13 @@ Kept = dict[str, dict[str, Any]]  # by the test
 
 
 def kept_time(time: Time, processes: Sequence[Found]) -> dict[str, Any]:
-    """What is kept of a time, and of what fresh processes found."""
+    """A time as it is kept, with the times in fresh processes."""
     return {"median": time.median, "device": time.device["name"], "processes": [list(each) for each in processes],
             "record": time.record}
 
 
 def found_before(kept: dict[str, Any]) -> list[Found]:
-    """What the fresh processes found whose times are kept."""
+    """The kept times in fresh processes."""
     return [Found(*each) for each in kept["processes"]]
 
 
@@ -66,7 +66,7 @@ def read_kept_times(path: pathlib.Path) -> Kept:
 
 
 def _problem(kept: Any) -> str:
-    """What a kept time lacks, or nothing."""
+    """The name of what a kept time lacks, or nothing."""
     if not isinstance(kept, dict):
         return "time"
     if not _is_number(kept.get("median")) or not kept["median"] > 0:

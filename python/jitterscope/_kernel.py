@@ -80,7 +80,7 @@ class Kernel:
 
     @property
     def operation(self) -> str:
-        """What the command line takes: jitterscope run OPERATION."""
+        """The operation as the command line takes it: jitterscope run OPERATION."""
         return self._operation
 
     def measure(self, **options: Any) -> Time:

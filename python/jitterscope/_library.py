@@ -107,7 +107,7 @@ def check(status: int) -> None:
 
 
 def text_of(call: Callable[[Any], int]) -> str:
-    """What a function writes to its last argument."""
+    """The text that a function writes to its last argument."""
     pointer = ctypes.c_void_p()
     check(call(ctypes.byref(pointer)))
     try:
@@ -123,19 +123,19 @@ def version() -> str:
 
 
 def show(record: str, **page: Any) -> str:
-    """What the command line prints of a record; page: width, details, top, findings."""
+    """A record as the command line prints it; page: width, details, top, findings."""
     known = {key: value for key, value in page.items() if value is not None}
     return text_of(lambda out: library().jitterscope_show(record.encode(), json.dumps(known).encode(), out))
 
 
 def advise(measured: str, request: str) -> dict[str, Any]:
-    """What remedies gave, from the record of a measurement: the record of advice with one more step."""
+    """The record of advice with one more step: a remedy, by the record of its measurement."""
     found: dict[str, Any] = json.loads(text_of(lambda out: library().jitterscope_advise(measured.encode(),
                                                                                        request.encode(), out)))
     return found
 
 
 def plots(record: str) -> list[dict[str, Any]]:
-    """What can be drawn of a record: id, title, caption and a specification of Vega-Lite each."""
+    """The plots of a record: id, title, caption and a specification of Vega-Lite each."""
     drawn: list[dict[str, Any]] = json.loads(text_of(lambda out: library().jitterscope_plots(record.encode(), out)))
     return drawn

@@ -1,4 +1,4 @@
-"""What a measurement does, in one line of the terminal that is gone in the end, as the command line has it."""
+"""Progress of a measurement, in one line of the terminal that is gone in the end, as on the command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LiveLine:
             self._write("")
 
     def tell(self, now: dict[str, Any]) -> None:
-        """What is known behind a round."""
+        """Shows what is known behind a round."""
         self._stop_waiting()
         if time.monotonic() - self._began > _BEGINS_AFTER:
             rounds = f"{now['rounds']} round{'s' if now['rounds'] != 1 else ''}"

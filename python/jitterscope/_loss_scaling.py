@@ -53,7 +53,7 @@ class Scale:
 
 
 class LayerShares(NamedTuple):
-    """Of the gradient of one layer's parameters, over the steps that were looked at."""
+    """The gradients of one layer's parameters, over the steps that were looked at."""
 
     underflow: float  # zero, and not zero in float32
     overflow: float  # not finite
@@ -78,7 +78,7 @@ class LossScalingArm(NamedTuple):
 
 
 class LossScaling(NamedTuple):
-    """What came of all scales; prints as a table."""
+    """The results of all scales; prints as a table."""
 
     model: str
 
@@ -358,7 +358,7 @@ def _record(found: LossScaling) -> dict[str, Any]:
 
 
 def train_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
-    """What `jitterscope study loss-scaling` asks for: {"callable": FILE:FUNCTION or "", "device": …, "seed": …}."""
+    """Answers `jitterscope study loss-scaling`, which asks: {"callable": FILE:FUNCTION or "", "device": …, "seed": …}."""
     from ._targets import cases
 
     asked = json.loads(text)

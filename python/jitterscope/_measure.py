@@ -60,13 +60,13 @@ class _Interruption:
             raise KeyboardInterrupt
 
 
-# Of each GPU PyTorch's latest recording. It holds the pool of memory that the next one uses too: each pool of its own
+# PyTorch's latest recording on each GPU. It holds the pool of memory that the next one uses too: each pool of its own
 # would stay reserved until memory is short.
 _latest_capture: dict[int, Any] = {}
 
 
 class _Calls:
-    """What the measuring loop calls of one callable. ctypes swallows exceptions: they are kept, the loop is told to
+    """The functions that the measuring loop calls for one callable. ctypes swallows exceptions: they are kept, the loop is told to
     stop, and they are raised when it has."""
 
     def __init__(self, name: str, function: Callable[[], Any], interruption: _Interruption, stream: Any,
@@ -127,7 +127,7 @@ class _Calls:
         return self._attempt(lambda: self._capture(graph), reason)
 
     def _capture(self, graph: Any) -> None:
-        # By PyTorch itself: its allocator and its generators must know that they are recorded.
+        # PyTorch records itself: its allocator and its generators must know that they are recorded.
         torch = sys.modules["torch"]
         if not hasattr(torch.cuda.CUDAGraph, "raw_cuda_graph"):
             raise UsageError("this PyTorch does not give access to its recordings; install a newer one")
@@ -166,7 +166,7 @@ def _allocated(torch: Any) -> int:
 
 
 def bytes_of_one_call(function: Callable[[], Any], device: Device) -> Optional[int]:
-    """What a call allocates through PyTorch, all of it added up; None where PyTorch has no part in it."""
+    """The bytes that a call allocates through PyTorch, added up; None where PyTorch has no part in it."""
     with device.in_use(), current_stream(device) as stream:
         if stream is None:
             return None
@@ -184,7 +184,7 @@ def _raise_what_happened(status: int, interruption: _Interruption, all_calls: li
     if interruption.pending:
         raise KeyboardInterrupt
     for calls in all_calls:
-        # What failed in a recording alone was timed without one, and the record says so.
+        # A function that failed only while recorded was timed without a recording, and the record says so.
         if calls.error is not None and (status != 0 or calls.stopped):
             raise calls.error
     if listener_errors:
@@ -192,13 +192,13 @@ def _raise_what_happened(status: int, interruption: _Interruption, all_calls: li
     check(status)
 
 
-# Of callables' structs, their progress and where the record goes: a status.
+# Takes callables' structs, their progress and the place of the record; returns a status.
 CallWithCallables = Callable[[Any, Any, Any], int]
 
 
 def record_of_callables(functions: list[tuple[str, Callable[[], Any]]], device: Device, call: CallWithCallables,
                         progress: Optional[Progress] = None, stop: Optional[Stop] = None) -> dict[str, Any]:
-    """What a C function writes that calls these callables, each with its name. Raises what they raise."""
+    """The record of a C function that calls these callables, each with its name. Raises what they raise."""
     collects = gc.isenabled()
     with device.in_use(), current_stream(device) as stream, _Interruption() as interruption:
         all_calls = [_Calls(name, function, interruption, stream, device.ordinal) for name, function in functions]
@@ -304,6 +304,6 @@ def describe(device: Optional[str] = None) -> dict[str, Any]:
 
 
 def devices() -> list[dict[str, Any]]:
-    """What there is to measure on: id, name, and problem (empty, or why it cannot be used)."""
+    """The devices: id, name, and problem (empty, or why it cannot be used)."""
     listed: list[dict[str, Any]] = json.loads(text_of(library().jitterscope_list_devices))
     return listed

@@ -30,7 +30,7 @@ def own_total(result: dict[str, Any], measurement: dict[str, Any]) -> Total:
 
 
 def timed_part(record: dict[str, Any]) -> Optional[tuple[float, str]]:
-    """Of a file of which a part could not be timed: how much was, and that in a sentence."""
+    """The timed share of a file, if a part could not be timed, and a sentence about it."""
     untimed = record.get("untimed", [])
     timed = sum(each.get("count", 1) for each in record["results"] if each.get("measurements"))
     if not untimed or not timed:
@@ -58,7 +58,7 @@ def totals_of(record: dict[str, Any]) -> list[Total]:
 
 
 def _is_under(wanted: dict[str, Any], result: dict[str, Any], measurement: dict[str, Any]) -> bool:
-    # What waits for the device runs eagerly where the rest does not.
+    # Calls that wait for the device run eagerly where the rest does not.
     found = measurement["conditions"]
     return all(found[key] == wanted[key] for key in found
                if key in wanted and not (key == "queue" and result.get("waits_for_device")))
@@ -73,7 +73,7 @@ def _time_under(wanted: dict[str, Any], result: dict[str, Any]) -> Optional[dict
 
 
 def _shares(record: dict[str, Any]) -> list[tuple[float, dict[str, Any]]]:
-    """Of the first total, the largest first, with the result of each."""
+    """Rows of the first total, the largest first, with the result of each."""
     total = record["totals"][0]
     shares = []
     for result in record["results"]:
@@ -113,7 +113,7 @@ def network_rows(record: dict[str, Any]) -> list[list[str]]:
 
 
 def rest_sentence(record: dict[str, Any]) -> str:
-    """What the rows leave out; empty where they have all."""
+    """A sentence about what the rows leave out; empty if they have all."""
     rest = _shares(record)[SHOWN:]
     if not rest:
         return ""

@@ -51,7 +51,7 @@ def _pauses(idle: Any) -> tuple[float, float]:
 
 
 def _counter_names(counters: Any) -> list[str]:
-    """Of the GPU's default set, or those that are named; several in one text stand between commas."""
+    """Counters of the GPU's default set, or those that are named; several in one text stand between commas."""
     if counters is True:
         return []
     names = counters.split(",") if isinstance(counters, str) else list(counters) if isinstance(counters, Iterable) else []

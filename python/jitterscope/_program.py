@@ -19,7 +19,7 @@ def program() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Of the program: which Python carries out what `python:…` names, and where this module is."""
+    """The program's environment: the Python that runs `python:…`, and the place of this module."""
     folder = str(pathlib.Path(__file__).resolve().parent.parent)
     paths = [folder] + [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != folder]
     return {**os.environ, "JITTERSCOPE_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths)}

@@ -33,7 +33,7 @@ RatiosByTest = dict[str, list[float]]  # logarithms, one of each pair of process
 
 
 class Other(NamedTuple):
-    """What to compare with: a revision of the repository, or a folder that is another checkout."""
+    """The other side of a comparison: a revision of the repository, or a folder that is another checkout."""
 
     name: str
     commit: str  # empty of a folder
@@ -111,7 +111,7 @@ class _Side:
         return said
 
     def tell(self, word: str) -> None:
-        """What it does next."""
+        """Sends the next order."""
         with contextlib.suppress(ConnectionError):
             self._socket.sendall((word + "\n").encode())
 
@@ -121,7 +121,7 @@ class _Side:
         return float(self.hear().get("seconds", 0.0))
 
     def kill(self) -> None:
-        """Where nobody waits for its end."""
+        """Ends it at once; nobody waits for its answer."""
         self._process.kill()
 
     def end(self) -> str:

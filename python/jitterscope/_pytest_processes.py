@@ -14,12 +14,12 @@ from ._verdict import Found
 
 _ASKED, _ANSWER = "asked.json", "found.json"
 _RAN = (0, 1, 5)  # of pytest: all passed, some failed, none was there
-# Of what the session itself was asked: one that stops early or waits for a keyboard finds nothing.
+# Options of the asking session that are left out: a session that stops early or waits for a keyboard finds nothing.
 _RUN_ALL: dict[str, Any] = {"maxfail": 0, "usepdb": False, "trace": False, "stepwise": False}
 
 FoundByTest = dict[str, list[Found]]
 
-# Where this process reads what to run and writes what it finds; None where it is no such session.
+# The folder with the tests to run and the times found; None where this process is no such session.
 _folder: Optional[pathlib.Path] = None
 
 
@@ -32,7 +32,7 @@ class AskedSession:
         self._found: dict[str, Found] = {}
 
     def keep_asked(self, items: list[Any]) -> None:
-        """Of all tests that were collected those that are asked for."""
+        """Keeps the tests that are asked for, of those collected."""
         items[:] = [item for item in items if item.nodeid in self._tests]
 
     def add(self, test: str, found: Found) -> None:
@@ -45,7 +45,7 @@ class AskedSession:
 
 
 def asked_session(config: Any) -> Optional[AskedSession]:
-    """Of this process; None where it is no such session."""
+    """The session that another one asked this process for, or None."""
     if _folder is None:
         return None
     vars(config.option).update(_RUN_ALL)
@@ -119,7 +119,7 @@ def main(folder: str) -> int:
 
 
 def found_in_fresh_processes(config: Any, tests: list[str], count: int) -> tuple[FoundByTest, str]:
-    """What each of so many sessions found, and why there is less than that, or nothing."""
+    """Times in so many sessions, and why there are fewer, or nothing."""
     found: FoundByTest = {}
     for _ in range(count):
         answer = _one_session(config, tests)

@@ -1,4 +1,4 @@
-"""What was measured, as Python sees it: seconds and hertz, and the command line's table when it is printed."""
+"""Results as Python sees them: seconds and hertz, and the command line's table when printed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Plot:
 
 
 class Record:
-    """What a command found out. `record` is the whole of it, as `--json` writes it and docs/reference/json.md says."""
+    """The answer of a command. `record` is the whole of it, as `--json` writes it and docs/reference/json.md says."""
 
     def __init__(self, record: dict[str, Any]) -> None:
         self.record = record
@@ -116,7 +116,7 @@ class Record:
 
     @property
     def plots(self) -> list[Plot]:
-        """What can be drawn of it, the main plot first; empty where it is words alone."""
+        """Its plots, the main one first; empty if it is words alone."""
         return [Plot(each) for each in plots(json.dumps(self.record))]
 
     def html(self, path: Any) -> None:
@@ -243,7 +243,7 @@ class Time(Record):
 
     @property
     def kernels(self) -> list[KernelTime]:
-        """Of one call, in their order; empty unless `kernels=True`, and where there are none: `notes` says why."""
+        """The kernels of one call, in their order; empty unless `kernels=True`, and where there are none: `notes` says why."""
         return [KernelTime(each["name"], each["median_seconds"], each["minimum_seconds"], each["maximum_seconds"])
                 for each in self._result.get("kernels", [])]
 

@@ -1,4 +1,4 @@
-"""What a call returns that holds its work: refused where that is not done yet, waited for where it is JAX's."""
+"""Returned objects that hold a call's work: refused if it is not done yet, waited for if it is JAX's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LAZY_ITERATORS = (map, filter, zip, enumerate) + tuple(
 
 
 class _Unfinished(NamedTuple):
-    """What a sentence says of an object whose work is not done."""
+    """Words for an object whose work is not done."""
 
     what: str
     remedy: str
@@ -106,7 +106,7 @@ def drop(returned: Any) -> None:
         return
     returned.cancel()
     loop = returned.get_loop()
-    # Where no loop runs here, none may ever do what a cancelled task has left.
+    # If no loop runs here, none may ever finish what a cancelled task has left.
     if not loop.is_closed() and not loop.is_running() and asyncio._get_running_loop() is None:
         loop.run_until_complete(asyncio.wait([returned], timeout=1))
 
@@ -141,7 +141,7 @@ def _may_hold_work(part: Any) -> bool:
 
 
 def _wait_for_jax(returned: Any) -> Optional[Callable[[Any], object]]:
-    """What waits for arrays of JAX, computed on streams of its own behind the call, where `returned` holds any."""
+    """A function that waits for the arrays of JAX in `returned`, computed on streams of its own behind the call, or None."""
     jax = sys.modules.get("jax")
     kind, leaves = getattr(jax, "Array", None), getattr(getattr(jax, "tree_util", None), "tree_leaves", None)
     if kind is None or leaves is None or not any(isinstance(each, kind) for each in leaves(returned)):

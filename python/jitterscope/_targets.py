@@ -1,4 +1,4 @@
-"""What `python:…` names on the command line: FILE, FILE:FUNCTION, MODULE:FUNCTION, a benchmark's cases by
+"""Targets `python:…` of the command line: FILE, FILE:FUNCTION, MODULE:FUNCTION, a benchmark's cases by
 FILE:FUNCTION[n=512], or a pickled callable."""
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _chosen(found: Callable[..., Any], name: str, text: str) -> list[Case]:
 
 
 def only_case(target: str) -> Case:
-    """What a target names where one is wanted. Raises UsageError with a target of one where it has several."""
+    """The one function that a target names. Raises UsageError with a target of one where it has several."""
     found = cases(target)
     if len(found) == 1:
         return found[0]

@@ -15,7 +15,7 @@ class Times(Record):
 
     def __init__(self, record: dict[str, Any]) -> None:
         super().__init__(record)
-        # What failed has a place in the record and the table, and no time. What is said of all is said of none of them.
+        # A failed operation has a place in the record and the table, and no time. A note about all is repeated for none.
         rest = {key: value for key, value in record.items()
                 if key not in ("totals", "where_to_work", "sequence", "recorded_gpu_seconds")}
         self._times = [Time({**rest, "title": (each.get("layers") or [each["operation"]])[0], "untimed": [],
@@ -30,7 +30,7 @@ class Times(Record):
         return len(self._times)
 
     def __getitem__(self, key: Union[int, str]) -> Time:
-        """By place, or by name: `times["attention(n=256)"]`."""
+        """One time, by place or by name: `times["attention(n=256)"]`."""
         if not isinstance(key, str):
             return self._times[key]
         for time in self._times:
@@ -48,7 +48,7 @@ class Times(Record):
 
     @property
     def where_to_work(self) -> Optional[dict[str, Any]]:
-        """Of a network: `advice` in one sentence, and its time by `kinds` and `parts`, with what each could save at most if
+        """A network's `advice` in one sentence, and its time by `kinds` and `parts`, with what each could save at most if
         it ran at its ceiling, as shares of the time. None where it is no network of several operations."""
         where: Optional[dict[str, Any]] = self.record.get("where_to_work")
         return where

@@ -141,7 +141,7 @@ class TorchWork:
         return launch
 
     def _try(self, launch: Callable[[], Any], held: list[Any], times: int) -> tuple[list[Any], Optional[float]]:
-        """What it computes, of the samples of the work as it is, and the bytes that it takes at most with what it holds."""
+        """Its operations for the work's own number of samples, and the bytes that it takes at most with what it holds."""
         torch = self.torch
         if self.on_gpu:
             launch()  # loads what is loaded lazily, and compiles
@@ -153,7 +153,7 @@ class TorchWork:
             torch.cuda.synchronize()
             own = sum(each.numel() * each.element_size() for each in held)
             memory = float(torch.cuda.max_memory_allocated() - torch.cuda.memory_allocated() + own)
-        # Of a repeated batch every part is the batch itself.
+        # Every part of a repeated batch is the batch itself.
         results = [each[:each.shape[0] // times].double().cpu() if times > 1 and each.dim() > 0 else each.double().cpu()
                    for each in _tensors(output)]
         return results, memory

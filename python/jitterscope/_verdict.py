@@ -19,10 +19,10 @@ _CHANCE_OF_INTERVAL = 0.05
 
 
 class Found(NamedTuple):
-    """What one fresh process found of a test, in seconds."""
+    """Times of a test in one fresh process, in seconds."""
 
     seconds: float
-    # What the calling thread worked for: None where that is not all of the time, and on a GPU.
+    # Time that the calling thread worked; None on a GPU, and where other threads work or it waits.
     worked_seconds: Optional[float] = None
     machine_seconds: Optional[float] = None  # of work that never changes; None on a GPU
 
@@ -38,14 +38,14 @@ class Verdict(NamedTuple):
 
 
 class _Shift(NamedTuple):
-    """Of logarithms, from one group of processes to another."""
+    """The shift of logarithms from one group of processes to another."""
 
     value: float
     error: float  # one standard error
     freedom: float  # degrees of
 
     def half_width(self, chance: float) -> float:
-        """Of the interval that misses with this chance."""
+        """Half the width of the interval that misses with this chance."""
         return _student_critical(chance, self.freedom) * self.error
 
 
@@ -86,7 +86,7 @@ def _shift(before: Sequence[float], now: Sequence[float]) -> _Shift:
 
 
 def _shift_of_machine(before: Sequence[float], now: Sequence[float]) -> float:
-    """Of the logarithm of the times that work which never changes took; 0 where none is shown."""
+    """The shift of the logarithm of the times of work that never changes; 0 where none is shown."""
     if min(len(before), len(now)) < FEWEST:
         return 0.0
     shift = _shift(before, now)
@@ -125,13 +125,13 @@ def _verdict_of(shift: _Shift, margin: float, machine: float = 0.0) -> Verdict:
 
 
 def _worked(found: Sequence[Found]) -> Optional[list[float]]:
-    """Where most processes say so; in a few a core may have been so busy that no round told work from waiting."""
+    """The working times, if most processes know them; in a few a core may have been too busy to tell work from waiting."""
     times = [each.worked_seconds for each in found if each.worked_seconds is not None]
     return times if len(times) >= max(FEWEST, _MOST * len(found)) else None
 
 
 def verdict_of_processes(before: Sequence[Found], now: Sequence[Found], margin: float) -> Verdict:
-    """By the time that threads worked where that is all of it, which leaves out when other programs had their core."""
+    """Judges by the time that threads worked, if that is all of it: it leaves out when other programs had their core."""
     first, second = _worked(before), _worked(now)
     if first is None or second is None:
         first, second = [each.seconds for each in before], [each.seconds for each in now]
@@ -152,7 +152,7 @@ class Looks:
 
     @classmethod
     def at_processes(cls, before: Sequence[Found], margin: float) -> "Looks":
-        """Beside what processes found before."""
+        """Compares with times that processes found before."""
         return cls(margin, lambda now: verdict_of_processes(before, now, margin) if min(len(now), len(before)) >= FEWEST else None)
 
     @classmethod

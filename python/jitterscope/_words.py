@@ -1,4 +1,4 @@
-"""What the command line's text says of its flags, in the words of this module: a reader in Python has none."""
+"""Sentences of the command line with its flags replaced by this module's words: a reader in Python has no flags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SENTENCES = [
     (r"--json(?: FILE| -)?", "record"),
     (r"--reference-clock (\d+)", r"reference_clock (\1 MHz)"),
 ]
-# Of js.measure, js.compare and js.explain; what else there is, the command line has, and js.run as an argument.
+# Arguments of js.measure, js.compare and js.explain; other flags exist on the command line, and as arguments of js.run.
 _SWITCHES = {"kernels", "counters"}
 _WITH_WORDS = {"cache", "load", "queue", "instrument", "device"}
 _OTHERS = {"precision", "time-limit", "sustained-time-limit", "reference-clock", "seed", "processes", "margin", "factors",

@@ -43,7 +43,7 @@ def _read_plan(text: str) -> dict[str, Any]:
 
 
 def _side_by_side(group: list[dict[str, Any]]) -> list[tuple[list[Case], dict[str, Any]]]:
-    """Of each case what is timed beside each other; one alternative's alone."""
+    """For each case the functions that are timed beside each other; one alternative's alone."""
     # An empty text is left out of a plan.
     targets = [str(trial.get("callable", "")) for trial in group]
     found = [cases(target) for target in targets]
@@ -97,7 +97,7 @@ def answer(work: Callable[[str, Callable[[str], None]], dict[str, Any]]) -> int:
 
     The exit code is that of the command line; an error is written in place of the answer.
     """
-    # What the callables print is no part of the record.
+    # Text that the callables print is no part of the record.
     sys.stdout.flush()
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

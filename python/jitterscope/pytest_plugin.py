@@ -37,7 +37,7 @@ _QUICK = 0.02  # seconds of js.measure in a fresh process on a CPU: a test may l
 
 
 class Line(NamedTuple):
-    """What the table at the end says of one test."""
+    """One test's line of the table at the end."""
 
     test: str
     time: Time
@@ -85,7 +85,7 @@ def _remark(verdict: Optional[Verdict]) -> str:
 
 
 class Benchmarks:
-    """What all tests of a session measured."""
+    """The times of all tests of a session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.lines: list[Line] = []
@@ -250,7 +250,7 @@ _BENCHMARKS = pytest.StashKey[Union[Benchmarks, FreshBenchmarks]]()
 
 
 def benchmarks_of(config: pytest.Config) -> Optional[Benchmarks]:
-    """What a session measured, for a conftest.py that reads it in the end; None in a fresh process of one."""
+    """A session's times, for a conftest.py that reads them in the end; None in a session that a fresh process runs."""
     found = config.stash.get(_BENCHMARKS, None)
     return found if isinstance(found, Benchmarks) else None
 
