@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 #include <linux/mempolicy.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,17 @@ std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  std::vector<int> found;
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return found;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(static_cast<std::size_t>(i), &allowed)) found.push_back(i);
+  }
+  return found;
 }
 
 Nanoseconds host_time_now() {

@@ -1,4 +1,4 @@
-// The host: its name, its monotonic clock and its memory nodes.
+// The host: its name, its monotonic clock, its cores and its memory nodes.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,10 @@ Nanoseconds host_time_now();
 /// Keeps this thread's core busy for this long. A sleep of some microseconds would last 60 or more, and leave
 /// the core slower.
 void stay_awake(Nanoseconds);
+
+/// Returns the cores that this thread may run on, in order; empty if the system does not say, as with more
+/// than 1024.
+std::vector<int> allowed_cores();
 
 /// Returns the NUMA nodes that have memory, in order; {0} if there is one, or if the system does not say.
 std::vector<int> memory_nodes();

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <sched.h>
-
 #include "base/host.hpp"
 #include "base/quantity_text.hpp"
 #include "judge/trial.hpp"
@@ -205,16 +203,7 @@ void Trial::refuse_used_window() const {
 
 // Cores differ, by half where the neighbour of one does other work, and each process would stay on its own.
 void Trial::choose_core() {
-  static const std::vector<int> cores = [] {
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    std::vector<int> found;
-    if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return found;
-    for (int i = 0; i < CPU_SETSIZE; ++i) {
-      if (CPU_ISSET(static_cast<std::size_t>(i), &allowed)) found.push_back(i);
-    }
-    return found;
-  }();
+  const std::vector<int> cores = allowed_cores();
   if (!cores.empty()) core_ = cores[order_.below(cores.size())];
 }
 

@@ -177,16 +177,10 @@ std::int64_t ticks_of(const std::filesystem::path& folder, bool with_children) {
 std::filesystem::path proc_folder(pid_t pid) { return "/proc/" + std::to_string(pid); }
 
 void ProcessWorker::stay_on(std::optional<int> core) {
-  static const cpu_set_t all = [] {
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    ::sched_getaffinity(0, sizeof(allowed), &allowed);
-    return allowed;
-  }();
-  cpu_set_t wanted = all;
-  if (core) {
-    CPU_ZERO(&wanted);
-    CPU_SET(static_cast<std::size_t>(*core), &wanted);
+  cpu_set_t wanted;
+  CPU_ZERO(&wanted);
+  for (const int each : core ? std::vector{*core} : allowed_cores()) {
+    CPU_SET(static_cast<std::size_t>(each), &wanted);
   }
   std::error_code ignored;
   for (const auto& thread : std::filesystem::directory_iterator(proc_folder(process_.pid) / "task", ignored))

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sched.h>
 
+#include "base/host.hpp"
 #include "device/cpu/cpu_device.hpp"
 
 namespace jitterscope::cpu {
@@ -42,11 +42,9 @@ std::optional<Bytes> kilobytes(const std::map<std::string, std::string>& pairs, 
   return Bytes(value * 1024);
 }
 
-int allowed_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  // There are more CPUs than cpu_set_t has bits (1024).
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+int count_of_allowed_cores() {
+  const std::size_t allowed = allowed_cores().size();
+  return static_cast<int>(allowed > 0 ? allowed : std::max(1U, std::thread::hardware_concurrency()));
 }
 
 std::optional<double> core_quota(const fs::path& root) {
@@ -167,7 +165,7 @@ void read_cpuinfo(MachineFacts& facts, const fs::path& root) {
 MachineFacts read_machine(const fs::path& root) {
   MachineFacts facts;
   read_cpuinfo(facts, root);
-  facts.cores = allowed_cores();
+  facts.cores = count_of_allowed_cores();
   facts.core_quota = core_quota(root);
   const auto memory = read_pairs(root / "proc/meminfo");
   facts.memory_total = within(kilobytes(memory, "MemTotal").value_or(Bytes(0)), memory_limit(root).limit);
