@@ -22,10 +22,4 @@ Text comparison_table(const ComparisonRecord& record, const Page& page);
 Text comparison_headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
                           std::size_t width);
 
-// Below: differences between the records themselves, beside their times.
-
-/// Lists the differences by cause, and says which may explain a time; empty if nothing differs.
-Text record_differences_section(const ComparisonRecord& record, const std::vector<std::string>& names,
-                                std::size_t width);
-
 }  // namespace jitterscope

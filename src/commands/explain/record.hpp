@@ -52,12 +52,6 @@ std::string one_of_calls(const std::string& operation, std::int64_t calls);
 std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
                          const std::string& duration, std::size_t width);
 
-// Below: how much each circumstance contributes to the difference between two records.
-
-/// Makes a row for each part of one operation, or a row for each of several operations, the largest change
-/// first. Empty if there are none. `are_all`: no calls of the records are left out.
-Text accounts_section(const std::vector<explain::Account>& accounts, const Page& page, bool are_all = true);
-
 }  // namespace jitterscope
 
 namespace jitterscope::report {

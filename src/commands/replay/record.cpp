@@ -11,6 +11,7 @@
 #include "experiment/processes.hpp"
 #include "finding/finding.hpp"
 #include "operation/operation.hpp"
+#include "output/account_table.hpp"
 #include "output/cells.hpp"
 #include "record/describe_account.hpp"
 #include "record/envelope.hpp"
