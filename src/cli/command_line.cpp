@@ -19,6 +19,7 @@
 #include "jitterscope/error.hpp"
 #include "model/named_models.hpp"
 #include "operation/words.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -227,6 +228,14 @@ std::vector<std::string> take_program(std::vector<std::string>& words) {
   std::vector<std::string> program(std::next(dashes), words.end());
   words.erase(dashes, words.end());
   return program;
+}
+
+// CLI11 begins each line of the text in the column of the first.
+std::string WrappingFormatter::make_option_desc(const CLI::Option* option) const {
+  const std::string text = CLI::Formatter::make_option_desc(option);
+  std::string lines = wrapped(text, page_width() - get_column_width()).lines();
+  while (lines.ends_with('\n')) lines.pop_back();
+  return lines;
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {

@@ -25,6 +25,12 @@ std::vector<std::string> take_program(std::vector<std::string>& words);
 /// True if an unknown word stands in the command's place: --help then would show help for something else.
 bool has_wrong_command(const CLI::App& app, const std::vector<std::string>& arguments);
 
+/// Writes --help in lines no wider than the page.
+class WrappingFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override;
+};
+
 /// Returns the names of the commands in --help. option_names returns a command's options without dashes.
 std::vector<std::string> command_names(const CLI::App& app);
 std::vector<std::string> option_names(const CLI::App& command);

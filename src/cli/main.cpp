@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -46,6 +47,7 @@ int run(int argc, char** argv) {
 
   CLI::App app("Measures how long GPU work takes, and why that time varies.", "jitterscope");
   app.set_version_flag("--version", "jitterscope " + std::string(version()));
+  app.formatter(std::make_shared<WrappingFormatter>());
   app.require_subcommand(1);
   app.footer("Start with:\n  jitterscope run resnet18\n  jitterscope doctor");
   add_run_command(app, invocation);

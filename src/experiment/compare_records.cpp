@@ -220,7 +220,8 @@ class RecordComparer {
       if (change->of_first > 0)
         of_first = of_first == 0 ? change->of_first : std::min(of_first, change->of_first);
     }
-    if (of_first == 0) return;
+    const bool differ = std::ranges::any_of(times, [](double each) { return each != 1.0; });
+    if (of_first == 0 || !differ) return;
     for (const double each : times)
       record_.samples.push_back(std::llround(each * static_cast<double>(of_first)));
     record_.works = recorded_works({record_.samples.begin(), record_.samples.end()});

@@ -152,6 +152,7 @@ struct ComparisonRecord {
   std::vector<TotalComparison> totals;
   std::vector<LeftOutLayers> left_out;        ///< for networks; empty if every layer has a partner
   std::vector<RecordDifference> differences;  ///< between records, shown before anything else
+  std::vector<std::string> cautions;          ///< sentences to read with the verdict: they stand beside it
   std::vector<std::string> notes;
   std::vector<std::string> lost_processes;  ///< why each process without a result gave none
   bool interrupted = false;

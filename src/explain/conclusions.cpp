@@ -90,10 +90,12 @@ std::string variation_sentence(const Observation& observation) {
       percent_text(observation.between_stretches));
   const double unexplained = between_loops + rest;
   if (largest->share < unexplained) {
+    const std::string how_much = unexplained > 0.5
+                                     ? fmt::format("most of that variance ({})", percent_text(unexplained))
+                                     : percent_text(unexplained) + " of that variance";
     return fmt::format(
-        "{}; most of that variance ({}) goes with nothing that was seen beside them: {} of it differs from "
-        "loop to loop, {} within loops.",
-        vary, percent_text(unexplained), percent_text(between_loops), percent_text(rest));
+        "{}; {} goes with nothing that was seen beside them: {} of it differs from loop to loop, {} within loops.",
+        vary, how_much, percent_text(between_loops), percent_text(rest));
   }
   return fmt::format("{}, mostly with {}: it accounts for {} of that variance, and {} is unexplained.", vary,
                      variation_words(largest->variation), percent_text(largest->share),

@@ -345,7 +345,7 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
         fmt::format("the times have {} modes, {} apart", measurement.modes.size(), percent_text(step));
     finding.sentence = fmt::format("The times have {} modes, {} apart ({}): {}.", measurement.modes.size(),
                                    percent_text(step), conditions_text(measurement.conditions),
-                                   modes_text(measurement.modes, std::nullopt));
+                                   modes_text(measurement.modes, std::nullopt, measurement.launches.mean));
     for (std::size_t i = 0; i < measurement.modes.size(); ++i) {
       finding.evidence.push_back(evidence(fmt::format("mode_{}", i + 1), measurement.modes[i].location));
       finding.evidence.push_back(

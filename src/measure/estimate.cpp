@@ -357,15 +357,19 @@ Nanoseconds mean_of(std::span<const Mode> modes) {
   return weights > 0.0 ? sum / weights : Nanoseconds(0);
 }
 
-std::string modes_text(std::span<const Mode> modes, const std::optional<Recurrence>& recurrence) {
-  constexpr double kPrecision = 0.001;
+std::string modes_text(std::span<const Mode> modes, const std::optional<Recurrence>& recurrence,
+                       Nanoseconds mean) {
+  constexpr double kPrecision = 0.001, kAnother = 1.02;
   std::string text;
   for (const Mode& mode : modes) {
     text += fmt::format("{}{} near {}", text.empty() ? "" : ", ", percent_text(mode.weight),
                         time_text(mode.location, kPrecision));
   }
-  const Nanoseconds mean = recurrence ? mean_of(*recurrence) : mean_of(modes);
-  return text + fmt::format("; {} on average", time_text(mean, kPrecision));
+  const Nanoseconds of_levels = recurrence ? mean_of(*recurrence) : mean_of(modes);
+  text += fmt::format("; {} on average", time_text(of_levels, kPrecision));
+  if (mean > of_levels * kAnother)
+    text += fmt::format(", {} with the rare slow ones", time_text(mean, kPrecision));
+  return text;
 }
 
 void summarise(Measurement& measurement, std::size_t first) {

@@ -66,8 +66,10 @@ Nanoseconds mean_of(const Recurrence& recurrence);
 Nanoseconds mean_of(std::span<const Mode> modes);
 
 /// Returns "64.0 % near 1.368 ms, 36.0 % near 1.436 ms; 1.392 ms on average", which is the pattern's mean if
-/// calls recur. The mean of all launches would include those that another program held up.
-std::string modes_text(std::span<const Mode> modes, const std::optional<Recurrence>& recurrence);
+/// calls recur. `mean` of all launches includes those that another program held up, and slow ones too rare
+/// for a level: if it is another, ", 1.52 ms with the rare slow ones" follows. Zero: it is not known.
+std::string modes_text(std::span<const Mode> modes, const std::optional<Recurrence>& recurrence,
+                       Nanoseconds mean);
 
 /// Fills time, clock, at_reference_clock, cycles, launches, modes and recurrence from the rounds from `first`
 /// on. Launches and modes use readings above zero.

@@ -78,6 +78,7 @@ Text alternatives_table(const ComparisonRecord& record, const std::vector<std::s
     conditions.cells.push_back(row.conditions);
     measured.cells.push_back(measured_text(record, row.comparison ? row.comparison->alternative : 0));
     times.cells.push_back(estimate_text(row.side->time));
+    times.narrow.push_back(time_text(row.side->time.median, row.side->time.precision()));
     same_work.cells.push_back(
         same_work_text(record, *row.side, row.comparison ? row.comparison->alternative : 0));
     rates.cells.push_back(amount_text(*row.side));

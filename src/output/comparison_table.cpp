@@ -38,6 +38,16 @@ std::vector<std::string> alternative_names(const ComparisonRecord& record, bool 
   return names;
 }
 
+// Returns "batch=64 (B)" where tables have the letter and the label is short enough for a sentence.
+std::vector<std::string> names_in_sentences(const ComparisonRecord& record,
+                                            const std::vector<std::string>& names) {
+  std::vector<std::string> spoken = alternative_names(record, false);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (spoken[i] != names[i]) spoken[i] += fmt::format(" ({})", names[i]);
+  }
+  return spoken;
+}
+
 // Explains each letter in one line, with the alternative as it was typed.
 std::string legend(const ComparisonRecord& record, const std::vector<std::string>& names) {
   std::string text;
@@ -318,8 +328,9 @@ bool has_several_items(const ComparisonRecord& record) {
 Text comparison_table(const ComparisonRecord& record, const Page& page) {
   const bool several_items = has_several_items(record);
   const std::vector<std::string> names = alternative_names(record, several_items);
-  const Text answer =
-      record.study ? study_answers(*record.study, page) : comparison_headlines(record, names, page.width);
+  Text answer = record.study ? study_answers(*record.study, page)
+                             : comparison_headlines(record, names_in_sentences(record, names), page.width);
+  for (const std::string& caution : record.cautions) answer += wrapped(one_line(caution), page.width);
   std::vector<Text> parts = {
       record_differences_section(record, names, page.width),
       record.comparisons.empty() ? Text("Nothing was compared.\n") : answer + device_line(record, page.width),

@@ -500,7 +500,11 @@ std::vector<TableColumn> without_spare(std::vector<TableColumn> columns, std::si
   while (!fits(shown, longest_name, width)) {
     const auto sparest = std::ranges::max_element(shown, {}, &TableColumn::spare);
     if (sparest == shown.end() || sparest->spare == 0) break;
-    shown.erase(sparest);
+    if (sparest->narrow.empty()) {
+      shown.erase(sparest);
+    } else {
+      sparest->cells = std::exchange(sparest->narrow, {});
+    }
   }
   // A narrow column that was left out first may have room where a wide one is gone.
   const auto is_shown = [&](const TableColumn& column) {

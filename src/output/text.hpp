@@ -81,6 +81,8 @@ struct TableColumn {
   std::vector<std::string> cells;
   /// fitted_table leaves the column with the largest value out first; 0: never, as what a flag asked for
   int spare = 0;
+  /// Shorter cells, which fitted_table takes before it leaves the column out; empty: there are none.
+  std::vector<std::string> narrow = {};
 };
 
 /// How a reader gets the columns that a table has no room for.

@@ -562,6 +562,7 @@ void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& recor
         return each.alternative < alternatives && each.beside < alternatives;
       },
       "the number of one of the alternatives, from 0 for the first,");
+  fields.where(!record.cautions.empty(), "cautions", record.cautions);
   fields("notes", record.notes);
   fields("lost_processes", record.lost_processes);
 }

@@ -3,8 +3,11 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
+#include <string>
 
 #include "cli/command.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {
@@ -18,6 +21,14 @@ TEST(Pages, EveryCommandThatMeasuresMakesThem) {
     const std::string help = run_tool(command + " --help").output;
     EXPECT_THAT(help, HasSubstr("--html TEXT")) << command;
     EXPECT_THAT(help, HasSubstr("--plot TEXT")) << command;
+  }
+}
+
+TEST(Help, IsNoWiderThanThePage) {
+  std::istringstream help(run_tool("run --help").output);
+  for (std::string line; std::getline(help, line);) {
+    if (line.starts_with("  jitterscope ")) break;  // examples, which can be pasted
+    EXPECT_LE(display_width(line), kPageWidth) << line;
   }
 }
 

@@ -387,7 +387,7 @@ TEST(StudyCommand, PrecisionOfAConvolutionBeginsWithWhatPytorchRuns) {
 
 TEST(StudyCommand, OfOtherStudiesAConvolutionInF32IsSaidNotToBePytorchs) {
   const json found = study_of("layout conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1" + kOnVirtualGpu);
-  EXPECT_THAT(found.at("notes").dump(), HasSubstr("In f32 a convolution is not as PyTorch runs it"));
+  EXPECT_THAT(found.at("cautions").dump(), HasSubstr("In f32 a convolution is not as PyTorch runs it"));
 }
 
 }  // namespace

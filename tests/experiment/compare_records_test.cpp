@@ -246,6 +246,15 @@ TEST(CompareRecords, OfOtherBatchesASampleIsJudged) {
   EXPECT_THAT(records_compared(with_batch(32, 100.0), with_batch(32, 90.0)).samples, IsEmpty());
 }
 
+TEST(CompareRecords, OfOtherTypesNoSampleIsJudged) {
+  const auto with_type = [](const std::string& type) {
+    RunEntry entry = entry_of("conv2d:n=32,c=8,hw=8,k=8,rs=1,dtype=" + type, {about(100.0)});
+    entry.layers = {"conv1"};
+    return machine_of({entry});
+  };
+  EXPECT_THAT(records_compared(with_type("f16"), with_type("tf32")).samples, IsEmpty());
+}
+
 TEST(CompareRecords, LayersWithoutPartnerAreCountedAndLeaveNoVerdict) {
   const RunRecord first = machine_of({layer("conv1", "add:count=1", 10), layer("fc", "add:count=2", 30, 3)});
   RunRecord second = machine_of({layer("conv1", "add:count=1", 12), layer("fc", "add:count=2", 36, 3),

@@ -340,7 +340,7 @@ TEST(Account, ConditionsThatNoPartLooksAtAreNamed) {
   EXPECT_EQ(part(account, "queue").second, "eager");
   EXPECT_EQ(part(account, "placement").first, "not set");
   EXPECT_THAT(conclusions_of({account}).front(),
-              HasSubstr("stays, and may come from queue (saturated, then eager) or placement"));
+              HasSubstr("; it may come from queue (saturated, then eager) or placement."));
 }
 
 TEST(Account, PartsAndRestMakeTheWhole) {

@@ -127,6 +127,11 @@ TEST(Conclusions, SpreadsAndVariationHaveTheirShares) {
   explanation.observation.shares.back().share = 0.9;
   EXPECT_THAT(conclusions_of(explanation).front(),
               HasSubstr("4–7, …); most of that variance (90 %) goes with nothing"));
+  explanation.observation.shares.front().share = 0.3;
+  explanation.observation.shares[1].share = 0.2;
+  explanation.observation.shares.back().share = 0.4;
+  EXPECT_THAT(conclusions_of(explanation).front(),
+              HasSubstr("4–7, …); 40 % of that variance goes with nothing"));
   explanation.observation.between_stretches = 0.0;
   EXPECT_THAT(conclusions_of(explanation), testing::SizeIs(2)) << "what does not vary has no shares";
 }

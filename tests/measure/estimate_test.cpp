@@ -309,5 +309,14 @@ TEST(Steadiness, SaysWhichWayItWent) {
   EXPECT_EQ(why_not_steady(step(0.9)), Steadiness::Verdict::slowing_down);
 }
 
+// One call of twenty takes three times as long: too rare for a level, and not for the mean.
+TEST(Modes, ARareSlowCallIsInTheMeanBesideThem) {
+  const std::vector<Mode> modes = {{microseconds(740), 0.65}, {microseconds(775), 0.35}};
+  EXPECT_EQ(modes_text(modes, std::nullopt, microseconds(753)),
+            "65 % near 740.0 µs, 35 % near 775.0 µs; 752.2 µs on average");
+  EXPECT_EQ(modes_text(modes, std::nullopt, microseconds(826)),
+            "65 % near 740.0 µs, 35 % near 775.0 µs; 752.2 µs on average, 826.0 µs with the rare slow ones");
+}
+
 }  // namespace
 }  // namespace jitterscope

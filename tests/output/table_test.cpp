@@ -86,6 +86,19 @@ TEST(FittedTable, NamesContinueOnFurtherLinesAndNothingIsCut) {
   }
 }
 
+TEST(FittedTable, AColumnTakesItsShorterCellsBeforeItIsLeftOut) {
+  const std::vector<TableColumn> columns = {{"", Align::left, {"conv1"}},
+                                            {"time", Align::right, {"124.9 µs ± 0.15 %"}, 1, {"124.9 µs"}},
+                                            {"clock", Align::right, {"1704 MHz"}, 2}};
+  EXPECT_THAT(fitted_table(columns, 40).lines(),
+              testing::HasSubstr("| conv1 | 124.9 µs ± 0.15 % | 1704 MHz |"));
+  EXPECT_THAT(
+      fitted_table(columns, 39).lines(),
+      testing::AllOf(testing::HasSubstr("| conv1 | 124.9 µs ± 0.15 % |"), testing::HasSubstr(": clock")));
+  EXPECT_THAT(fitted_table(columns, 25).lines(), testing::HasSubstr("| conv1 | 124.9 µs |"));
+  EXPECT_THAT(fitted_table(columns, 15).lines(), testing::HasSubstr("columns: time,"));
+}
+
 TEST(FittedTable, AColumnWithoutAValueIsNotShown) {
   std::vector<TableColumn> columns = wide_columns();
   const std::string without = fitted_table(columns, 200);

@@ -208,7 +208,7 @@ class CompareCommand {
     if (is_first_as_pytorch) return;
     for (const ComparedAlternative& each : works) {
       if (const std::string note = note_on_f32(each.work, record_.device); !note.empty())
-        add_once(record_.notes, note);
+        add_once(record_.cautions, note);
     }
   }
 

@@ -332,7 +332,8 @@ Text observation_section(const Observation& observation, const Page& page) {
         percent_text(observation.within_loops), percent_text(observation.between_loops));
   }
   if (!observation.modes.empty()) {
-    text += fmt::format(" They have levels: {}.", modes_text(observation.modes, observation.recurrence));
+    text += fmt::format(" They have levels: {}.",
+                        modes_text(observation.modes, observation.recurrence, observation.mean));
   }
   if (observation.recurrence) {
     text += fmt::format(" Slow calls recur: {}.", recurrence_text(*observation.recurrence));

@@ -472,9 +472,10 @@ Text remarks(const RunPage& run) {
     const Measurement& measurement =
         *find_measurement(run.record.entries.front().result, labels.conditions[i]);
     if (measurement.modes.size() > 1) {
-      text += wrapped(fmt::format("{}: {} modes, {}.", labels.labels[i], measurement.modes.size(),
-                                  modes_text(measurement.modes, measurement.recurrence)),
-                      run.page.width);
+      text += wrapped(
+          fmt::format("{}: {} modes, {}.", labels.labels[i], measurement.modes.size(),
+                      modes_text(measurement.modes, measurement.recurrence, measurement.launches.mean)),
+          run.page.width);
     }
     if (measurement.steadiness) {
       const Steadiness& steadiness = *measurement.steadiness;

@@ -197,7 +197,8 @@ class StudyCommand {
     }
     keep_layers(work, keep);
     if (study_.varies_type) note(take_as_pytorch(work, record_.device));
-    note(note_on_f32(work, record_.device));
+    if (std::string caution = note_on_f32(work, record_.device); !caution.empty())
+      add_once(record_.cautions, std::move(caution));
     return work;
   }
 
