@@ -11,7 +11,7 @@ import statistics
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 FEWEST = 6  # processes on a side
-MOST_LOOKS = 4  # at one test, each with processes of its own beside those before
+MOST_LOOKS = 6  # at one test, each with processes of its own beside those before
 _FASTEST, _SLOWEST = 6, 3  # one of so many is left out
 _MOST = 2 / 3  # of the processes
 _CHANCE = 0.005  # of a verdict at one look where nothing changed; two looks have to agree

@@ -127,7 +127,7 @@ class Sessions(Session):
 
     def test_what_is_not_found_again_is_undecided(self):
         self.save()
-        for change, others in [((0.05, 0.0, 0.0, 0.0), {}), ((0.06, 0.06, 0.06, 0.06), {"machine": 0.06})]:
+        for change, others in [((0.05, 0.0, 0.0), {}), (6 * (0.06,), {"machine": 0.06})]:
             code, said = self.compare(*change, **others)
             self.assertEqual(code, 0, said)
             self.assertRegex(said, "test_wait .* undecided")
