@@ -206,6 +206,7 @@ class RecordComparer {
   void find_samples(std::span<const std::vector<EntryPair>> shared) {
     if (judging_ != Judging::comparison) return;  // a gate measures what its baseline did
     std::int64_t of_first = 0;
+    bool differ = false;
     std::vector<double> times = {1.0};
     for (const std::vector<EntryPair>& pairs : shared) {
       std::vector<std::pair<const Operation*, const Operation*>> operations;
@@ -217,10 +218,10 @@ class RecordComparer {
       const std::optional<SampleChange> change = sample_change(operations);
       if (!change) return;
       times.push_back(change->times);
+      differ = differ || change->differs();
       if (change->of_first > 0)
         of_first = of_first == 0 ? change->of_first : std::min(of_first, change->of_first);
     }
-    const bool differ = std::ranges::any_of(times, [](double each) { return each != 1.0; });
     if (of_first == 0 || !differ) return;
     for (const double each : times)
       record_.samples.push_back(std::llround(each * static_cast<double>(of_first)));

@@ -211,11 +211,11 @@ std::string time_words(const RatioEstimate& ratio) {
 // Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
 std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
                           const RatioEstimate& rest) {
-  if (known.empty() && !unknown.empty() && !(rest.low <= 1.0 && 1.0 <= rest.high))
-    return "it may come from " + joined(unknown, " or ") + '.';
   if (rest.low <= 1.0 && 1.0 <= rest.high) {
     known.push_back(
         fmt::format("the rest, {}, is within what is not known ({})", change_words(rest), range_words(rest)));
+  } else if (known.empty() && !unknown.empty()) {
+    known.push_back("it may come from " + joined(unknown, " or "));  // the rest is the whole change
   } else {
     known.push_back(
         fmt::format("{} ({}) stays{}", change_words(rest), range_words(rest),

@@ -53,7 +53,7 @@ std::optional<double> times_the_samples(const std::vector<const Account*>& unlik
   for (std::size_t i = 0; i < parsed_operations.size(); i += 2)
     operations.emplace_back(&parsed_operations[i], &parsed_operations[i + 1]);
   const std::optional<SampleChange> change = sample_change(operations);
-  if (!change || !change->has_samples || is_near(change->times, 1.0)) return std::nullopt;
+  if (!change || !change->has_samples || !change->differs()) return std::nullopt;
   return change->times;
 }
 

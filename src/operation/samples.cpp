@@ -125,11 +125,14 @@ std::optional<double> times_the_bytes(const Operation& first, const Operation& s
   return static_cast<double>(other->bytes) / static_cast<double>(own->bytes);
 }
 
+constexpr double kRounding = 1e-9;
+
 }  // namespace
+
+bool SampleChange::differs() const { return std::abs(times - 1.0) > kRounding; }
 
 std::optional<SampleChange> sample_change(
     std::span<const std::pair<const Operation*, const Operation*>> operations) {
-  constexpr double kRounding = 1e-9;
   SampleChange change;
   std::optional<double> times;
   for (const auto& [first, second] : operations) {

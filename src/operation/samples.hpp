@@ -34,10 +34,13 @@ Operation piece_of(const Operation&, std::int64_t pieces);
 std::optional<double> times_the_samples(const Operation& first, const Operation& second);
 /// Two runs of one list of operations that differ in their samples alone.
 struct SampleChange {
-  double times = 1.0;        ///< samples of the second over those of the first; 1 if all operations are equal
+  double times = 1.0;        ///< samples of the second over those of the first; 1 if both take as many
   bool has_samples = false;  ///< whether an operation other than a copy has them
   std::int64_t of_first =
       0;  ///< the fewest samples in the first: more are rows within samples; 0: not counted
+
+  /// False if both take as many samples, as operations that differ in their type alone do.
+  bool differs() const;
 };
 /// Compares pair by pair. A network copies as many times the bytes as it takes samples. nullopt if anything
 /// else differs, or not all operations that do have the same multiple.
