@@ -74,7 +74,7 @@ function(jitterscope_grouped result name)
   set(${result} ${groups} PARENT_SCOPE)
 endfunction()
 
-# Sources of the library and of the fuzzers' are grouped by folder when all are known: jitterscope_add_grouped.
+# Sources of the library are grouped by folder when all are known: jitterscope_add_grouped.
 function(jitterscope_group_by_folder target)
   foreach(source ${ARGN})
     cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
