@@ -88,6 +88,8 @@ class OpenGroup final : public BlockVisitor {
   void visit(const Visit& visit) override {
     if (!visit.rests) time_ += visit.idle;
     Nanoseconds idle = visit.rests ? visit.idle : Nanoseconds(0);
+    Nanoseconds busy = visit.busy;  // since the last idle
+    bool is_first = true;
     const Nanoseconds start = context_.device.host_time() - time_;
     const std::size_t sets = context_.decisions.sets_of_visit(facts());
     std::vector<OpenMeasurement*> order = open_;
@@ -97,8 +99,17 @@ class OpenGroup final : public BlockVisitor {
       if (visits_ > 0 || i > 0) place_anew();
       for (OpenMeasurement* one : order) {
         if (ends_early()) break;
+        if (!is_first &&
+            !context_.decisions.shares_idle(busy + one->round_time, mean_idle(context_.options))) {
+          idle = draw_idle(context_.options, context_.random);
+          busy = Nanoseconds(0);
+        }
+        const Nanoseconds before = context_.device.host_time() + idle;
         std::optional<Round> round = try_round(*one, idle);
+        one->round_time = std::max(context_.device.host_time() - before, Nanoseconds(0));
+        busy += one->round_time;
         idle = Nanoseconds(0);
+        is_first = false;
         if (!round) continue;
         round->block = visit.block;
         round->placement = is_fixed(one) ? 0 : placements_;

@@ -15,6 +15,7 @@ struct OpenMeasurement {
   std::string name;  ///< name of what it times, for progress
   Measurement measurement;
   std::int64_t lost_in_a_row = 0;  ///< rounds lost since the last good one
+  Nanoseconds round_time{};        ///< how long its last round kept the device busy
 };
 
 /// Thrown if rounds of a workload are lost again and again: no held queue can take its launches.
@@ -37,8 +38,9 @@ struct MeasuredGroup {
 /// Visits all groups in turn, in a new random order after each random idle, until each is precise or out of
 /// time (a pair has the time limit once for each operation). Groups share an idle while their rounds together
 /// last no longer than the mean idle: otherwise 117 operations of ResNet-50 idle for 68 of 106 s on an H200.
-/// `wake` is the time for which a sleeping clock is woken before each block; it grows if a clock is found
-/// asleep.
+/// Rounds of a group do as well: what alternatives with a long load do to the clock would be in the others'
+/// times. `wake` is the time for which a sleeping clock is woken before each block; it grows if a clock is
+/// found asleep.
 void measure_burst(Device& device, Decisions& decisions, std::vector<MeasuredGroup>& groups,
                    const MeasureOptions& options, Nanoseconds& wake);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "base/random.hpp"
@@ -27,7 +28,8 @@ inline bool is_interrupted(const MeasureOptions& options) {
 struct Visit {
   std::int64_t block = 0;
   Nanoseconds idle;
-  bool rests = true;  ///< the visitor idles; false if another has, which this one follows
+  bool rests = true;   ///< the visitor idles; false if another has, which this one follows
+  Nanoseconds busy{};  ///< how long others have kept the device busy since that idle
 };
 
 /// A visitor has one turn in each block until it needs no more.
@@ -41,8 +43,10 @@ class BlockVisitor {
 
 /// How many visitors share one idle.
 enum class IdleSharing {
-  none,    ///< one
-  by_time  ///< as many as keep the device busy no longer than a mean idle
+  none,  ///< one
+  /// As many as keep the device busy no longer than a mean idle, by how long the last visit of each took. One
+  /// that takes longer has an idle of its own: its load would lower the clock of what follows it.
+  by_time
 };
 
 class Schedule {
@@ -65,6 +69,8 @@ class Schedule {
   IdleSharing sharing_;
   Random random_;
   std::int64_t block_ = -1;
+  std::unordered_map<const BlockVisitor*, Nanoseconds>
+      times_;  ///< of each one's last visit, without the idle
 };
 
 // Options that cannot work are refused before anything is launched.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/random.hpp"
+#include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/trials.hpp"
@@ -119,6 +120,31 @@ TEST(PairedGroups, OnlyTheFirstRoundOfABlockLiesBehindItsIdle) {
     }
   }
   for (const auto& [block, count] : behind_an_idle) EXPECT_EQ(count, 1) << block;
+}
+
+// A launch of 50 ms is a round, and longer than the mean idle.
+TEST(PairedGroups, LongRoundsHaveAnIdleEach) {
+  Laboratory laboratory(element_times());
+  const auto outcomes =
+      measure_groups(laboratory, {group_of({sum_of(500'000), sum_of(500'001)}, warm_bursts())});
+  for (const Outcome& outcome : outcomes) {
+    for (const Round& round : rounds_of(outcome)) EXPECT_GT(round.idle_before, Nanoseconds(0));
+  }
+}
+
+// Power that the others draw behind the same idle would lower the clock.
+TEST(PairedGroups, MoreHeavyOnesLeaveTheFirstItsTime) {
+  const auto device = open_device("virtual:h200");
+  const Operation light = Operation::parse("conv2d:n=32,c=512,hw=14,k=512,rs=3,pad=1,dtype=tf32");
+  const Operation heavy = Operation::parse("conv2d:n=512,c=512,hw=14,k=512,rs=3,pad=1,dtype=tf32");
+  const auto time_of_light = [&](std::size_t heavy_ones) {
+    Session session(*device);
+    std::vector<Operation> operations(1 + heavy_ones, heavy);
+    operations.front() = light;
+    const auto outcomes = measure_trials(session, {group_of(operations, warm_bursts())}, false);
+    return outcomes.front().result.measurements.front().time.median;
+  };
+  EXPECT_NEAR(time_of_light(5) / time_of_light(1), 1.0, 0.005);
 }
 
 TEST(PairedGroups, APairGoesOnWhileItsRatioIsNotPrecise) {

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <set>
+#include <span>
 
 #include "measuring.hpp"
 
@@ -84,6 +85,18 @@ TEST_F(ScheduleTest, AsManyShareAnIdleAsLastNoLongerThanItsMean) {
   int resting = 0;
   for (const Worker& worker : workers_) resting += worker.seen[0].rests ? 1 : 0;
   EXPECT_EQ(resting, 2);
+}
+
+TEST_F(ScheduleTest, WhatWouldNotFitHasAnIdleOfItsOwn) {
+  for (int i = 0; i < 2; ++i) add(5, milliseconds(10));
+  add(5, milliseconds(50));
+  run(IdleSharing::by_time);
+  const std::vector<Visit>& heavy = workers_.back().seen;
+  for (const Visit& visit : std::span(heavy).subspan(1))
+    EXPECT_TRUE(visit.rests);  // the first time is not known
+  for (const Worker& worker : workers_) {
+    for (const Visit& visit : worker.seen) EXPECT_LE(visit.busy, milliseconds(40));
+  }
 }
 
 TEST_F(ScheduleTest, TheLeastVisitedComeFirstInAnOrderDrawnAnew) {
