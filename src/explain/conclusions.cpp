@@ -68,6 +68,7 @@ std::string_view variation_words(Variation variation) {
     case Variation::position: return "the launch's place in the loop";
     case Variation::idle: return "the idle before the loop";
     case Variation::clock: return "the clock";
+    case Variation::order: return "how long it has run";
     case Variation::loop:
     case Variation::rest: break;
   }
@@ -75,6 +76,21 @@ std::string_view variation_words(Variation variation) {
 }
 
 bool is_explained(const VariationShare& share) { return !variation_words(share.variation).empty(); }
+
+std::string drift_sentence(double change) {
+  constexpr double kFactor = 2.0;
+  const double ratio = 1.0 + change;
+  const bool is_factor = ratio >= kFactor || ratio <= 1.0 / kFactor;
+  const std::string amount =
+      is_factor ? time_change_text(change)
+                : fmt::format("{} {}", amount_text(change), change < 0.0 ? "less time" : "longer");
+  return fmt::format(
+      "The work becomes {} as it goes on: a launch takes {} in the last third of the plain loops {} in the first. {}.",
+      change < 0.0 ? "faster" : "slower", amount, is_factor ? "as" : "than",
+      change < 0.0
+          ? "Let it run for longer before it is timed"
+          : "Look for what grows from call to call (memory, a list, a log), and for heat, which lowers the clock");
+}
 
 std::string variation_sentence(const Observation& observation) {
   const VariationShare* largest = nullptr;
@@ -128,6 +144,7 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
                                     recurrence_text(*explanation.observation.recurrence),
                                     time_text(mean_of(*explanation.observation.recurrence), 0.001)));
   }
+  if (explanation.observation.drift) sentences.push_back(drift_sentence(*explanation.observation.drift));
   sentences.push_back(variation_sentence(explanation.observation));
   bool has_cause = false;
   for (const FactorResult& factor : explanation.factors) {

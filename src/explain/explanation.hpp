@@ -32,7 +32,8 @@ enum class Variation {
   position,  ///< place of the launch in its loop
   idle,      ///< idle before the loop
   clock,
-  loop,  ///< other differences between loops, such as placement
+  order,  ///< number of the loop, since the first
+  loop,   ///< other differences between loops, such as placement
   rest,
 };
 std::string_view to_string(Variation);
@@ -57,11 +58,13 @@ struct FirstWork {
 struct Observation {
   FirstWork first_work = {};
   std::vector<ObservedLoop> loops = {};
-  Nanoseconds median = {}, p5 = {}, p95 = {};         ///< over all launches of all loops
-  statistics::Trend trend = statistics::Trend::flat;  ///< trend of the loops' medians over time
-  std::vector<Mode> modes = {};                       ///< two or more, or none
-  Nanoseconds mean = {};                              ///< over all launches of all loops
-  std::optional<Recurrence> recurrence = {};          ///< recurring slow launches, if calls may differ
+  Nanoseconds median = {}, p5 = {}, p95 = {};  ///< over all launches of all loops
+  /// How much longer the last third of the loops takes than the first, 0.1 is 10 %, if their medians follow
+  /// the loop's number beyond chance and by more than that.
+  std::optional<double> drift = {};
+  std::vector<Mode> modes = {};               ///< two or more, or none
+  Nanoseconds mean = {};                      ///< over all launches of all loops
+  std::optional<Recurrence> recurrence = {};  ///< recurring slow launches, if calls may differ
   double within_loops = 0.0;   ///< relative; a loop's middle half as a standard deviation, median over loops
   double between_loops = 0.0;  ///< the same of the loops' medians
   /// Relative standard deviation of the medians of all loops' stretches: of its square the shares are. One

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "finding/evidence.hpp"
 #include "measure/estimate.hpp"
 #include "statistics/factor_effects.hpp"
 #include "statistics/statistics.hpp"
@@ -110,16 +111,18 @@ class PlainLoop {
   std::optional<std::int64_t> first_call_;
 };
 
-// Regresses the times of the loops' stretches on position, idle, clock and loop.
+// Regresses the times of the loops' stretches on position, idle, clock, order and loop.
 class Regression {
  public:
-  explicit Regression(std::span<const ObservedLoop* const> loops) {
+  /// The loops lie in one list, in the order in which they ran.
+  Regression(std::span<const ObservedLoop* const> loops, const ObservedLoop* first) {
     std::size_t positions = 0;
     for (const ObservedLoop* loop : loops) positions = std::max(positions, loop->stretches.size());
     position_.columns.resize(positions);
     idle_.columns.resize(positions);
     double idle = 0.0;
     for (const ObservedLoop* loop : loops) idle += log_idle(*loop) / static_cast<double>(loops.size());
+    order_.columns.resize(1);
     loop_.columns.resize(loops.size());
     bool all_clocks = true;
     for (std::size_t i = 0; i < loops.size(); ++i) {
@@ -130,6 +133,7 @@ class Regression {
           position_.columns[p].push_back(p == k ? 1.0 : 0.0);
           idle_.columns[p].push_back(p == k ? log_idle(*loops[i]) - idle : 0.0);
         }
+        order_.columns.front().push_back(static_cast<double>(loops[i] - first));
         for (std::size_t l = 0; l < loops.size(); ++l) loop_.columns[l].push_back(l == i ? 1.0 : 0.0);
         all_clocks = all_clocks && stretch.clock;
         clocks_.push_back(stretch.clock ? std::log(stretch.clock->value()) : 0.0);
@@ -138,9 +142,9 @@ class Regression {
     if (all_clocks) clock_.columns.push_back(clocks_);
   }
 
-  /// Returns the shares of position, idle, clock, loop and rest.
+  /// Returns the shares of position, idle, clock, order, loop and rest.
   std::vector<double> shares() const {
-    const std::vector<statistics::Explanation> all = {position_, idle_, clock_, loop_};
+    const std::vector<statistics::Explanation> all = {position_, idle_, clock_, order_, loop_};
     return statistics::shapley_shares(all, values_);
   }
 
@@ -153,7 +157,7 @@ class Regression {
   }
 
   // An idle acts on the first launches more than on the last, so each position has its own column.
-  statistics::Explanation position_, idle_, clock_, loop_;
+  statistics::Explanation position_, idle_, clock_, order_, loop_;
   std::vector<double> values_, clocks_;
 };
 
@@ -165,23 +169,23 @@ std::vector<const ObservedLoop*> each_of(const std::vector<ObservedLoop>& loops)
 
 double deviation_of_stretches(const std::vector<ObservedLoop>& loops) {
   const std::vector<const ObservedLoop*> all = each_of(loops);
-  return Regression(all).deviation();
+  return Regression(all, loops.data()).deviation();
 }
 
 std::vector<VariationShare> shares_of(const std::vector<ObservedLoop>& loops, Random& random) {
   constexpr int kResamples = 200;
   const std::vector<const ObservedLoop*> all = each_of(loops);
   std::vector<VariationShare> shares;
-  for (const Variation variation :
-       {Variation::position, Variation::idle, Variation::clock, Variation::loop, Variation::rest}) {
+  for (const Variation variation : {Variation::position, Variation::idle, Variation::clock, Variation::order,
+                                    Variation::loop, Variation::rest}) {
     shares.push_back({.variation = variation});
   }
-  const std::vector<double> values = Regression(all).shares();
+  const std::vector<double> values = Regression(all, loops.data()).shares();
   std::vector<std::vector<double>> resampled(shares.size());
   for (int i = 0; i < kResamples; ++i) {
     std::vector<const ObservedLoop*> sample;
     for (std::size_t k = 0; k < all.size(); ++k) sample.push_back(all[random.below(all.size())]);
-    const std::vector<double> again = Regression(sample).shares();
+    const std::vector<double> again = Regression(sample, loops.data()).shares();
     for (std::size_t k = 0; k < shares.size(); ++k) resampled[k].push_back(again[k]);
   }
   for (std::size_t k = 0; k < shares.size(); ++k) {
@@ -216,6 +220,7 @@ std::string_view to_string(Variation variation) {
     case Variation::position: return "position";
     case Variation::idle: return "idle";
     case Variation::clock: return "clock";
+    case Variation::order: return "order";
     case Variation::loop: return "loop";
     case Variation::rest: return "rest";
   }
@@ -253,7 +258,7 @@ Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
   observation.p5 = Nanoseconds(quantiles[0]);
   observation.median = Nanoseconds(quantiles[1]);
   observation.p95 = Nanoseconds(quantiles[2]);
-  observation.trend = statistics::classify_series(medians);
+  observation.drift = drift_along(medians);
   const std::vector<statistics::ModeEstimate> modes = statistics::find_modes(all);
   for (const statistics::ModeEstimate& mode : modes) {
     if (modes.size() > 1) observation.modes.push_back({Nanoseconds(mode.location), mode.weight});

@@ -161,15 +161,17 @@ double change_over_record(std::span<const double> values) {
   return statistics::median(values.last(third)) / statistics::median(values.first(third)) - 1.0;
 }
 
-std::optional<double> drift_of(const Measurement& measurement) {
-  const std::vector<double> times = round_times(settled_rounds(measurement));
-  std::vector<double> order(times.size());
+std::optional<double> drift_along(std::span<const double> values) {
+  std::vector<double> order(values.size());
   std::iota(order.begin(), order.end(), 0.0);
-  if (!change_along(order, times)) return std::nullopt;
-  const double change = change_over_record(times);
-  const bool material =
-      std::abs(change) > kMaterialChange && std::abs(change) > measurement.repeatability.precision();
-  return material ? std::optional(change) : std::nullopt;
+  if (!change_along(order, values)) return std::nullopt;
+  const double change = change_over_record(values);
+  return std::abs(change) > kMaterialChange ? std::optional(change) : std::nullopt;
+}
+
+std::optional<double> drift_of(const Measurement& measurement) {
+  const std::optional<double> change = drift_along(round_times(settled_rounds(measurement)));
+  return change && std::abs(*change) > measurement.repeatability.precision() ? change : std::nullopt;
 }
 
 void TakenByOthers::add(std::span<const Round> rounds) {

@@ -71,7 +71,9 @@ std::optional<double> change_along(std::span<const double> x, std::span<const do
 
 /// Median of the last third over median of the first third, minus one.
 double change_over_record(std::span<const double> values);
-/// Returns the trend over the record; nullopt if it may be chance, or is below the precision or 0.5 %.
+/// change_over_record, if the values follow their order beyond chance and by more than 0.5 %.
+std::optional<double> drift_along(std::span<const double> values);
+/// Returns the drift of a measurement's rounds; nullopt also if it is below the precision.
 std::optional<double> drift_of(const Measurement& measurement);
 
 /// Time in which other programs had the measuring thread's core, between the readings of the clock.

@@ -14,8 +14,9 @@ namespace jitterscope {
 namespace {
 
 // In the order of display: the largest effects on time come first.
-constexpr std::array<Detector, 22> kDetectors = {find_only_moved,
+constexpr std::array<Detector, 23> kDetectors = {find_only_moved,
                                                  find_recurring,
+                                                 find_tail,
                                                  find_iteration_count,
                                                  find_engine_ignored,
                                                  find_no_steady_state,

@@ -50,6 +50,7 @@ std::vector<Finding> find_no_steady_state(const Result& result, const FindingCon
 std::vector<Finding> find_core_taken(const Result& result, const FindingContext& context);
 std::vector<Finding> find_device_taken(const Result& result, const FindingContext& context);
 std::vector<Finding> find_recurring(const Result& result, const FindingContext& context);
+std::vector<Finding> find_tail(const Result& result, const FindingContext& context);
 std::vector<Finding> find_bimodal(const Result& result, const FindingContext& context);
 std::vector<Finding> find_imprecise(const Result& result, const FindingContext& context);
 std::vector<Finding> find_instrument(const Result& result, const FindingContext& context);

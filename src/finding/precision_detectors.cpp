@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <optional>
@@ -327,6 +328,92 @@ std::vector<Finding> find_recurring(const Result& result, const FindingContext& 
                         evidence("mean", mean)};
     finding.effect = effect;
     candidates.push_back({std::abs(effect), measurement.conditions, finding});
+  }
+  return strongest(std::move(candidates));
+}
+
+// Detects slow launches that come now and then: a median and its interval do not show them.
+
+namespace {
+
+struct Tail {
+  std::size_t launches = 0, slow = 0;
+  Nanoseconds slow_median{}, mean{}, mean_of_others{};
+  std::vector<std::size_t> rounds{};  ///< those with a slow launch
+};
+
+// The first one behind an idle may be slow for another reason.
+std::span<const Nanoseconds> later_launches(const Round& round) {
+  const std::span<const Nanoseconds> all = round.calls.empty() ? round.launches : round.calls;
+  return all.size() > 1 ? all.subspan(1) : all;
+}
+
+// Slow are launches that lie three times the middle half's width above it, and take at least a fifth longer
+// than the median. By chance a few do on any machine, so that they must be five in four rounds and change the
+// mean by 2 %; of more than three in ten the middle half is no measure of the others.
+std::optional<Tail> tail_of(const Measurement& measurement) {
+  constexpr double kWidths = 3.0, kSlower = 1.2, kMostOften = 0.3, kMaterialMean = 1.02;
+  constexpr std::size_t kFewestLaunches = 5, kFewestRounds = 4;
+  const std::span<const Round> rounds = settled_rounds(measurement);
+  std::vector<double> all;
+  for (const Round& round : rounds) {
+    for (const Nanoseconds launch : later_launches(round)) all.push_back(launch.value());
+  }
+  if (all.size() < kFewestLaunches) return std::nullopt;
+  constexpr std::array kQuartiles = {0.25, 0.5, 0.75};
+  const std::vector<double> quartiles = statistics::quantiles(all, kQuartiles);
+  if (quartiles[1] <= 0.0) return std::nullopt;
+  const double limit =
+      std::max(quartiles[2] + kWidths * (quartiles[2] - quartiles[0]), kSlower * quartiles[1]);
+  const auto is_slow = [limit](double time) { return time > limit; };
+  Tail tail{.launches = all.size()};
+  const std::size_t skipped = measurement.rounds.size() - rounds.size();
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    if (std::ranges::any_of(later_launches(rounds[i]), is_slow, &Nanoseconds::value))
+      tail.rounds.push_back(skipped + i);
+  }
+  const auto slow = std::partition(all.begin(), all.end(), is_slow);
+  const std::span<const double> slow_ones(all.begin(), slow), others(slow, all.end());
+  tail.slow = slow_ones.size();
+  if (tail.slow < kFewestLaunches || tail.rounds.size() < kFewestRounds ||
+      static_cast<double>(tail.slow) > kMostOften * static_cast<double>(all.size()))
+    return std::nullopt;
+  tail.slow_median = Nanoseconds(statistics::median(slow_ones));
+  tail.mean = Nanoseconds(statistics::mean_interval(all).mean);
+  tail.mean_of_others = Nanoseconds(statistics::mean_interval(others).mean);
+  return tail.mean > tail.mean_of_others * kMaterialMean ? std::optional(tail) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Finding> find_tail(const Result& result, const FindingContext& context) {
+  std::vector<Candidate> candidates;
+  for (const Measurement& measurement : result.measurements) {
+    if (measurement.modes.size() > 1 || measurement.recurrence) continue;  // findings of their own
+    const std::optional<Tail> tail = tail_of(measurement);
+    if (!tail) continue;
+    const double share = static_cast<double>(tail->slow) / static_cast<double>(tail->launches);
+    Finding finding;
+    finding.id = "tail";
+    const std::string text =
+        fmt::format("{} of launches take {}, the others {}", percent_text(share),
+                    time_text(tail->slow_median, 0.01), time_text(tail->mean_of_others, 0.01));
+    finding.headline = fmt::format("{}: {} on average", text, time_text(tail->mean, 0.01));
+    finding.sentence = fmt::format(
+        "Some launches are slow ({}): {} ({} of {}, in {} rounds), so that a launch takes {} on average.",
+        conditions_text(measurement.conditions), text, tail->slow, tail->launches, tail->rounds.size(),
+        time_text(tail->mean, 0.01));
+    finding.remedy = fmt::format(
+        "Quote the mean or a high percentile beside the median, and look for what happens now and then: {}.",
+        context.on_gpu
+            ? "other work on the GPU, a host that comes too late, a kernel that reads other data"
+            : "collecting garbage, memory from the system, a lock, another program or guest on this core");
+    finding.evidence = {evidence_ratio("share", share), evidence("slow", tail->slow_median),
+                        evidence("others", tail->mean_of_others), evidence("mean", tail->mean)};
+    const double effect = tail->mean / tail->mean_of_others - 1.0;
+    finding.effect = effect;
+    finding.places = places_of(tail->rounds, measurement, result);
+    candidates.push_back({effect, measurement.conditions, finding});
   }
   return strongest(std::move(candidates));
 }

@@ -67,7 +67,8 @@ constexpr auto enumerators(Trend) {
 
 namespace explain {
 constexpr auto enumerators(Variation) {
-  return std::array{Variation::position, Variation::idle, Variation::clock, Variation::loop, Variation::rest};
+  return std::array{Variation::position, Variation::idle, Variation::clock,
+                    Variation::order,    Variation::loop, Variation::rest};
 }
 constexpr auto enumerators(FactorVerdict) {
   using enum FactorVerdict;

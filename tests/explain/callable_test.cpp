@@ -76,6 +76,22 @@ TEST(CallableSubject, ItsOwnGraphStandsForItsLaunches) {
   EXPECT_EQ(of(found, "queue").doses.size(), 2u);
 }
 
+TEST(CallableSubject, WorkThatGrowsFromCallToCallDrifts) {
+  scripted::Script script;
+  script.launch_time = [calls = 0](const auto&) mutable {
+    return microseconds(100.0 * (1.0 + 1e-4 * ++calls));
+  };
+  scripted::ScriptedDevice device(script);
+  Session session(device);
+  const TrialSubject subject(CallableWork{.name = "step", .launch = launch_kernel});
+  const Observation seen =
+      explain(session, subject, {.factors = {"launches"}, .time_limit = seconds(60)}).observation;
+  EXPECT_GT(seen.drift.value_or(0.0), 0.05);
+  const auto order = std::ranges::find(seen.shares, Variation::order, &VariationShare::variation);
+  ASSERT_NE(order, seen.shares.end());
+  EXPECT_GT(order->share, 0.3);
+}
+
 TEST(CallableSubject, WhatCannotBeRecordedLosesThatDoseOnly) {
   scripted::ScriptedDevice device;
   Session session(device);

@@ -41,6 +41,21 @@ TEST(Conclusions, ACauseHasItsEffectItsDoseAndARemedy) {
               HasSubstr("takes 8.1 % less time with 400 ms idle than"));
 }
 
+TEST(Conclusions, WorkThatBecomesSlowerIsSaidFirst) {
+  Explanation explanation = with(idle(1.083));
+  explanation.observation.drift = 0.31;
+  EXPECT_THAT(
+      conclusions_of(explanation).front(),
+      HasSubstr("becomes slower as it goes on: a launch takes 31.0 % longer in the last third of the plain "
+                "loops than in the first. Look for what grows"));
+  explanation.observation.drift = 1.3;
+  EXPECT_THAT(conclusions_of(explanation).front(),
+              HasSubstr("takes 2.3 times as long in the last third of the plain loops as in the first"));
+  explanation.observation.drift = -0.2;
+  EXPECT_THAT(conclusions_of(explanation).front(),
+              HasSubstr("becomes faster as it goes on: a launch takes 20.0 % less time in the last third"));
+}
+
 TEST(Conclusions, TheClockTellsHowAFactorActs) {
   EXPECT_THAT(conclusions_of(with(idle(1.08, 0.92))).front(), HasSubstr("; the clock is 8.0 % lower"));
   EXPECT_THAT(conclusions_of(with(idle(0.92, 1.083))).front(), HasSubstr("; the clock is 8.3 % higher"));

@@ -25,7 +25,7 @@ Round make_round(const Record& record, const RoundEffect& effect, Random& random
   for (std::int64_t i = 0; i < record.launches; ++i) {
     double time = level * (1.0 + record.launch_noise * random.normal());
     if (i == 0) time *= effect.first_launch;
-    if (random.uniform() < record.spikes) time *= 1.1;
+    if (random.uniform() < record.spikes) time *= record.spike;
     round.launches.push_back(on_grain(time, record.grain, random));
   }
   if (record.has_clock) round.clock = record.clock * clock;

@@ -32,7 +32,7 @@ struct Record {
   std::int64_t rounds = 25, launches = 20;
   double round_noise = 0.0010, launch_noise = 0.004;  ///< relative standard deviations
   double clock_noise = 0.0010, clock_share = 0.8;     ///< share of the time that follows the clock
-  double spikes = 0.01;                               ///< share of launches that take 10 % longer
+  double spikes = 0.01, spike = 1.1;                  ///< share of launches that take so many times as long
   Nanoseconds grain = Nanoseconds(32);
   bool has_clock = true, has_sensors = true;
   Effect effect = {};

@@ -59,7 +59,7 @@ void describe(Fields& fields, Described<Fields, explain::Observation>& observati
   fields("median_seconds", observation.median);
   fields("p5_seconds", observation.p5);
   fields("p95_seconds", observation.p95);
-  fields("trend", observation.trend);
+  fields("drift", observation.drift);
   fields("modes", observation.modes);
   fields.where(observation.mean > Nanoseconds(0), "mean_seconds", observation.mean);
   fields("recurrence", observation.recurrence);
@@ -401,6 +401,7 @@ std::string_view variation_words(Variation variation) {
     case Variation::position: return "the launch's place in its loop";
     case Variation::idle: return "the idle before the loop";
     case Variation::clock: return "the clock";
+    case Variation::order: return "how long it has run";
     case Variation::loop: return "nothing that was seen, between loops";
     case Variation::rest: break;
   }

@@ -199,8 +199,7 @@ std::vector<std::int64_t> corners_of(const std::vector<std::int64_t>& shape) {
 
 std::vector<std::int64_t> in_order(std::vector<std::int64_t> elements) {
   std::ranges::sort(elements);
-  const auto repeated = std::ranges::unique(elements);
-  elements.erase(repeated.begin(), repeated.end());
+  elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
   return elements;
 }
 
