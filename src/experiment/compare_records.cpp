@@ -453,28 +453,35 @@ std::string library_version(const DeviceDescription& device, const std::string& 
   return found == device.libraries.end() ? "" : found->version;
 }
 
+// What follows from a device's model: where the models differ, they are the cause.
+bool follows_from_the_model(std::string_view property) {
+  constexpr std::string_view kFacts[] = {"simulated",       "preset",    "compute_capability",
+                                         "memory_bus_bits", "cpu_model", "isa"};
+  return std::ranges::find(kFacts, property) != std::end(kFacts);
+}
+
 void compare_machines(const RunRecord& first, const RunRecord& second, DifferenceList& differences) {
+  const bool is_same_model = first.device.name == second.device.name;
   differences.compare("device", first.device.name, second.device.name, true);
-  if (first.device.name == second.device.name) {
-    differences.compare("device uuid", first.device.uuid, second.device.uuid, true);
-  }
+  if (is_same_model) differences.compare("device uuid", first.device.uuid, second.device.uuid, true);
   const auto limit = [](const DeviceDescription& device) {
     return device.power_limit ? power_text(*device.power_limit) : std::string();
   };
   const auto maximum = [](const DeviceDescription& device) {
     return device.maximum_clock ? clock_text(*device.maximum_clock) : std::string();
   };
-  differences.compare(kMaximumClockDifference, maximum(first.device), maximum(second.device), true);
-  differences.compare(kPowerLimitDifference, limit(first.device), limit(second.device), true);
+  differences.compare(kMaximumClockDifference, maximum(first.device), maximum(second.device), is_same_model);
+  differences.compare(kPowerLimitDifference, limit(first.device), limit(second.device), is_same_model);
   // Includes properties that only one device has; a property of both is listed once.
   for (const DeviceDescription* device : {&first.device, &second.device}) {
     for (const Property& property : device->properties) {
-      // The simulated device's own seed, which conditions hold, and what is listed above.
+      // The simulated device's own seed, which conditions hold, what is listed above, and a device's slot.
       if (property.key == "seed" || property.key == "maximum_sm_clock_mhz" ||
-          property.key == "power_limit_watts")
+          property.key == "power_limit_watts" || property.key == "pci_bus_id")
         continue;
       differences.compare(property.key, value_of(first.device.properties, property.key),
-                          value_of(second.device.properties, property.key), true);
+                          value_of(second.device.properties, property.key),
+                          is_same_model || !follows_from_the_model(property.key));
     }
     for (const LibraryInfo& library : device->libraries) {
       differences.compare(library.name, library_version(first.device, library.name),

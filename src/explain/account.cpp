@@ -210,7 +210,7 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   const bool is_same_device =
       std::ranges::find(machines, "device", &RecordDifference::name) == machines.end();
   const ClockedSides clocked{*sides.first, *sides.second, sides.first_record->device.maximum_clock,
-                             sides.second_record->device.maximum_clock, is_same_device};
+                             sides.second_record->device.maximum_clock};
   for (const RecordDifference& difference : machines) {
     if (!difference.may_explain) continue;
     const bool is_by_clock = are_same_work(sides) && acts_by_clock(difference, clocked);
@@ -223,8 +223,8 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   add(problem_part(sides));
   add(engine_part(sides));
   add(kernels_part(sides));
-  // Clock, power and heat of one operation say nothing of another.
-  if (are_same_work(sides)) {
+  // Clock, power and heat of one operation say nothing of another, nor a cycle of one device of another's.
+  if (are_same_work(sides) && is_same_device) {
     for (AccountedPart& part : parts_of_clocks(clocked)) parts.push_back(std::move(part));
   }
   add(host_part(sides));

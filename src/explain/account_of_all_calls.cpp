@@ -208,6 +208,9 @@ std::string time_words(const RatioEstimate& ratio) {
   return change + (change.ends_with('%') ? " in time" : "") + (range.empty() ? "" : " (" + range + ')');
 }
 
+// The name of a circumstance within a sentence.
+std::string cause_words(const std::string& name) { return name == "device" ? "another device" : name; }
+
 // Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
 std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
                           const RatioEstimate& rest) {
@@ -266,9 +269,11 @@ std::string account_sentence(const Account& account) {
   for (const AccountedPart& part : account.parts) {
     if (acts_by_clock(part)) continue;
     if (!part.ratio) {
-      const bool has_values = part.name == kOperationDifference || part.name == "queue";
-      unknown.push_back(has_values ? fmt::format("{} ({}, then {})", part.name, part.first, part.second)
-                                   : part.name);
+      const bool has_values =
+          part.name == kOperationDifference || part.name == "queue" || part.name == "device";
+      unknown.push_back(has_values
+                            ? fmt::format("{} ({}, then {})", cause_words(part.name), part.first, part.second)
+                            : part.name);
     } else if (account.is_of_program
                    ? is_named(part)
                    : !is_only_uncertain(part.ratio) && !is_lost_in(*part.ratio, account.time)) {
@@ -350,7 +355,7 @@ std::string causes_sentence(const AccountTotal& total, std::size_t operations, b
     if (part.acts_by_clock) {
       if (!sets_the_clock(part)) by_clock.push_back(words);
     } else if (!part.ratio) {
-      unknown.push_back(words);
+      unknown.push_back(cause_words(part.name) + words.substr(part.name.size()));
       is_clock_named = is_clock_named || part.name == kClock;
     } else if (!is_only_uncertain(part.ratio) && !is_lost_in(*part.ratio, total.time)) {
       known.push_back(known_words(part) + words.substr(part.name.size()));

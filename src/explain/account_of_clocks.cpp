@@ -76,10 +76,6 @@ std::optional<AccountedPart> clock_part(const ClockedSides& sides) {
   AccountedPart part{.name = kClock,
                      .first = clock_text(sides.first.clock->median),
                      .second = clock_text(sides.second.clock->median)};
-  if (!sides.is_same_device) {
-    part.source = "a cycle of one device is not one of the other";
-    return part;
-  }
   const std::optional<Foretold> forward = forward_of(sides, clocks), backward = backward_of(sides, clocks);
   part.ratio = between(forward, backward, clocks);
   if (forward && backward) {
@@ -116,10 +112,6 @@ std::optional<AccountedPart> memory_clock_part(const ClockedSides& sides) {
              b = median_reading(sides.second, &SensorReading::memory_clock);
   if (!a || !b || !(*a > Hertz(0)) || !(*b > Hertz(0)) || are_near(*a / *b, 1.0)) return std::nullopt;
   AccountedPart part{.name = "memory clock", .first = clock_text(*a), .second = clock_text(*b)};
-  if (!sides.is_same_device) {
-    part.source = "a cycle of one device is not one of the other";
-    return part;
-  }
   const ClockRatio clocks{*a / *b, *a / *b};
   part.ratio = between(std::nullopt, std::nullopt, clocks);
   part.source = "how the time follows the memory's clock is not known: between not at all and wholly";
@@ -163,7 +155,7 @@ std::vector<AccountedPart> parts_of_clocks(const ClockedSides& sides) {
 }
 
 bool acts_by_clock(const RecordDifference& difference, const ClockedSides& sides) {
-  return sides.is_same_device && sides.first.clock && sides.second.clock &&
+  return sides.first.clock && sides.second.clock &&
          (difference.name == kMaximumClockDifference || difference.name == kPowerLimitDifference);
 }
 

@@ -8,11 +8,10 @@
 
 namespace jitterscope::explain {
 
-/// Two results of the same work in conditions that no other part has to bridge.
+/// Two results of the same work on devices of one name, in conditions that no other part has to bridge.
 struct ClockedSides {
   const Measurement &first, &second;
   std::optional<Hertz> first_maximum = {}, second_maximum = {};  ///< maximum clocks of the devices
-  bool is_same_device = true;                                    ///< the two devices have one name
 };
 
 /// Returns what a clock that differs does, and power and temperature where they differ, which act by it.

@@ -152,6 +152,19 @@ std::string memory_words(const ComparisonRecord& record, double work) {
                      bytes_text(memory_of(first.first, 1)));
 }
 
+// Returns " (128 samples)", as many as a launch of this alternative takes; empty if they are not counted.
+std::string samples_text(const ComparisonRecord& record, std::size_t alternative) {
+  std::vector<std::pair<const Operation*, const Operation*>> pairs;
+  for (const Comparison& each : record.comparisons) {
+    if (each.alternative != alternative) continue;
+    pairs.emplace_back(operation_of(each.first.subject), operation_of(each.second.subject));
+    if (pairs.back().first == nullptr || pairs.back().second == nullptr) return {};
+  }
+  const std::optional<SampleChange> change = sample_change(pairs);
+  if (!change || change->of_first == 0) return {};
+  return fmt::format(" ({} samples)", std::llround(static_cast<double>(change->of_first) * change->times));
+}
+
 Sentences batch_answer(const StudyResult& result) {
   const ComparisonRecord& record = result.record;
   const std::vector<ArmOutcome> outcomes = right_outcomes(result);
@@ -170,8 +183,9 @@ Sentences batch_answer(const StudyResult& result) {
   } else {
     const double work = work_of(record, knee.arm->alternative);
     sentences.push_back(fmt::format(
-        "**At {} the batch a sample is {}**; a launch takes {:.1f} times as long{}.", knee.arm->name,
-        speed_against(knee.arm->time, "at ×1"), work * knee.arm->time.ratio, memory_words(record, work)));
+        "**At {} the batch{} a sample is {}**; a launch takes {:.1f} times as long{}.", knee.arm->name,
+        samples_text(record, knee.arm->alternative), speed_against(knee.arm->time, "at ×1"),
+        work * knee.arm->time.ratio, memory_words(record, work)));
     if (knee.may_grow) {
       sentences.push_back(not_decided("whether a larger batch gains 5 % more"));
     } else {
