@@ -105,6 +105,13 @@ TEST(AdviseCommand, ForThroughputBatchesGrow) {
   EXPECT_LT(found.at("together").at("comparisons")[0].at("time_ratio").at("ratio").get<double>(), 0.05);
 }
 
+TEST(AdviseCommand, ATraceWithOtherTimesSaysWhoseGainsTheseAre) {
+  const std::string trace = JITTERSCOPE_TEST_DATA "/import/conv1d_trace.json.gz";
+  const json found = advice_on(trace + " --allow precision" + kAdviceOnVirtualGpu);
+  EXPECT_THAT(found.at("conclusions").back().get<std::string>(),
+              AllOf(HasSubstr("gains are of this device, not of the program"), HasSubstr(", and here ")));
+}
+
 TEST(AdviseCommand, OfANetworkTheLayersThatHoldTheTimeAreTried) {
   const std::string file = testing::TempDir() + "advice.json";
   const Outcome outcome = run_tool("advise resnet18:batch=2,direction=fprop --only layer4 --allow precision" +

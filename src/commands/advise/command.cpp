@@ -59,6 +59,9 @@ class AdvisedWork {
   /// Measures the work as it is, then in each step the remedies that are left, and last the remedies taken
   /// together. After Ctrl-C the record holds what is known.
   void advise();
+  /// Says by how much the times that the program's record holds differ from those measured here; empty if
+  /// they are within 25 %, or not all known.
+  std::string unlike_the_program() const;
 
  private:
   void observe();
@@ -165,6 +168,8 @@ class AdviseCommand {
     }
     work.advise();
     record_.conclusions = study::conclusions_of(record_);
+    if (const std::string other = work.unlike_the_program(); !other.empty())
+      record_.conclusions.push_back(other);
     files.write(record_, flags_.page);
     if (record_.interrupted) invocation_.exit_code = ExitCode::interrupted;
   }
@@ -437,6 +442,25 @@ std::string AdvisedWork::plan_text() {
              "Each step compares the remaining remedies in {} fresh processes, on the layers that take "
              "{} of the time. In the end all that were taken are measured together. At most {}.\n",
              request_.processes, percent_text(kShareOfTime), duration_text(request_.budget));
+}
+
+std::string AdvisedWork::unlike_the_program() const {
+  constexpr double kUnlike = 1.25;
+  Nanoseconds here, recorded;
+  for (const study::AdvisedLayer& layer : record_.layers)
+    here += layer.time.median * static_cast<double>(layer.count);
+  for (const Layer& layer : work_.model.layers) {
+    const std::optional<Nanoseconds> time = layer.recorded_time();
+    if (!time) return {};
+    recorded += *time;
+  }
+  if (here <= Nanoseconds(0) || recorded <= Nanoseconds(0) ||
+      std::max(here / recorded, recorded / here) < kUnlike)
+    return {};
+  const std::string device = work_.model.recorded_device;
+  return fmt::format(
+      "**These gains are of this device, not of the program**: there these calls take {}{}, and here {}.",
+      time_text(recorded, 0.01), device.empty() ? "" : fmt::format(" ({})", device), time_text(here, 0.01));
 }
 
 void AdvisedWork::advise() {
