@@ -98,13 +98,11 @@ std::size_t LocalDecisions::sets_of_visit(const GroupFacts& facts) {
   if (!facts.may_be_placed && !facts.is_host) return 1;
   if (facts.visits < (takes_turns ? 1 : kVisitsToLearn)) return 1;
   const double most = static_cast<double>(facts.is_host ? kMostSetsOnHost : kMostSets);
-  const Nanoseconds idle = mean_idle(facts.options);
-  // Assumes mean idles.
-  const Nanoseconds busy = facts.time - idle * static_cast<double>(facts.visits);
-  const Nanoseconds each = busy / static_cast<double>(std::max<std::size_t>(1, facts.sets));
-  const double fit = each > Nanoseconds(0) ? idle / each : most;
-  const double needed = takes_turns ? most : sets_needed(facts);
-  return static_cast<std::size_t>(std::clamp(std::ceil(std::min(needed, fit)), 1.0, most));
+  const Nanoseconds each =
+      (facts.time - facts.idle) / static_cast<double>(std::max<std::size_t>(1, facts.sets));
+  const double fit = each > Nanoseconds(0) ? std::floor(mean_idle(facts.options) / each) : most;
+  const double needed = takes_turns ? most : std::ceil(sets_needed(facts));
+  return static_cast<std::size_t>(std::clamp(std::min(needed, fit), 1.0, most));
 }
 
 // If launches are so long that the least number of rounds does not fit into the limit, they get that number,

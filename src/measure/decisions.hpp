@@ -67,6 +67,7 @@ struct GroupFacts {
   bool may_be_placed = false;  ///< operands can be moved, and are between sets
   bool is_host = false;        ///< the device is the host: other programs disturb single rounds
   Nanoseconds time;            ///< its rounds and the idles before them
+  Nanoseconds idle;            ///< those idles
   Nanoseconds time_limit;
 };
 

@@ -87,6 +87,7 @@ class OpenGroup final : public BlockVisitor {
   // Runs rounds of each open measurement, each in another placement of the operands if they can be placed.
   void visit(const Visit& visit) override {
     if (!visit.rests) time_ += visit.idle;
+    idle_ += visit.idle;
     Nanoseconds idle = visit.rests ? visit.idle : Nanoseconds(0);
     Nanoseconds busy = visit.busy;  // since the last idle
     bool is_first = true;
@@ -99,9 +100,11 @@ class OpenGroup final : public BlockVisitor {
       if (visits_ > 0 || i > 0) place_anew();
       for (OpenMeasurement* one : order) {
         if (ends_early()) break;
-        if (!is_first &&
+        // Other programs disturb a host more than its own power does: its sides take turns without a pause.
+        if (!is_first && !is_host_ &&
             !context_.decisions.shares_idle(busy + one->round_time, mean_idle(context_.options))) {
           idle = draw_idle(context_.options, context_.random);
+          idle_ += idle;
           busy = Nanoseconds(0);
         }
         const Nanoseconds before = context_.device.host_time() + idle;
@@ -139,7 +142,7 @@ class OpenGroup final : public BlockVisitor {
       measurement.rounds.clear();
     }
     visits_ = sets_ = 0;
-    time_ = Nanoseconds(0);  // the discarded rounds do not count against its limit
+    time_ = idle_ = Nanoseconds(0);  // the discarded rounds do not count against its limit
   }
 
   void close(StopReason reason) {
@@ -151,8 +154,9 @@ class OpenGroup final : public BlockVisitor {
   bool ends_early() const { return context_.decisions.ends_early(context_.options); }
 
   GroupFacts facts() const {
-    GroupFacts facts{context_.options, {},    paired_operations_, visits_, sets_, may_be_placed_,
-                     is_host_,         time_, time_limit_};
+    GroupFacts facts{
+        context_.options, {}, paired_operations_, visits_, sets_, may_be_placed_, is_host_, time_, idle_,
+        time_limit_};
     for (const OpenMeasurement* one : open_) facts.open.push_back(&one->measurement);
     return facts;
   }
@@ -233,6 +237,7 @@ class OpenGroup final : public BlockVisitor {
   std::int64_t placements_ = 0;
   std::size_t sets_ = 0;
   Nanoseconds time_ = {};  // its rounds and the idles before them: the time that it would have taken alone
+  Nanoseconds idle_ = {};  // those idles
 };
 
 // If a clock was asleep, begins all open measurements again with a clock that is awake. One that is

@@ -38,9 +38,9 @@ struct MeasuredGroup {
 /// Visits all groups in turn, in a new random order after each random idle, until each is precise or out of
 /// time (a pair has the time limit once for each operation). Groups share an idle while their rounds together
 /// last no longer than the mean idle: otherwise 117 operations of ResNet-50 idle for 68 of 106 s on an H200.
-/// Rounds of a group do as well: what alternatives with a long load do to the clock would be in the others'
-/// times. `wake` is the time for which a sleeping clock is woken before each block; it grows if a clock is
-/// found asleep.
+/// Rounds of a group do as well, but on a host: what alternatives with a long load do to the clock would be
+/// in the others' times. `wake` is the time for which a sleeping clock is woken before each block; it grows
+/// if a clock is found asleep.
 void measure_burst(Device& device, Decisions& decisions, std::vector<MeasuredGroup>& groups,
                    const MeasureOptions& options, Nanoseconds& wake);
 

@@ -196,15 +196,23 @@ TEST(Decisions, AreSettledByWhatTheyMean) {
 std::size_t sets_on_host(std::size_t visits, std::size_t paired, Nanoseconds set = milliseconds(3)) {
   const MeasureOptions options;
   const Measurement none;
-  GroupFacts facts{options, {&none, &none}, paired, visits, visits, false, true, Nanoseconds(0), seconds(3)};
-  facts.time = (mean_idle(options) + set) * static_cast<double>(visits);
+  const Nanoseconds idle = mean_idle(options) * static_cast<double>(visits);
+  const GroupFacts facts{.options = options,
+                         .open = {&none, &none},
+                         .paired_operations = paired,
+                         .visits = visits,
+                         .sets = visits,
+                         .is_host = true,
+                         .time = idle + set * static_cast<double>(visits),
+                         .idle = idle,
+                         .time_limit = seconds(3)};
   LocalDecisions decisions;
   return decisions.sets_of_visit(facts);
 }
 
 TEST(Decisions, SidesTakeTurnsOnAHostForAsLongAsAnIdle) {
   EXPECT_EQ(sets_on_host(0, 2), 1);  // how long a set takes is not known yet
-  EXPECT_EQ(sets_on_host(1, 2), 14);
+  EXPECT_EQ(sets_on_host(1, 2), 13);
   EXPECT_EQ(sets_on_host(1, 2, milliseconds(0.1)), 20);
   EXPECT_EQ(sets_on_host(1, 2, milliseconds(100)), 1);
   EXPECT_EQ(sets_on_host(1, 1), 1);
