@@ -101,16 +101,14 @@ class OpenGroup final : public BlockVisitor {
       for (OpenMeasurement* one : order) {
         if (ends_early()) break;
         // Other programs disturb a host more than its own power does: its sides take turns without a pause.
-        if (!is_first && !is_host_ &&
-            !context_.decisions.shares_idle(busy + one->round_time, mean_idle(context_.options))) {
+        if (!is_first && !is_host_ && !context_.decisions.shares_idle(busy, mean_idle(context_.options))) {
           idle = draw_idle(context_.options, context_.random);
           idle_ += idle;
           busy = Nanoseconds(0);
         }
         const Nanoseconds before = context_.device.host_time() + idle;
         std::optional<Round> round = try_round(*one, idle);
-        one->round_time = std::max(context_.device.host_time() - before, Nanoseconds(0));
-        busy += one->round_time;
+        busy += std::max(context_.device.host_time() - before, Nanoseconds(0));
         idle = Nanoseconds(0);
         is_first = false;
         if (!round) continue;

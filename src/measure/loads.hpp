@@ -15,7 +15,6 @@ struct OpenMeasurement {
   std::string name;  ///< name of what it times, for progress
   Measurement measurement;
   std::int64_t lost_in_a_row = 0;  ///< rounds lost since the last good one
-  Nanoseconds round_time{};        ///< how long its last round kept the device busy
 };
 
 /// Thrown if rounds of a workload are lost again and again: no held queue can take its launches.

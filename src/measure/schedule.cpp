@@ -18,14 +18,11 @@ bool Schedule::run_block(std::vector<BlockVisitor*>& visitors) {
   const Nanoseconds end = device_.host_time() + idle + shared;
   Visit visit{++block_, idle};
   for (BlockVisitor* visitor : visitors) {
-    const Nanoseconds start = device_.host_time();
-    Nanoseconds& time = times_[visitor];
+    const Nanoseconds now = device_.host_time();
     // An interruption cuts the idle short, so the visitors that share it would have none.
-    if (!visit.rests && (!decisions_.shares_idle(start + time, end) || decisions_.ends_early(options_)))
-      break;
-    if (!visit.rests) visit.busy = start - (end - shared);
+    if (!visit.rests && (!decisions_.shares_idle(now, end) || decisions_.ends_early(options_))) break;
+    if (!visit.rests) visit.busy = now - (end - shared);
     visitor->visit(visit);
-    time = device_.host_time() - start - (visit.rests ? idle : Nanoseconds(0));
     visit.rests = false;
   }
   return true;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "base/random.hpp"
@@ -43,10 +42,8 @@ class BlockVisitor {
 
 /// How many visitors share one idle.
 enum class IdleSharing {
-  none,  ///< one
-  /// As many as keep the device busy no longer than a mean idle, by how long the last visit of each took. One
-  /// that takes longer has an idle of its own: its load would lower the clock of what follows it.
-  by_time
+  none,    ///< one
+  by_time  ///< as many as keep the device busy no longer than a mean idle
 };
 
 class Schedule {
@@ -69,8 +66,6 @@ class Schedule {
   IdleSharing sharing_;
   Random random_;
   std::int64_t block_ = -1;
-  std::unordered_map<const BlockVisitor*, Nanoseconds>
-      times_;  ///< of each one's last visit, without the idle
 };
 
 // Options that cannot work are refused before anything is launched.
