@@ -144,9 +144,12 @@ TEST_F(OnTheCpu, ProgressStopsAndKeepsWhatThereIs) {
   EXPECT_EQ(seen.last["operation"], "mine");
   const Json record = Json::parse(record_);
   EXPECT_TRUE(record["interrupted"]);
-  // Those told last and the one that ended then: on a busy machine a measurement may have begun anew before.
-  EXPECT_EQ(record["results"][0]["measurements"][0]["rounds"].size(),
-            seen.last["rounds"].get<std::size_t>() + 1);
+  // None of those told last is lost, also where a measurement began anew because the clock slept; the
+  // estimate is of one fewer from some rounds on.
+  const std::size_t kept = record["results"][0]["measurements"][0]["rounds"].size();
+  const auto told = seen.last["rounds"].get<std::size_t>();
+  EXPECT_GE(kept, told);
+  EXPECT_LE(kept, told + 1);
 }
 
 TEST_F(OnTheCpu, CausesOfACallablesTimeAreFoundOut) {
