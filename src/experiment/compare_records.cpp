@@ -453,7 +453,8 @@ std::string library_version(const DeviceDescription& device, const std::string& 
   return found == device.libraries.end() ? "" : found->version;
 }
 
-// What follows from a device's model: where the models differ, they are the cause.
+// True if a device's model decides the property. Where models differ, the model is the cause, and not what it
+// decides.
 bool follows_from_the_model(std::string_view property) {
   constexpr std::string_view kFacts[] = {"simulated",       "preset",    "compute_capability",
                                          "memory_bus_bits", "cpu_model", "isa"};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
@@ -16,18 +18,18 @@ namespace {
 
 std::string amount_text(double change) { return change_text(std::abs(change)).substr(1); }  // without a sign
 
-// Returns "a launch takes 8.3 % longer with 400 ms idle than with 10 ms idle"; from a factor of two on "4.2
-// times as long … as", as everywhere.
-std::string effect_words(const FactorResult& factor) {
+// Returns "8.3 % longer" and "than"; from a factor of two on "4.2 times as long" and "as", as everywhere.
+std::pair<std::string, std::string_view> longer_words(double ratio) {
   constexpr double kFactor = 2.0;
+  if (ratio >= kFactor || ratio <= 1.0 / kFactor) return {time_change_text(ratio - 1.0), "as"};
+  return {fmt::format("{} {}", amount_text(ratio - 1.0), ratio < 1.0 ? "less time" : "longer"), "than"};
+}
+
+// Returns "a launch takes 8.3 % longer with 400 ms idle than with 10 ms idle".
+std::string effect_words(const FactorResult& factor) {
   const DoseEffect& dose = factor.doses[factor.strongest];
-  const double ratio = dose.time.ratio;
-  if (ratio >= kFactor || ratio <= 1.0 / kFactor) {
-    return fmt::format("a launch takes {} with {} as with {}", time_change_text(ratio - 1.0), dose.dose,
-                       factor.usual);
-  }
-  return fmt::format("a launch takes {} {} with {} than with {}", amount_text(ratio - 1.0),
-                     ratio < 1.0 ? "less time" : "longer", dose.dose, factor.usual);
+  const auto [longer, than] = longer_words(dose.time.ratio);
+  return fmt::format("a launch takes {} with {} {} with {}", longer, dose.dose, than, factor.usual);
 }
 
 // Tells whether the clock moves with the time, which is then how the factor acts.
@@ -78,15 +80,10 @@ std::string_view variation_words(Variation variation) {
 bool is_explained(const VariationShare& share) { return !variation_words(share.variation).empty(); }
 
 std::string drift_sentence(double change) {
-  constexpr double kFactor = 2.0;
-  const double ratio = 1.0 + change;
-  const bool is_factor = ratio >= kFactor || ratio <= 1.0 / kFactor;
-  const std::string amount =
-      is_factor ? time_change_text(change)
-                : fmt::format("{} {}", amount_text(change), change < 0.0 ? "less time" : "longer");
+  const auto [longer, than] = longer_words(1.0 + change);
   return fmt::format(
       "The work becomes {} as it goes on: a launch takes {} in the last third of the plain loops {} in the first. {}.",
-      change < 0.0 ? "faster" : "slower", amount, is_factor ? "as" : "than",
+      change < 0.0 ? "faster" : "slower", longer, than,
       change < 0.0
           ? "Let it run for longer before it is timed"
           : "Look for what grows from call to call (memory, a list, a log), and for heat, which lowers the clock");

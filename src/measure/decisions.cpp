@@ -70,7 +70,7 @@ std::optional<RoundShape> LocalDecisions::shape_after_trial(const RoundShape& tr
 
 bool LocalDecisions::ends_early(const MeasureOptions& options) { return is_interrupted(options); }
 
-bool LocalDecisions::shares_idle(Nanoseconds now, Nanoseconds end) { return now < end; }
+bool LocalDecisions::shares_idle(Nanoseconds busy, Nanoseconds most) { return busy < most; }
 
 namespace {
 
@@ -225,8 +225,8 @@ bool AgreedDecisions::ends_early(const MeasureOptions& options) {
   return has_ended_;
 }
 
-bool AgreedDecisions::shares_idle(Nanoseconds now, Nanoseconds end) {
-  return agree(Question::shares_idle, own_.shares_idle(now, end));
+bool AgreedDecisions::shares_idle(Nanoseconds busy, Nanoseconds most) {
+  return agree(Question::shares_idle, own_.shares_idle(busy, most));
 }
 
 bool AgreedDecisions::is_out_of_time(const GroupFacts& facts) {

@@ -122,9 +122,9 @@ class Decisions {
 
   /// Asked between rounds: true if the user interrupts.
   virtual bool ends_early(const MeasureOptions& options) = 0;
-  /// True if one more group, at time `now`, shares the idle of a block that is to be over by `end`; or one
-  /// more round of a group, which has kept the device busy for `now`, the idle before it.
-  virtual bool shares_idle(Nanoseconds now, Nanoseconds end) = 0;
+  /// Asked where the device has been busy for so long since it last rested: true if the next group, or the
+  /// next round of a group, goes on without a rest, which needs less than `most`.
+  virtual bool shares_idle(Nanoseconds busy, Nanoseconds most) = 0;
 
   /// Asked before a visit: true if the group has had its time.
   virtual bool is_out_of_time(const GroupFacts& facts) = 0;
@@ -151,7 +151,7 @@ class LocalDecisions final : public Decisions {
                           const Calibration& calibration) override;
   std::optional<RoundShape> shape_after_trial(const RoundShape& tried, bool was_held) override;
   bool ends_early(const MeasureOptions& options) override;
-  bool shares_idle(Nanoseconds now, Nanoseconds end) override;
+  bool shares_idle(Nanoseconds busy, Nanoseconds most) override;
   bool is_out_of_time(const GroupFacts& facts) override;
   std::size_t sets_of_visit(const GroupFacts& facts) override;
   std::vector<bool> are_precise(const GroupFacts& facts) override;
@@ -194,7 +194,7 @@ class AgreedDecisions final : public Decisions {
                           const Calibration& calibration) override;
   std::optional<RoundShape> shape_after_trial(const RoundShape& tried, bool was_held) override;
   bool ends_early(const MeasureOptions& options) override;
-  bool shares_idle(Nanoseconds now, Nanoseconds end) override;
+  bool shares_idle(Nanoseconds busy, Nanoseconds most) override;
   bool is_out_of_time(const GroupFacts& facts) override;
   std::size_t sets_of_visit(const GroupFacts& facts) override;
   std::vector<bool> are_precise(const GroupFacts& facts) override;

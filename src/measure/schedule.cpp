@@ -15,13 +15,13 @@ bool Schedule::run_block(std::vector<BlockVisitor*>& visitors) {
   std::ranges::stable_sort(visitors, {}, [](const BlockVisitor* visitor) { return visitor->visits(); });
   const Nanoseconds idle = draw_idle(options_, random_);
   const Nanoseconds shared = sharing_ == IdleSharing::by_time ? mean_idle(options_) : Nanoseconds(0);
-  const Nanoseconds end = device_.host_time() + idle + shared;
+  const Nanoseconds rested = device_.host_time() + idle;
   Visit visit{++block_, idle};
   for (BlockVisitor* visitor : visitors) {
-    const Nanoseconds now = device_.host_time();
+    if (!visit.rests) visit.busy = device_.host_time() - rested;
     // An interruption cuts the idle short, so the visitors that share it would have none.
-    if (!visit.rests && (!decisions_.shares_idle(now, end) || decisions_.ends_early(options_))) break;
-    if (!visit.rests) visit.busy = now - (end - shared);
+    if (!visit.rests && (!decisions_.shares_idle(visit.busy, shared) || decisions_.ends_early(options_)))
+      break;
     visitor->visit(visit);
     visit.rests = false;
   }

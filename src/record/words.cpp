@@ -14,16 +14,6 @@ std::string_view data_word(const Conditions& conditions) {
   return conditions.data ? to_string(*conditions.data) : kUnknownData;
 }
 
-std::string_view statistics::to_string(Trend trend) {
-  switch (trend) {
-    case Trend::flat: return "flat";
-    case Trend::warming_up: return "warming up";
-    case Trend::slowing_down: return "slowing down";
-    case Trend::never_steady: return "never steady";
-  }
-  return "";
-}
-
 std::string_view to_string(ExitCode code) {
   switch (code) {
     case ExitCode::done: return "done";

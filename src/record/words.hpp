@@ -59,10 +59,6 @@ constexpr auto enumerators(EffectVerdict) {
   using enum EffectVerdict;
   return std::array{faster, slower, same, undecided};
 }
-std::string_view to_string(Trend);
-constexpr auto enumerators(Trend) {
-  return std::array{Trend::flat, Trend::warming_up, Trend::slowing_down, Trend::never_steady};
-}
 }  // namespace statistics
 
 namespace explain {

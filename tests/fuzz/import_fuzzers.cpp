@@ -38,7 +38,8 @@ void fuzz_log(const Import& import, std::string_view input) {
   }
 }
 
-// Of a trace that ends early, what is closed has nothing open, and is read no worse than any other file.
+// Checks a trace. One that ends early is checked again up to its last whole event, which leaves no bracket
+// open.
 template <class Check>
 void fuzz_trace(const Check& check, std::string_view input) {
   try {

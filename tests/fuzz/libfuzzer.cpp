@@ -1,4 +1,5 @@
-// What libFuzzer calls, in a program for each fuzzer: JITTERSCOPE_FUZZER is its name.
+// libFuzzer calls this function. Each fuzzer has a program of its own, which is compiled with the fuzzer's
+// name as JITTERSCOPE_FUZZER.
 #include <cstddef>
 #include <cstdint>
 

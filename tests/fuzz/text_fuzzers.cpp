@@ -101,7 +101,7 @@ void fuzz_plan(std::string_view input) {
   }
 }
 
-// What ranks tell each other.
+// A message from one rank to another, or the first one, with which a rank joins.
 void fuzz_rank_message(std::string_view input) {
   try {
     const std::string written = group::write_message(group::read_message(input));

@@ -446,21 +446,19 @@ std::string AdvisedWork::plan_text() {
 
 std::string AdvisedWork::unlike_the_program() const {
   constexpr double kUnlike = 1.25;
-  Nanoseconds here, recorded;
+  if (record_.layers.size() != work_.model.layers.size()) return {};  // some have no time here
+  Nanoseconds here;
   for (const study::AdvisedLayer& layer : record_.layers)
     here += layer.time.median * static_cast<double>(layer.count);
-  for (const Layer& layer : work_.model.layers) {
-    const std::optional<Nanoseconds> time = layer.recorded_time();
-    if (!time) return {};
-    recorded += *time;
-  }
-  if (here <= Nanoseconds(0) || recorded <= Nanoseconds(0) ||
-      std::max(here / recorded, recorded / here) < kUnlike)
+  std::optional<Nanoseconds> recorded = Nanoseconds(0);
+  for (const Layer& layer : work_.model.layers) recorded = sum_if_known(recorded, layer.recorded_time());
+  if (here <= Nanoseconds(0) || !recorded || *recorded <= Nanoseconds(0) ||
+      std::max(here / *recorded, *recorded / here) < kUnlike)
     return {};
   const std::string device = work_.model.recorded_device;
   return fmt::format(
       "**These gains are of this device, not of the program**: there these calls take {}{}, and here {}.",
-      time_text(recorded, 0.01), device.empty() ? "" : fmt::format(" ({})", device), time_text(here, 0.01));
+      time_text(*recorded, 0.01), device.empty() ? "" : fmt::format(" ({})", device), time_text(here, 0.01));
 }
 
 void AdvisedWork::advise() {
