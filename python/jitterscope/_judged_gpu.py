@@ -87,7 +87,7 @@ class GpuChain(Chain):
     def queue(self, ticket: int, calls: int, is_null: bool) -> None:
         # All memory is there before anything is held: asking for it could wait.
         longest = _bytes_of(self.last)
-        self._make_room(calls, longest)
+        self._make_room(max(self.kept_before + calls, self.kept_in_all), longest)
         place = self.places[self.place]
         check(library().jitterscope_judge_release(self.chain, self.current_stream().cuda_stream, ticket))
         for call in range(calls):
@@ -107,7 +107,7 @@ class GpuChain(Chain):
             memories = (ctypes.c_void_p * len(parts))(*[part.data_ptr() for part in parts])
             check(library().jitterscope_judge_keep(
                 self.chain, stream, memories, (ctypes.c_size_t * len(parts))(*sizes), len(parts),
-                self.kept.data_ptr() + call * _slot(longest), ticket if call + 1 == calls else 0))
+                self.kept.data_ptr() + (self.kept_before + call) * _slot(longest), ticket if call + 1 == calls else 0))
             self.mailbox[_QUEUED:_QUEUED + 4] = ((call + 1) & 0xffffffff).to_bytes(4, "little")
 
     def finish(self, ticket: int, calls: int, is_null: bool) -> None:

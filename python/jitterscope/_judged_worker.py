@@ -196,6 +196,7 @@ class Chain:
         self.last: Any = ()
         self.evictor = bytearray()
         self.evicted = 0  # bytes that are read between a call's inputs and the call
+        self.kept_before = self.kept_in_all = 0  # calls whose outputs lie before those of a chain, and all that have room
 
     def prepare(self, target: str, _case: dict[str, str]) -> None:
         """Loads the reference's file before anybody waits."""
@@ -267,7 +268,8 @@ class Chain:
         """Does what can be done before the key is known."""
 
     def run(self, key: bytes, calls: int, is_null: bool) -> bytes:
-        digest, place = _first_digest(key), 0
+        digest = _first_digest(key)
+        place = self.kept_before * sum(len(self.arrays.storage(result)) for result in self.last)
         arrays = [given.array for given in self.inputs]
         for _ in range(calls):
             self.fill(digest)  # a call's seed is the digest before it
@@ -289,7 +291,7 @@ class Chain:
         self.mailbox[_DONE:_DONE + 4] = ticket.to_bytes(4, "little")
 
     def show(self, calls: int) -> None:
-        """Puts what was kept where the judge sees it."""
+        """Puts what was kept of so many calls where the judge sees it."""
 
     def digest_of_inputs(self) -> bytes:
         return self.digest(self.key(), bytes(32), bytearray().join(given.memory for given in self.inputs))
@@ -338,15 +340,16 @@ def _serve(judge: socket.socket, chain: Chain) -> None:
             of_chain = (asked["ticket"], asked["calls"], asked["null"])
             chain.move(asked["place"])
             chain.evicted = asked["evicted"]
+            chain.kept_before, chain.kept_in_all = asked["kept_before"], asked["kept_in_all"]
             chain.queue(*of_chain)
             if asked["held"]:
                 tell({"queued": True})
                 judge.recv(_LONGEST)  # the judge has released the key
             chain.finish(*of_chain)
             tell({"done": True})  # the judge's clock stops here, if it has not seen the mailbox before
-            if asked["checked"]:
-                chain.show(asked["calls"])
-            tell({"inputs": chain.digest_of_inputs().hex() if asked["checked"] else ""})
+        elif asked["do"] == "show":
+            chain.show(asked["calls"])
+            tell({"inputs": chain.digest_of_inputs().hex()})
         else:
             tell(chain.answer(asked["seeds"], asked["families"], asked["float64"], asked["strided"]))
 

@@ -104,6 +104,7 @@ void serve_judge(const JudgeFlags& flags, JudgeSetup& setup) {
             : Message();
     try {
       const Requested requested(asked, folder);
+      workers.refill();  // a request that came at once found no time for it
       workers.settle();
       const JudgeRecord record = setup.judge(
           requested.candidates(), [&] { return workers.take(); },

@@ -38,6 +38,20 @@ struct Link {
   std::vector<std::uint8_t> outputs;
 };
 
+/// A chain of the candidate, and the last digest that it gave.
+struct MadeChain {
+  Key key;
+  std::int64_t calls = 0;
+  Digest last;
+};
+
+/// What the candidate's last chains gave, and the last call of them.
+struct LookedAt {
+  Key key;
+  Seed last_seed;
+  Shown shown;
+};
+
 /// How many calls a side's chains have.
 struct ChainLength {
   std::int64_t calls = 0;
@@ -173,7 +187,8 @@ class Trial {
   AnswerRequest asked(const Seed& seed) const;
 
   ChainLength length_for(Worker& worker, ChainLength known);
-  ChainReply timed(Worker& worker, ChainRequest request);
+  /// Of several chains that follow each other; their outputs have room for so many calls.
+  ChainReply timed(Worker& worker, ChainRequest request, std::int64_t kept_in_all);
   /// Time of one more call, and what disturbed the two chains that it is of.
   struct Slope {
     Nanoseconds time;
@@ -189,8 +204,8 @@ class Trial {
   void note_clocks(PairTimes& pair);
   void check_clocks();
   void refuse_used_window() const;
-  std::vector<Seed> check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply);
-  void check_inputs(const Key& key, const Seed& seed, const ChainReply& reply);
+  /// Asks for what the candidate's last chains gave, checks it and keeps some links; nothing if there are none.
+  LookedAt look_at_chains();
   void keep_some_links(const Key& key, const std::vector<Seed>& seeds, std::span<const std::uint8_t> outputs);
   void check_links();
 
@@ -210,6 +225,7 @@ class Trial {
   std::vector<OutputDescription> outputs_;
   std::unique_ptr<Worker> reference_, candidate_;
   bool is_loaded_ = false;  ///< whether the candidate's process has loaded the candidate
+  std::vector<MadeChain> made_;  ///< chains of the candidate whose outputs nobody has asked for yet
   std::vector<Link> links_;
   std::int64_t links_seen_ = 0;
   std::int64_t place_ = 0;                           ///< of what is timed now: each block has its own

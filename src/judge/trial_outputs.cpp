@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <future>
+#include <utility>
 
 #include "base/quantity_text.hpp"
 #include "judge/trial.hpp"
@@ -227,12 +228,6 @@ Digest digest_of_inputs(const CaseShape& shape, const Key& key, const Seed& seed
 
 }  // namespace
 
-void Trial::check_inputs(const Key& key, const Seed& seed, const ChainReply& reply) {
-  if (reply.inputs == digest_of_inputs(shape_, key, seed, persistent_)) return;
-  throw Found{Verdict::invalid, "an input is not what it was before the call", InvalidReason::input_changed,
-              hexadecimal(key.bytes)};
-}
-
 // Each link that a candidate ever made is kept with the same probability.
 void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
                             std::span<const std::uint8_t> outputs) {
@@ -248,38 +243,63 @@ void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
   }
 }
 
-// Returns the seeds of all calls.
-std::vector<Seed> Trial::check_candidate_chain(const Key& key, std::int64_t calls, const ChainReply& reply) {
+// The chains of a block follow each other without a pause, as the reference's do: a GPU that has stood still
+// while outputs are copied takes longer for what comes next.
+LookedAt Trial::look_at_chains() {
+  if (made_.empty()) return {};
+  std::int64_t calls = 0;
+  for (const MadeChain& each : made_) calls += each.calls;
+  LookedAt looked{.key = {}, .last_seed = {}, .shown = of_candidate([&] { return candidate_->show(calls); })};
   const std::size_t bytes = bytes_of(outputs_);
-  const Digest first = first_digest_of(key);
-  std::vector<Digest> digests;
-  if (reply.outputs.size() == bytes * static_cast<std::size_t>(calls)) {
-    digests = digests_of(key, first, reply.outputs, static_cast<std::size_t>(calls));
+  std::size_t from = 0;
+  for (const MadeChain& each : std::exchange(made_, {})) {
+    const std::size_t size = bytes * static_cast<std::size_t>(each.calls);
+    const Digest first = first_digest_of(each.key);
+    std::vector<Digest> digests;
+    if (looked.shown.outputs.size() >= from + size) {
+      digests = digests_of(each.key, first, looked.shown.outputs.subspan(from, size),
+                           static_cast<std::size_t>(each.calls));
+    }
+    if (digests.empty() || digests.back() != each.last) {
+      throw Found{Verdict::invalid, "the last digest is not that of the outputs that it kept",
+                  InvalidReason::link_broken, hexadecimal(each.key.bytes)};
+    }
+    std::vector<Seed> seeds = {seed_after(first)};
+    for (const Digest& digest : digests) seeds.push_back(seed_after(digest));
+    seeds.pop_back();  // of a call that was not made
+    judgement_.calls_timed += each.calls;
+    keep_some_links(each.key, seeds, looked.shown.outputs.subspan(from, size));
+    from += size;
+    looked.key = each.key;
+    looked.last_seed = seeds.back();
   }
-  if (digests.empty() || digests.back() != reply.last) {
-    throw Found{Verdict::invalid, "the last digest is not that of the outputs that it kept",
-                InvalidReason::link_broken, hexadecimal(key.bytes)};
-  }
-  std::vector<Seed> seeds = {seed_after(first)};
-  for (const Digest& digest : digests) seeds.push_back(seed_after(digest));
-  seeds.pop_back();  // of a call that was not made
-  check_inputs(key, seeds.back(), reply);
-  judgement_.calls_timed += calls;
-  keep_some_links(key, seeds, reply.outputs);
-  return seeds;
+  if (looked.shown.inputs == digest_of_inputs(shape_, looked.key, looked.last_seed, persistent_)) return looked;
+  throw Found{Verdict::invalid, "an input is not what it was before the call", InvalidReason::input_changed,
+              hexadecimal(looked.key.bytes)};
 }
 
+// The reference computes the next link while this one is compared.
 void Trial::check_links() {
-  for (const Link& link : links_) {
-    const Truth truth = truth_of(asked(link.seed));
-    const auto wrong = find_wrong(outputs_, numbers_of(outputs_, link.outputs), truth.rounded, truth.exact,
-                                  NotFinite::must_agree);
-    if (wrong) {
-      throw Found{Verdict::wrong, fmt::format("call {} of a timed chain: {}", link.call, to_string(*wrong)),
-                  InvalidReason::none, hexadecimal(link.key.bytes), link.call};
+  std::future<std::optional<Wrong>> comparing;
+  const Link* compared = nullptr;
+  const auto refuse_compared = [&] {
+    if (compared == nullptr) return;
+    if (const auto wrong = comparing.get()) {
+      throw Found{Verdict::wrong, fmt::format("call {} of a timed chain: {}", compared->call, to_string(*wrong)),
+                  InvalidReason::none, hexadecimal(compared->key.bytes), compared->call};
     }
     ++judgement_.links_checked;
+  };
+  for (const Link& link : links_) {
+    Truth truth = truth_of(asked(link.seed));
+    refuse_compared();
+    compared = &link;
+    comparing = std::async(std::launch::async, [this, &link, truth = std::move(truth)] {
+      return find_wrong(outputs_, numbers_of(outputs_, link.outputs), truth.rounded, truth.exact,
+                        NotFinite::must_agree);
+    });
   }
+  refuse_compared();
   links_.clear();
   links_seen_ = 0;
 }
@@ -290,13 +310,12 @@ void Trial::repeat(const RepeatedLink& repeated) {
   begin_reference();
   start_candidate();
   load_candidate();
-  const ChainRequest request{
-      .key = repeated.key, .calls = repeated.call + 1, .is_checked = true, .is_held = false};
-  const ChainReply reply = of_candidate([&] { return candidate_->chain(request); });
-  const std::vector<Seed> seeds = check_candidate_chain(repeated.key, request.calls, reply);
+  const std::int64_t calls = repeated.call + 1;
+  timed(*candidate_, {.key = repeated.key, .calls = calls, .is_held = false}, calls);
+  const LookedAt looked = look_at_chains();
   const std::size_t bytes = bytes_of(outputs_);
-  const auto last = reply.outputs.subspan(static_cast<std::size_t>(repeated.call) * bytes, bytes);
-  links_ = {Link{repeated.key, repeated.call, seeds.back(), {last.begin(), last.end()}}};
+  const auto last = looked.shown.outputs.subspan(static_cast<std::size_t>(repeated.call) * bytes, bytes);
+  links_ = {Link{repeated.key, repeated.call, looked.last_seed, {last.begin(), last.end()}}};
   check_links();
   judgement_.findings.emplace_back("right_where_it_was_wrong");
 }

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::int64_t kMostBlocks = 200;
 
+// The calls of the shorter of two chains.
+std::int64_t few_of(std::int64_t calls) { return std::max<std::int64_t>(1, calls / 4); }
+
 Nanoseconds median_of(std::vector<Nanoseconds> times) {
   std::ranges::sort(times);
   return times.empty() ? Nanoseconds(0) : (times[(times.size() - 1) / 2] + times[times.size() / 2]) * 0.5;
@@ -32,11 +35,12 @@ std::vector<double> log_ratios_of(const std::vector<Nanoseconds>& times, Nanosec
 
 }  // namespace
 
-ChainReply Trial::timed(Worker& worker, ChainRequest request) {
+ChainReply Trial::timed(Worker& worker, ChainRequest request, std::int64_t kept_in_all) {
   if (&worker != candidate_.get() || !is_loaded_) return of_reference([&] { return worker.chain(request); });
-  request.is_checked = true;
-  ChainReply reply = of_candidate([&] { return worker.chain(request); });
-  check_candidate_chain(request.key, request.calls, reply);
+  for (const MadeChain& each : made_) request.kept_before += each.calls;
+  request.kept_in_all = kept_in_all;
+  const ChainReply reply = of_candidate([&] { return worker.chain(request); });
+  made_.push_back({request.key, request.calls, reply.last});
   return reply;
 }
 
@@ -46,12 +50,15 @@ ChainReply Trial::timed(Worker& worker, ChainRequest request) {
 ChainLength Trial::length_for(Worker& worker, ChainLength known) {
   constexpr std::int64_t kMost = 1 << 16, kFirst = 4, kLongCalls = 2;
   const std::size_t room = std::min(worker.room(), request_.room);
-  const std::int64_t most = std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(room / std::max<std::size_t>(1, bytes_of(outputs_))), kFirst, kMost);
+  const auto fitting =
+      static_cast<std::int64_t>(room / std::max<std::size_t>(1, bytes_of(outputs_)));
+  const std::int64_t most = std::clamp(fitting - few_of(fitting), kFirst, kMost);
   const auto chain_of = [&](std::int64_t calls, bool is_held) {
-    return timed(
-        worker,
-        {.key = next_key(Use::tuning), .calls = calls, .is_held = is_held, .evicted = request_.evicted});
+    const ChainReply reply = timed(
+        worker, {.key = next_key(Use::tuning), .calls = calls, .is_held = is_held, .evicted = request_.evicted},
+        calls);
+    look_at_chains();
+    return reply;
   };
   worker.thaw();
   // First calls load kernels, which waits for the GPU: the key must be there.
@@ -89,7 +96,7 @@ ChainLength Trial::length_for(Worker& worker, ChainLength known) {
 // Times a short and a long chain: the cost of beginning and ending one is in both, and cancels.
 Trial::Slope Trial::slope_of_two(Worker& worker, const ChainRequest& request,
                                  const std::array<Key, 2>& keys) {
-  const std::int64_t few = std::max<std::int64_t>(1, request.calls / 4);
+  const std::int64_t few = few_of(request.calls);
   std::array<Nanoseconds, 2> times;  // of few, of all
   const bool is_long_first = order_.below(2) == 0;
   Slope slope;
@@ -99,12 +106,13 @@ Trial::Slope Trial::slope_of_two(Worker& worker, const ChainRequest& request,
     ChainRequest asked = request;
     asked.key = keys[is_long ? 1 : 0];
     asked.calls = is_long ? request.calls : few;
-    const ChainReply reply = timed(worker, asked);
+    const ChainReply reply = timed(worker, asked, few + request.calls);
     times[is_long ? 1 : 0] = reply.time;
     slope.is_held = slope.is_held && reply.is_held;
     if (is_long) last_clock_ = reply.clock;
   }
   slope.kept_waiting = worker.kept_waiting();
+  look_at_chains();
   slope.all = times[0] + times[1];
   slope.time = (times[1] - times[0]) / static_cast<double>(request.calls - few);
   return slope;

@@ -81,6 +81,7 @@ class ProcessWorker : public UntrustedWorker {
   CaseShape make(const std::string& target, const CaseValues& values, const std::optional<CaseShape>& shape,
                  const Key& of_persistent) override;
   ChainReply chain(const ChainRequest& request) override;
+  Shown show(std::int64_t calls) override;
   Answer answer(const AnswerRequest& request) override;
   std::size_t room() const override { return kRoom; }
   void prepare(const std::string& reference, const CaseValues& values) override {
@@ -372,12 +373,12 @@ Nanoseconds ProcessWorker::release(const Key& key) {
   return begin;
 }
 
-// A worker says, one after the other: what is asked is queued (if the key is held back), it is done, and what
-// its inputs are. A GPU says by itself that it is done, in the mailbox, which is looked at without a pause.
+// A worker says that what is asked is queued (if the key is held back), and that it is done. A GPU says by
+// itself that it is done, in the mailbox, which is looked at without a pause.
 ChainReply ProcessWorker::chain(const ChainRequest& request) {
   constexpr Nanoseconds kLongestCall = milliseconds(300);  // to queue it, once it has been called before
   ++ticket_;
-  std::vector<const char*> expected = {"done", "inputs"};
+  std::vector<const char*> expected = {"done"};
   if (request.is_held) expected.insert(expected.begin(), "queued");
   auto next = expected.begin();
   ChainReply given;
@@ -388,7 +389,8 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
         {"ticket", ticket_},
         {"calls", request.calls},
         {"null", request.is_null},
-        {"checked", request.is_checked},
+        {"kept_before", request.kept_before},
+        {"kept_in_all", request.kept_in_all},
         {"place", request.place},
         {"held", request.is_held},
         {"evicted", request.evicted.value()}});
@@ -426,22 +428,21 @@ ChainReply ProcessWorker::chain(const ChainRequest& request) {
   if (program_.read_clock) given.clock = program_.read_clock();
   if (!has_ended_chain()) refuse_message("the end of its chain");
   std::memcpy(given.last.bytes.data(), mailbox_->digest, given.last.bytes.size());
-  Message last;
-  while (next != expected.end()) {
-    last = hear();
-    take(last);
-  }
-  if (!request.is_checked) return given;
-  given.inputs = secret_in<Digest>(last, "inputs");
+  while (next != expected.end()) take(hear());
+  return given;
+}
+
+Shown ProcessWorker::show(std::int64_t calls) {
+  Shown shown{.inputs = secret_in<Digest>(ask({{"do", "show"}, {"calls", calls}}), "inputs"), .outputs = {}};
   // A copy: the worker could put right outputs in the place of those that were digested, between two looks.
-  const std::size_t bytes = bytes_of_call_ * static_cast<std::size_t>(request.calls);
+  const std::size_t bytes = bytes_of_call_ * static_cast<std::size_t>(calls);
   const auto kept = outputs_.first(std::min(bytes, outputs_.size()));
   if (!of_chain_) of_chain_ = std::make_unique_for_overwrite<std::uint8_t[]>(kRoom);
   in_parts(kept.size(), std::size_t{8} << 20, [&](std::size_t from, std::size_t to) {
     std::memcpy(of_chain_.get() + from, kept.data() + from, to - from);
   });
-  given.outputs = {of_chain_.get(), kept.size()};
-  return given;
+  shown.outputs = {of_chain_.get(), kept.size()};
+  return shown;
 }
 
 std::vector<OutputDescription> descriptions_in(const Message& message, const char* name) {

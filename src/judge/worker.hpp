@@ -34,8 +34,10 @@ struct ChainRequest {
   Key key;
   std::int64_t calls = 1;
   bool is_null = false;
-  bool is_checked = false;  ///< whether outputs and inputs are looked at
-  std::int64_t place = 0;   ///< number of the place where inputs and outputs lie, on a GPU
+  /// Its calls' outputs are kept behind those of this many earlier calls, in room for so many in all. Chains of
+  /// one side follow each other without a pause, so what they gave is shown behind the last of them.
+  std::int64_t kept_before = 0, kept_in_all = 0;
+  std::int64_t place = 0;  ///< number of the place where inputs and outputs lie, on a GPU
   /// Holds the key back until all calls are queued on a GPU, so that its host takes no time. Otherwise the
   /// key is there as the chain is asked for.
   bool is_held = true;
@@ -52,8 +54,11 @@ struct ChainReply {
   Digest last;                         ///< as the worker says
   std::optional<GpuClock> clock = {};  ///< as the judge read it when the chain ended
   bool is_held = true;  ///< false if the calls could not be queued without the key: something waited for them
-  std::optional<Digest> inputs = {};           ///< of all inputs behind the last call
-  std::span<const std::uint8_t> outputs = {};  ///< of all calls, one after the other, until the next request
+};
+/// What a worker has kept of its last chains.
+struct Shown {
+  Digest inputs;                          ///< of all inputs behind the last call
+  std::span<const std::uint8_t> outputs;  ///< of all calls, one after the other, until more is shown
 };
 
 /// One call outside of every time.
@@ -99,6 +104,8 @@ class Worker {
   virtual CaseShape make(const std::string& target, const CaseValues& values,
                          const std::optional<CaseShape>& shape, const Key& of_persistent) = 0;
   virtual ChainReply chain(const ChainRequest& request) = 0;
+  /// Returns what so many calls gave, those of its last chains.
+  virtual Shown show(std::int64_t calls) = 0;
   virtual Answer answer(const AnswerRequest& request) = 0;
   /// Returns the number of bytes that are kept of all calls of a chain at most.
   virtual std::size_t room() const = 0;

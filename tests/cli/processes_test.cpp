@@ -52,6 +52,17 @@ TEST(RunInProcesses, SaysSoInTheTableAndInTheJson) {
   }
 }
 
+// As NCCL does for NCCL_DEBUG=VERSION, and cuDNN for CUDNN_LOGDEST_DBG=stdout.
+TEST(RunInProcesses, WhatALibraryPrintsIsNotTakenForARecord) {
+  ::setenv("ONEDNN_VERBOSE", "1", 1);
+  const Outcome outcome = run_tool(
+      "run matmul:m=64,n=64,k=64 --device cpu --provider onednn --cache warm --load burst --processes 2 --time-limit 0.1 "
+      "--min-rounds 3 --no-ceilings --json -");
+  ::unsetenv("ONEDNN_VERBOSE");
+  EXPECT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << outcome.errors;
+  EXPECT_EQ(json::parse(outcome.output).at("results").at(0).at("measurements").at(0).at("processes").size(), 2u);
+}
+
 TEST(RunInProcesses, TheSeedDecidesOnASimulatedGpu) {
   const std::string arguments = "add:count=1Mi --cache warm --seed ";
   const json first = processes_json(arguments + "4").at("results");

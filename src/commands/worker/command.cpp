@@ -1,5 +1,6 @@
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -9,7 +10,6 @@
 #include "base/files.hpp"
 #include "cli/invocation.hpp"
 #include "jitterscope/error.hpp"
-#include "output/output_file.hpp"
 #include "record/run_file.hpp"
 #include "worker/fresh_processes.hpp"
 #include "worker/in_step.hpp"
@@ -35,14 +35,30 @@ void end_with_parent(std::int64_t parent) {
   if (::getppid() != parent) throw FailedError("the process that made the plan has ended");
 }
 
-// Writes a line at once, because the other process waits for it.
-void answer(const std::string& line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
-}
+// Takes standard output for answers alone. What libraries print there (NCCL_DEBUG=VERSION, cuDNN's log) goes to
+// standard error.
+class Answers {
+ public:
+  Answers() : file_(::fdopen(::dup(STDOUT_FILENO), "w")) {
+    if (file_ == nullptr || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+      throw FailedError("a worker's standard output could not be set apart");
+  }
+  ~Answers() { std::fclose(file_); }
+  Answers(const Answers&) = delete;
+  Answers& operator=(const Answers&) = delete;
 
-void run_load(const LoadPlan& plan, LineReader& orders) {
+  // Writes a line at once, because the other process waits for it.
+  void write(const std::string& line) const {
+    std::fwrite(line.data(), 1, line.size(), file_);
+    if (!line.ends_with('\n')) std::fputc('\n', file_);
+    std::fflush(file_);
+  }
+
+ private:
+  std::FILE* file_;
+};
+
+void run_load(const LoadPlan& plan, LineReader& orders, const std::function<void(const std::string&)>& answer) {
   end_with_parent(plan.parent);
   // A terminal's Ctrl-C reaches both processes; this one ignores it and waits for the other's order.
   std::signal(SIGINT, SIG_IGN);
@@ -51,10 +67,16 @@ void run_load(const LoadPlan& plan, LineReader& orders) {
 
 void work(Invocation& invocation) {
   LineReader input(STDIN_FILENO);
+  const Answers answers;
+  const auto answer = [&](const std::string& line) { answers.write(line); };
+  const auto end_with = [&](const Error& error) {
+    answer(write_error(error));
+    invocation.exit_code = error.exit_code();
+  };
   try {
     std::string text;
     while (text.empty() && !input.is_over()) text = input.next(kInputPollMilliseconds).value_or("");
-    if (const std::optional<LoadPlan> load = read_load_plan(text)) return run_load(*load, input);
+    if (const std::optional<LoadPlan> load = read_load_plan(text)) return run_load(*load, input, answer);
     const WorkerPlan plan = read_plan(is_in_step(text) ? text : text + "\n" + input.rest());
     end_with_parent(plan.parent);
     const StageListener stage = [](const std::string& what, std::size_t number, std::size_t total) {
@@ -65,14 +87,11 @@ void work(Invocation& invocation) {
       answer(one_line_of(write_record(carry_out(plan, {stage, is_interrupted, &others, &others}))));
       return;
     }
-    print_result(write_record(carry_out(plan, {stage, is_interrupted})));
+    answer(write_record(carry_out(plan, {stage, is_interrupted})));
   } catch (const OrdersLost& lost) {
-    const FailedError error(lost.what());
-    print_result(write_error(error));
-    invocation.exit_code = error.exit_code();
+    end_with(FailedError(lost.what()));
   } catch (const Error& error) {
-    print_result(write_error(error));
-    invocation.exit_code = error.exit_code();
+    end_with(error);
   }
 }
 
