@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import random
+import statistics
 import sys
 import tempfile
 import time
@@ -268,7 +269,7 @@ def miss_of(expected: str, verdict: str) -> str:
     return ""
 
 
-def count(minutes: float, processes: int, quick: bool, seed: int, device: str):
+def count(minutes: float, processes: int, quick: bool, seed: int, device: str, only: list[str]):
     """Yields (name, expected, Judgement, seconds) until the time is over."""
     order = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -285,6 +286,8 @@ def count(minutes: float, processes: int, quick: bool, seed: int, device: str):
                 js.Judge(written("slow_reference.py", slow), **options) as judge_of_slow:
             own = [(judge, *each) for each in (GPU_CANDIDATES if is_gpu else CANDIDATES).items()]
             of_slow = [(judge_of_slow, *each) for each in against_slow.items()]
+            if only:
+                own, of_slow = ([each for each in some if each[1] in only] for some in (own, of_slow))
             end = time.monotonic() + 60.0 * minutes
             before = judge
             for number in itertools.count(1):
@@ -309,18 +312,19 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="not --quick")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--only", default="", help="names of functions, as 'the same file,other names'")
     parser.add_argument("--json", help="writes each verdict to this file, a line each")
     flags = parser.parse_args()
-    counts, misses, took, widths = collections.defaultdict(collections.Counter), collections.Counter(), [], []
+    counts, misses, took, equal = collections.defaultdict(collections.Counter), collections.Counter(), [], []
     log = open(flags.json, "w", encoding="utf-8") if flags.json else None  # pylint: disable=consider-using-with
     for name, expected, judged, spent in count(flags.minutes, flags.processes, not flags.full, flags.seed,
-                                                flags.device):
+                                                flags.device, [each for each in flags.only.split(",") if each]):
         verdict, miss = judged.verdict, miss_of(expected, judged.verdict)
         counts[expected][verdict] += 1
         took.append(spent)
         ratio = judged.record["candidates"][0].get("time_ratio")
         if ratio and expected == "equal":
-            widths.append(abs(ratio - 1.0))
+            equal.append(ratio - 1.0)
         if miss:
             misses[miss] += 1
         interval = list(judged.interval) if ratio else []
@@ -335,12 +339,14 @@ def main() -> int:
         print("no judgement fitted into the time", file=sys.stderr)
         return 1
     took.sort()
-    widths.sort()
     said = {kind: ", ".join(f"{number} {word}" for word, number in sorted(counts[kind].items())) or "none" for kind in
             ("equal", "faster", "slower", "unknown")}
-    close = sum(width <= 0.005 for width in widths)
-    print(f"| {len(took)} | {said['equal']} | {close} of {len(widths)} | {said['faster']} | {said['slower']} | {said['unknown']} | "
+    close = sum(abs(each) <= 0.005 for each in equal)
+    print(f"| {len(took)} | {said['equal']} | {close} of {len(equal)} | {said['faster']} | {said['slower']} | {said['unknown']} | "
           f"{', '.join(f'{number} {word}' for word, number in misses.items()) or 'none'} | {took[len(took) // 2]:.1f} s |")
+    if len(equal) > 1:
+        print(f"equal work: {statistics.mean(equal):+.2%} in the mean, give or take {statistics.stdev(equal) / len(equal) ** 0.5:.2%}; "
+              f"a judgement's own standard deviation is {statistics.stdev(equal):.2%}")
     return 1 if misses else 0
 
 

@@ -187,8 +187,7 @@ class Trial {
   AnswerRequest asked(const Seed& seed) const;
 
   ChainLength length_for(Worker& worker, ChainLength known);
-  /// Of several chains that follow each other; their outputs have room for so many calls.
-  ChainReply timed(Worker& worker, ChainRequest request, std::int64_t kept_in_all);
+  ChainReply timed(Worker& worker, const ChainRequest& request);
   /// Time of one more call, and what disturbed the two chains that it is of.
   struct Slope {
     Nanoseconds time;
@@ -200,11 +199,12 @@ class Trial {
   Nanoseconds slope(Worker& worker, const ChainRequest& request, const std::array<Key, 2>& keys);
   Nanoseconds slope_of(Part part, const PairTimes& pair, const std::array<Key, 2>& keys);
   std::vector<Nanoseconds> reference_alone(const PairTimes& pair);
-  void choose_core();
+  void begin_block(std::int64_t block);
   void note_clocks(PairTimes& pair);
   void check_clocks();
   void refuse_used_window() const;
-  /// Asks for what the candidate's last chains gave, checks it and keeps some links; nothing if there are none.
+  /// Asks for what the candidate's last chains gave, checks it and keeps some links; nothing if there are
+  /// none.
   LookedAt look_at_chains();
   void keep_some_links(const Key& key, const std::vector<Seed>& seeds, std::span<const std::uint8_t> outputs);
   void check_links();
@@ -224,11 +224,12 @@ class Trial {
   Seed persistent_;
   std::vector<OutputDescription> outputs_;
   std::unique_ptr<Worker> reference_, candidate_;
-  bool is_loaded_ = false;  ///< whether the candidate's process has loaded the candidate
+  bool is_loaded_ = false;       ///< whether the candidate's process has loaded the candidate
   std::vector<MadeChain> made_;  ///< chains of the candidate whose outputs nobody has asked for yet
   std::vector<Link> links_;
   std::int64_t links_seen_ = 0;
   std::int64_t place_ = 0;                           ///< of what is timed now: each block has its own
+  bool is_long_first_ = false;                       ///< of two chains in this block
   ChainLength reference_length_, candidate_length_;  ///< of the pair before
   std::map<Part, std::vector<Hertz>> clocks_;        ///< of the GPU in this pair's blocks
   std::optional<GpuClock> last_clock_;

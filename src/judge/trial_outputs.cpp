@@ -243,8 +243,6 @@ void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
   }
 }
 
-// The chains of a block follow each other without a pause, as the reference's do: a GPU that has stood still
-// while outputs are copied takes longer for what comes next.
 LookedAt Trial::look_at_chains() {
   if (made_.empty()) return {};
   std::int64_t calls = 0;
@@ -273,7 +271,8 @@ LookedAt Trial::look_at_chains() {
     looked.key = each.key;
     looked.last_seed = seeds.back();
   }
-  if (looked.shown.inputs == digest_of_inputs(shape_, looked.key, looked.last_seed, persistent_)) return looked;
+  if (looked.shown.inputs == digest_of_inputs(shape_, looked.key, looked.last_seed, persistent_))
+    return looked;
   throw Found{Verdict::invalid, "an input is not what it was before the call", InvalidReason::input_changed,
               hexadecimal(looked.key.bytes)};
 }
@@ -285,7 +284,8 @@ void Trial::check_links() {
   const auto refuse_compared = [&] {
     if (compared == nullptr) return;
     if (const auto wrong = comparing.get()) {
-      throw Found{Verdict::wrong, fmt::format("call {} of a timed chain: {}", compared->call, to_string(*wrong)),
+      throw Found{Verdict::wrong,
+                  fmt::format("call {} of a timed chain: {}", compared->call, to_string(*wrong)),
                   InvalidReason::none, hexadecimal(compared->key.bytes), compared->call};
     }
     ++judgement_.links_checked;
@@ -311,7 +311,7 @@ void Trial::repeat(const RepeatedLink& repeated) {
   start_candidate();
   load_candidate();
   const std::int64_t calls = repeated.call + 1;
-  timed(*candidate_, {.key = repeated.key, .calls = calls, .is_held = false}, calls);
+  timed(*candidate_, {.key = repeated.key, .calls = calls, .is_held = false});
   const LookedAt looked = look_at_chains();
   const std::size_t bytes = bytes_of(outputs_);
   const auto last = looked.shown.outputs.subspan(static_cast<std::size_t>(repeated.call) * bytes, bytes);

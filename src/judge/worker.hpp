@@ -34,8 +34,7 @@ struct ChainRequest {
   Key key;
   std::int64_t calls = 1;
   bool is_null = false;
-  /// Its calls' outputs are kept behind those of this many earlier calls, in room for so many in all. Chains of
-  /// one side follow each other without a pause, so what they gave is shown behind the last of them.
+  /// Its calls' outputs are kept behind those of this many earlier calls, in room for so many in all.
   std::int64_t kept_before = 0, kept_in_all = 0;
   std::int64_t place = 0;  ///< number of the place where inputs and outputs lie, on a GPU
   /// Holds the key back until all calls are queued on a GPU, so that its host takes no time. Otherwise the

@@ -147,7 +147,7 @@ class Portraits {
       const Step& step = steps.steps[i];
       if (step.kind != 0 || !(step.is_whole || step.is_full)) continue;
       indices_.push_back(i);
-      const bool is_first = portraits_.size() < 7;
+      const bool is_first = portraits_.size() < kFirstSteps;
       portraits_.push_back(
           portrait(step, i > 0 && steps.steps[i - 1].kind != 0 && steps.steps[i - 1].end == step.begin));
       portraits_.back().is_first = is_first;

@@ -25,9 +25,10 @@ enum class StepTrait : std::uint8_t {
   idle_host_elsewhere,  ///< the same, and the program made no call to CUDA
   loading,              ///< a module or a kernel was loaded in it
   more_copied,          ///< more bytes were copied or set in it than in nine of ten steps
-  first_steps,          ///< they are among the first seven
+  first_steps,          ///< they are among the first kFirstSteps
   after_other_kind,     ///< the step before it was of another kind
 };
+inline constexpr std::size_t kFirstSteps = 7;
 std::string_view to_string(StepTrait trait);
 /// For an idle trait: during what, empty if that is not known; for the others, what the steps have.
 std::string_view phrase_of(StepTrait trait);

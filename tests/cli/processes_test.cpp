@@ -60,7 +60,8 @@ TEST(RunInProcesses, WhatALibraryPrintsIsNotTakenForARecord) {
       "--min-rounds 3 --no-ceilings --json -");
   ::unsetenv("ONEDNN_VERBOSE");
   EXPECT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << outcome.errors;
-  EXPECT_EQ(json::parse(outcome.output).at("results").at(0).at("measurements").at(0).at("processes").size(), 2u);
+  EXPECT_EQ(json::parse(outcome.output).at("results").at(0).at("measurements").at(0).at("processes").size(),
+            2u);
 }
 
 TEST(RunInProcesses, TheSeedDecidesOnASimulatedGpu) {

@@ -289,7 +289,7 @@ TEST_F(JudgeTest, BothSidesOfABlockAreOnOneCore) {
   const CaseJudgement bound = judge_one();
   ASSERT_TRUE(bound.ratio) << bound.evidence;
   EXPECT_NEAR(bound.ratio->ratio, 1.0, 0.003);
-  EXPECT_NEAR(bound.pairs.front().process_ratio, 1.0, 0.003);
+  EXPECT_NEAR(bound.pairs.front().process_ratio, 1.0, 0.02);
   candidate_.is_alone = false;  // it has all cores then, as the reference has
   EXPECT_NEAR(judge_one().ratio->ratio, 1.2, 0.01);
 }
@@ -371,8 +371,7 @@ TEST_F(JudgeTest, ChangedInputsAreInvalid) {
   EXPECT_EQ(judge_one().reason, InvalidReason::input_changed);
 }
 
-// A GPU that stands still while outputs are copied takes longer for what comes next, which only the candidate's
-// second chain would: on an H200 equal functions seemed 0.3 % slower.
+// Nothing may lie between the two that the reference has not.
 TEST_F(JudgeTest, BothChainsOfABlockAreTimedBeforeEitherIsShown) {
   std::string order;
   candidate_.order = &order;

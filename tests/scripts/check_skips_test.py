@@ -13,7 +13,8 @@ PROPERTIES = 'set_tests_properties({name} PROPERTIES SKIP_REGULAR_EXPRESSION "\\
 
 
 def ctest_file(name, label, kind):
-    command = {"passes": f'add_test({name} "/bin/true")\n', "fails": f'add_test({name} "/bin/false")\n',
+    command = {"complains": f'add_test({name} "/bin/ls" "/no/such/file")\n',
+               "passes": f'add_test({name} "/bin/true")\n', "fails": f'add_test({name} "/bin/false")\n',
                "skips": SKIPS.format(name=name), "rings": f'add_test({name} "/bin/printf" "\\\\a<&>")\n', "not_built": f'add_test({name} "/nonexistent")\n',
                "disabled": f'add_test({name} "/bin/true")\nset_tests_properties({name} PROPERTIES DISABLED TRUE)\n'}[kind]
     return command + PROPERTIES.format(name=name, label=label)
@@ -55,7 +56,12 @@ class CheckSkips(unittest.TestCase):
         for kind in ["fails", "not_built"]:
             status, output = check([("f", "gpu", kind), ("a", "unit", "passes")], "no")
             self.assertEqual(status, 1)
-            self.assertIn("failed: f\n1 passed, 1 failed, 0 skipped", output)
+            self.assertTrue(output.startswith("failed: f\n"), output)
+            self.assertIn("\n1 passed, 1 failed, 0 skipped", output)
+
+    def test_what_a_failed_test_said_stands_below_its_name(self):
+        output = check([("f", "unit", "complains"), ("a", "unit", "passes")], "no")[1]
+        self.assertRegex(output, r"failed: f\n  .*/no/such/file.*\n1 passed")
 
     def test_output_that_xml_cannot_hold_is_no_problem(self):
         self.assertEqual(check([("r", "unit", "rings")], "no"), (0, "1 passed, 0 failed, 0 skipped\n"))

@@ -59,6 +59,19 @@ TEST(CaptureText, SaysWhereSlowStepsLoseTheirTime) {
   EXPECT_THAT(text, HasSubstr("host elsewhere"));
 }
 
+TEST(CaptureText, SaysThatAFirstStepIsOne) {
+  const std::string text = shown(test::make_timeline({.steps = 400,
+                                                      .kernels = 3,
+                                                      .kernel_us = 20.0,
+                                                      .slow_host_from = 1,
+                                                      .slow_host_to = 2,
+                                                      .warm_up = 0,
+                                                      .records_calls = true}));
+  EXPECT_THAT(text,
+              ContainsRegex("\\*\\*1 of the first 7 steps\\*\\* is slow \\([^)]*\\): in it the GPU idles "
+                            "[0-9]+ µs longer"));
+}
+
 TEST(CaptureText, SaysWhichStepsTakeLongerAndByWhat) {
   test::MadeProgram program{.steps = 200, .kernels = 5, .warm_up = 0};
   program.long_kernel_every = 5;

@@ -157,14 +157,24 @@ std::string trait_text(const CaptureTrait& trait) {
                      phrase);
 }
 
+// A program's first steps load kernels and tune, which says nothing of the others.
+bool are_first(const CaptureSlowSteps& slow) {
+  return std::ranges::any_of(slow.traits, [&](const CaptureTrait& trait) {
+    return trait.trait == timeline::StepTrait::first_steps && trait.slow == slow.steps;
+  });
+}
+
 // Which steps are slow, and how long they take. Where all steps changed at once, a time alone is neither
 // level's.
 std::string which_are_slow(const CaptureSlowSteps& slow, bool has_levels) {
   constexpr double kRare = 0.05, kPrecision = 0.001;
   const double share = static_cast<double>(slow.steps) / static_cast<double>(slow.of);
   if (!slow.recurrence && share <= kRare) {
-    return fmt::format("**{}** of {} {} slow (in the median {})", counted(slow.steps, "step"), slow.of,
-                       slow.steps == 1 ? "is" : "are", time_change_text(slow.longer));
+    const std::string which =
+        are_first(slow) ? fmt::format("**{} of the first {} steps**", slow.steps, timeline::kFirstSteps)
+                        : fmt::format("**{}** of {}", counted(slow.steps, "step"), slow.of);
+    return fmt::format("{} {} slow ({}{})", which, slow.steps == 1 ? "is" : "are",
+                       slow.steps == 1 ? "" : "in the median ", time_change_text(slow.longer));
   }
   const std::string which =
       slow.recurrence ? capitalised(recurring_text(slow.recurrence->slow, slow.recurrence->period, "step"))
@@ -179,15 +189,18 @@ std::string which_are_slow(const CaptureSlowSteps& slow, bool has_levels) {
 
 std::string slow_text(const CaptureSlowSteps& slow, bool has_levels) {
   std::string text = which_are_slow(slow, has_levels);
+  const bool is_one = slow.steps == 1;
   if (slow.traits.empty() && slow.parts.empty())
-    text += "; nothing was seen that they have and others have not";
+    text += fmt::format("; nothing was seen that {} and others have not", is_one ? "it has" : "they have");
   for (std::size_t i = 0; i < slow.traits.size() && i < 2; ++i) {
     const CaptureTrait& trait = slow.traits[i];
-    text += fmt::format("{} in {} of them {}", i == 0 ? ":" : ", and", trait.slow, trait_text(trait));
+    const std::string where = !is_one ? fmt::format("in {} of them ", trait.slow) : i == 0 ? "in it " : "";
+    text += fmt::format("{} {}{}", i == 0 ? ":" : ", and", where, trait_text(trait));
     if (trait.other > 0) text += fmt::format(" (in {} of the others, too)", trait.other);
   }
   for (const CaptureLongerPart& part : slow.parts) {
-    text += part.is_gap ? fmt::format("; they idle {} longer before {}", time_text(part.longer), part.label)
+    text += part.is_gap ? fmt::format("; {} {} longer before {}", is_one ? "it idles" : "they idle",
+                                      time_text(part.longer), part.label)
                         : fmt::format("; {} takes {} longer", part.label, time_text(part.longer));
   }
   return text + ".";

@@ -35,8 +35,8 @@ void end_with_parent(std::int64_t parent) {
   if (::getppid() != parent) throw FailedError("the process that made the plan has ended");
 }
 
-// Takes standard output for answers alone. What libraries print there (NCCL_DEBUG=VERSION, cuDNN's log) goes to
-// standard error.
+// Takes standard output for answers alone. What libraries print there (NCCL_DEBUG=VERSION, cuDNN's log) goes
+// to standard error.
 class Answers {
  public:
   Answers() : file_(::fdopen(::dup(STDOUT_FILENO), "w")) {
@@ -58,7 +58,8 @@ class Answers {
   std::FILE* file_;
 };
 
-void run_load(const LoadPlan& plan, LineReader& orders, const std::function<void(const std::string&)>& answer) {
+void run_load(const LoadPlan& plan, LineReader& orders,
+              const std::function<void(const std::string&)>& answer) {
   end_with_parent(plan.parent);
   // A terminal's Ctrl-C reaches both processes; this one ignores it and waits for the other's order.
   std::signal(SIGINT, SIG_IGN);
