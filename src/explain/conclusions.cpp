@@ -65,19 +65,9 @@ std::string sentence_without_a_cause(const FactorResult& factor) {
                      effect_words(factor), factor.reason);
 }
 
-std::string_view variation_words(Variation variation) {
-  switch (variation) {
-    case Variation::position: return "the launch's place in the loop";
-    case Variation::idle: return "the idle before the loop";
-    case Variation::clock: return "the clock";
-    case Variation::order: return "how long it has run";
-    case Variation::loop:
-    case Variation::rest: break;
-  }
-  return "";
+bool is_explained(const VariationShare& share) {
+  return share.variation != Variation::loop && share.variation != Variation::rest;
 }
-
-bool is_explained(const VariationShare& share) { return !variation_words(share.variation).empty(); }
 
 std::string drift_sentence(double change) {
   const auto [longer, than] = longer_words(1.0 + change);
@@ -111,8 +101,7 @@ std::string variation_sentence(const Observation& observation) {
         vary, how_much, percent_text(between_loops), percent_text(rest));
   }
   return fmt::format("{}, mostly with {}: it accounts for {} of that variance, and {} is unexplained.", vary,
-                     variation_words(largest->variation), percent_text(largest->share),
-                     percent_text(unexplained));
+                     words_for(largest->variation), percent_text(largest->share), percent_text(unexplained));
 }
 
 std::string spread_sentence(const RandomFactor& factor) {

@@ -37,6 +37,8 @@ enum class Variation {
   rest,
 };
 std::string_view to_string(Variation);
+/// Returns what the time then varies with: "the launch's place in its loop".
+std::string_view words_for(Variation);
 
 /// The share of one explanation in the variation of all loops' stretches.
 struct VariationShare {

@@ -227,6 +227,18 @@ std::string_view to_string(Variation variation) {
   return "rest";
 }
 
+std::string_view words_for(Variation variation) {
+  switch (variation) {
+    case Variation::position: return "the launch's place in its loop";
+    case Variation::idle: return "the idle before the loop";
+    case Variation::clock: return "the clock";
+    case Variation::order: return "how long it has run";
+    case Variation::loop: return "nothing that was seen, between loops";
+    case Variation::rest: return "nothing that was seen, within loops";
+  }
+  return "";
+}
+
 Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
                     const ExperimentListeners& listeners) {
   Observation observation;

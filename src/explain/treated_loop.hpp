@@ -96,6 +96,7 @@ class TreatedLoop {
   void set_caches(Workload& workload, const Treatment& treatment);
   void wait_behind(Mark end, WaitBehindEach way);
   Neighbour& neighbour();
+  LoopReading run_patiently(const Treatment& treatment);
   LoopReading run_once(const Treatment& treatment);
   LoopReading run_beside_companion(Workload& workload, const Treatment& treatment, std::int64_t launches);
   LoopReading run_loop(Workload& workload, const Treatment& treatment, std::int64_t launches);

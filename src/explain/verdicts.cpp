@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/quantity_text.hpp"
 #include "experiment/judgement.hpp"
 #include "statistics/effect.hpp"
 #include "statistics/statistics.hpp"
@@ -53,10 +54,28 @@ bool grows(const std::vector<const PairedEffect*>& doses) {
   return slope->excludes_zero() && slope->value * sign > 0.0 && !falls;
 }
 
+// Returns the dummy that is shown to move the time most; nullopt if none is: on a machine that changes its
+// speed for seconds, blocks are not as independent as their interval takes them to be.
+std::optional<Effect> moved_by_nothing(const std::vector<PairedEffect>& dummies) {
+  std::optional<Effect> largest;
+  for (const PairedEffect& dummy : dummies) {
+    const std::optional<Effect> effect = effect_of_blocks(dummy.log_times);
+    if (!effect || !effect->excludes_zero()) continue;
+    if (!largest || std::abs(effect->value) > std::abs(largest->value)) largest = effect;
+  }
+  return largest;
+}
+
+// True if the effect is shown to be larger than a dummy's, whichever way either goes.
+bool exceeds(const Effect& effect, const Effect& dummy) {
+  const auto half = [](const Effect& each) { return (each.interval.high - each.interval.low) / 2.0; };
+  return std::abs(effect.value) - std::abs(dummy.value) > std::hypot(half(effect), half(dummy));
+}
+
 // The strongest dose decides if doses grow, else the one that moves the time most.
 std::size_t judge_factor(FactorResult& result, const Factor& factor,
                          const std::vector<const PairedEffect*>& doses, const std::vector<bool>& shown,
-                         std::size_t all_doses) {
+                         std::size_t all_doses, const std::optional<Effect>& dummy) {
   std::vector<Effect> effects;
   std::vector<bool> are_shown;
   std::vector<std::size_t> numbers;
@@ -93,6 +112,9 @@ std::size_t judge_factor(FactorResult& result, const Factor& factor,
       result.reason = "that can only take time";
     } else if (must_grow && !grows(doses)) {
       result.reason = "more of it does not do more";
+    } else if (dummy && !exceeds(effect, *dummy)) {
+      result.reason = fmt::format("a factor that does nothing moved the time by {} here",
+                                  change_text(std::expm1(dummy->value)));
     } else {
       result.verdict = FactorVerdict::cause;
     }
@@ -143,6 +165,7 @@ std::vector<std::size_t> judge_factors(const FactorList& factors, const PairedEf
     p_values.push_back(effect ? effect->p_value : 1.0);
   }
   const std::vector<bool> is_shown = statistics::holm_rejects(p_values, kAlpha);
+  const std::optional<Effect> dummy = moved_by_nothing(paired.dummies);
   std::vector<std::size_t> decisive;
   for (std::size_t factor = 0; factor < factors.size(); ++factor) {
     std::vector<const PairedEffect*> doses;
@@ -152,7 +175,8 @@ std::vector<std::size_t> judge_factors(const FactorList& factors, const PairedEf
       doses.push_back(&paired.doses[i]);
       shown.push_back(is_shown[i]);
     }
-    decisive.push_back(judge_factor(results[factor], *factors[factor], doses, shown, paired.doses.size()));
+    decisive.push_back(
+        judge_factor(results[factor], *factors[factor], doses, shown, paired.doses.size(), dummy));
   }
   note_failures(factors, paired.failures, results);
   return decisive;

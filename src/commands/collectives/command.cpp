@@ -66,8 +66,13 @@ Collective collective_of(const std::string& word) {
     known.emplace_back(Operation(collective).kind());
     if (known.back() == word) return collective;
   }
-  throw UsageError(fmt::format("{} is no collective{}; there are {}", in_quotes(word),
-                               suggestion(word, known), joined(known)));
+  const std::size_t colon = word.find(':');
+  if (std::ranges::find(known, word.substr(0, colon)) != known.end()) {
+    throw UsageError(fmt::format(
+        "{}: name the collective alone, {}, and its sizes by --bytes 16Mi (of a buffer) and --dtype",
+        in_quotes(word), word.substr(0, colon)));
+  }
+  throw UsageError(fmt::format("{} is no collective{}", in_quotes(word), suggestion(word, known)));
 }
 
 class CollectivesCommand {

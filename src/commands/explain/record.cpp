@@ -396,24 +396,12 @@ Text random_factors_section(const Explanation& explanation, std::size_t width) {
   return text.empty() ? text : "The time also differs with\n\n" + text;
 }
 
-std::string_view variation_words(Variation variation) {
-  switch (variation) {
-    case Variation::position: return "the launch's place in its loop";
-    case Variation::idle: return "the idle before the loop";
-    case Variation::clock: return "the clock";
-    case Variation::order: return "how long it has run";
-    case Variation::loop: return "nothing that was seen, between loops";
-    case Variation::rest: break;
-  }
-  return "nothing that was seen, within loops";
-}
-
 Text variation_table(const Observation& observation, std::size_t width) {
   if (observation.shares.empty()) return {};
   TableColumn causes{"plain loops vary with", Align::left, {}}, shares{"share", Align::right, {}},
       intervals{"95 % interval", Align::right, {}, 1};
   for (const explain::VariationShare& share : observation.shares) {
-    causes.cells.emplace_back(variation_words(share.variation));
+    causes.cells.emplace_back(explain::words_for(share.variation));
     shares.cells.push_back(percent_text(share.share));
     intervals.cells.push_back(fmt::format("{} to {}", percent_text(share.low), percent_text(share.high)));
   }

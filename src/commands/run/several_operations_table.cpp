@@ -186,7 +186,9 @@ Columns with_total(Columns keys, const RunRecord& record) {
   for (const RunEntry& entry : record.entries) add_calls(calls, entry.count);
   keys = below_total(std::move(keys));
   const std::optional<TimedPart> part = smaller_timed_part(record);
-  keys[1].cells.front() = part ? fmt::format("{} of {} calls", part->calls, part->of_calls)
+  // After Ctrl-C as the line above the table counts them: of those that would have been timed.
+  keys[1].cells.front() = part ? fmt::format("{} of {} calls", part->calls,
+                                             record.interrupted ? calls_to_time(record) : part->of_calls)
                                : fmt::format("all {}", counted(calls, "call"));
   return keys;
 }
@@ -268,7 +270,16 @@ Text left_out_text(const RunPage& run, bool model) {
   std::string text = fmt::format("The {} {} of {} operations; the other {}", run.rows.size(),
                                  is_recorded ? "that took longest in the record" : "slowest", all, left_out);
   if (!model) text += " are left out";
-  if (model) {
+  if (model && is_recorded) {
+    Nanoseconds recorded(0), shown(0);
+    const auto of_entry = [](const RunEntry& entry) {
+      return entry.recorded_time.value_or(Nanoseconds(0)) * static_cast<double>(entry.count);
+    };
+    for (const RunEntry& entry : run.record.entries) recorded += of_entry(entry);
+    for (const std::size_t row : run.rows) shown += of_entry(run.record.entries[row]);
+    text += fmt::format(" took {} of the recorded time",
+                        percent_text(recorded > Nanoseconds(0) ? 1.0 - shown / recorded : 0.0));
+  } else if (model) {
     std::vector<std::optional<double>> shares = shares_of_first_total(run);
     for (const std::size_t row : run.rows) shares[row].reset();
     double share = 0.0;
