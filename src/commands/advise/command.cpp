@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "cli/advised_work.hpp"
 #include "cli/invocation.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/output_flags.hpp"
-#include "commands/advise/advised_work.hpp"
 #include "commands/advise/record.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"

@@ -1,4 +1,4 @@
-#include "commands/advise/advised_work.hpp"
+#include "cli/advised_work.hpp"
 
 #include <algorithm>
 #include <map>
