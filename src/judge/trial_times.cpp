@@ -37,7 +37,7 @@ std::vector<double> log_ratios_of(const std::vector<Nanoseconds>& times, Nanosec
 
 ChainReply Trial::timed(Worker& worker, const ChainRequest& request) {
   if (&worker != candidate_.get() || !is_loaded_) return of_reference([&] { return worker.chain(request); });
-  const ChainReply reply = of_candidate([&] { return worker.chain(request); });
+  ChainReply reply = of_candidate([&] { return worker.chain(request); });
   if (!request.is_null) made_.push_back({request.key, request.calls, reply.last});
   return reply;
 }
@@ -51,7 +51,7 @@ ChainLength Trial::length_for(Worker& worker, ChainLength known) {
   const auto fitting = static_cast<std::int64_t>(room / std::max<std::size_t>(1, bytes_of(outputs_)));
   const std::int64_t most = std::clamp(fitting - few_of(fitting), kFirst, kMost);
   const auto chain_of = [&](std::int64_t calls, bool is_held) {
-    const ChainReply reply = timed(
+    ChainReply reply = timed(
         worker,
         {.key = next_key(Use::tuning), .calls = calls, .is_held = is_held, .evicted = request_.evicted});
     look_at_chains();
