@@ -161,7 +161,7 @@ TEST(Conclusions, CountWhatDiffersBetweenLoopsAsUnexplained) {
   EXPECT_THAT(
       conclusions_of(explanation).front(),
       HasSubstr(
-          "the launch's place in the loop: it accounts for 50 % of that variance, and 50 % is unexplained"));
+          "the launch's place in its loop: it accounts for 50 % of that variance, and 50 % is unexplained"));
   explanation.observation.shares[0].share = 0.3;
   explanation.observation.shares[1].share = 0.48;
   EXPECT_THAT(

@@ -283,10 +283,11 @@ class Reports(unittest.TestCase):
                 shown = {key.rstrip(":"): value for key, value in shown.items()}
                 self.assertTrue(any(is_shown(row, tips, shown) for tips, rows in read for row in rows), shown)
 
-    def check_page(self, name, file, expected, document=None):
+    def check_page(self, name, file, expected, document=None, may_have=frozenset()):
         page = self.open(file, viewport={"width": 960, "height": 900})
         plots = self.specifications(page)
-        self.assertEqual({re.sub(r"-\d+$", "", plot.get_attribute("id")) for plot, _ in plots}, set(expected.split()))
+        kinds = {re.sub(r"-\d+$", "", plot.get_attribute("id")) for plot, _ in plots}
+        self.assertEqual(kinds - may_have, set(expected.split()))
         self.assertLess(file.stat().st_size, 4_000_000)
         for plot, spec in plots:
             with self.subTest(plot=plot.get_attribute("id")):
@@ -367,7 +368,8 @@ class Reports(unittest.TestCase):
         tool(["run", f"python:{BENCH}:total", *quick, "--json", str(cases)])
         tool(["compare", f"python:{BENCH}:short", f"python:{BENCH}:longer", *quick, "--json", str(compared)])
         tool(["report", str(cases), str(compared), "-o", str(file)])
-        self.check_page("python", file, "times distribution rounds effects", json.loads(cases.read_text()))
+        # A real CPU's clock is drawn where it moved, as it does beside other programs.
+        self.check_page("python", file, "times distribution rounds effects", json.loads(cases.read_text()), {"clock"})
         page = self.open(file)
         self.assertEqual(page.locator("section").count(), 2)
         times, effects = page.locator(".plot[id^=times-]"), page.locator(".plot[id^=effects-]")

@@ -59,17 +59,23 @@ TEST(CaptureText, SaysWhereSlowStepsLoseTheirTime) {
   EXPECT_THAT(text, HasSubstr("host elsewhere"));
 }
 
+// As an H200 recorded it, of a program whose other steps are all alike.
 TEST(CaptureText, SaysThatAFirstStepIsOne) {
-  const std::string text = shown(test::make_timeline({.steps = 400,
-                                                      .kernels = 3,
-                                                      .kernel_us = 20.0,
-                                                      .slow_host_from = 1,
-                                                      .slow_host_to = 2,
-                                                      .warm_up = 0,
-                                                      .records_calls = true}));
-  EXPECT_THAT(text,
-              ContainsRegex("\\*\\*1 of the first 7 steps\\*\\* is slow \\([^)]*\\): in it the GPU idles "
-                            "[0-9]+ µs longer"));
+  const Timeline timeline = test::make_timeline({.steps = 300});
+  auto record = make_capture_record(timeline, analyse(timeline, {}));
+  const Nanoseconds longer = milliseconds(80.1);
+  CaptureSlowSteps& slow = record.devices.front().slow.emplace();
+  slow.steps = 1;
+  slow.of = 2539;
+  slow.longer = 50.4;
+  slow.traits = {{StepTrait::idle, 1, 0, longer},
+                 {StepTrait::loading, 1, 0, longer},
+                 {StepTrait::first_steps, 1, 6, longer}};
+  EXPECT_THAT(
+      on_one_line(record_text(record, ShownPage{.width = 100})),
+      HasSubstr(
+          "**1 of the first 7 steps** is slow (51.4 times as long): in it the GPU idles 80.1 ms longer, "
+          "and a module or a kernel is loaded."));
 }
 
 TEST(CaptureText, SaysWhichStepsTakeLongerAndByWhat) {
