@@ -444,7 +444,7 @@ bool AdvisedWork::step() {
   if (candidates.empty()) return false;
   const Nanoseconds needed =
       duration_of(work.model.layers.size() * names.size()) + verification_of(work, names.size());
-  // What was taken is measured together in the end.
+  // The sum of all remedies that were taken is measured at the end.
   const Nanoseconds together = duration_of(work.model.layers.size() * 2);
   const bool fits = needed + together <= time_left();
   if (!record_.steps.empty() && !fits) {

@@ -72,7 +72,7 @@ class AdvisedWork {
   Nanoseconds began_;
   /// Time of one trial in one process of the last comparison, without verification.
   Nanoseconds time_of_trial_;
-  /// What was found about the results of each operation, which later comparisons run again.
+  /// Verifications by the operation's text: later comparisons run the same operations again.
   std::map<std::string, Verification> verified_;
   /// Measured over predicted (verification_time) duration of the last verification.
   double verification_factor_ = 1.0;

@@ -45,9 +45,8 @@ struct MadeChain {
   Digest last;
 };
 
-/// What the candidate's last chains gave, and the last call of them.
+/// The outputs of the candidate's last chains, and the seed of their last call.
 struct LookedAt {
-  Key key;
   Seed last_seed;
   Shown shown;
 };

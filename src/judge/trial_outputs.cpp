@@ -245,12 +245,13 @@ void Trial::keep_some_links(const Key& key, const std::vector<Seed>& seeds,
 
 LookedAt Trial::look_at_chains() {
   if (made_.empty()) return {};
+  const std::vector<MadeChain> chains = std::exchange(made_, {});
   std::int64_t calls = 0;
-  for (const MadeChain& each : made_) calls += each.calls;
-  LookedAt looked{.key = {}, .last_seed = {}, .shown = of_candidate([&] { return candidate_->show(calls); })};
+  for (const MadeChain& each : chains) calls += each.calls;
+  LookedAt looked{.last_seed = {}, .shown = of_candidate([&] { return candidate_->show(calls); })};
   const std::size_t bytes = bytes_of(outputs_);
   std::size_t from = 0;
-  for (const MadeChain& each : std::exchange(made_, {})) {
+  for (const MadeChain& each : chains) {
     const std::size_t size = bytes * static_cast<std::size_t>(each.calls);
     const Digest first = first_digest_of(each.key);
     std::vector<Digest> digests;
@@ -268,13 +269,12 @@ LookedAt Trial::look_at_chains() {
     judgement_.calls_timed += each.calls;
     keep_some_links(each.key, seeds, looked.shown.outputs.subspan(from, size));
     from += size;
-    looked.key = each.key;
     looked.last_seed = seeds.back();
   }
-  if (looked.shown.inputs == digest_of_inputs(shape_, looked.key, looked.last_seed, persistent_))
-    return looked;
+  const Key& key = chains.back().key;
+  if (looked.shown.inputs == digest_of_inputs(shape_, key, looked.last_seed, persistent_)) return looked;
   throw Found{Verdict::invalid, "an input is not what it was before the call", InvalidReason::input_changed,
-              hexadecimal(looked.key.bytes)};
+              hexadecimal(key.bytes)};
 }
 
 // The reference computes the next link while this one is compared.

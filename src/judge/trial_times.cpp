@@ -216,9 +216,9 @@ void Trial::refuse_used_window() const {
               InvalidReason::window_used};
 }
 
-// What a first chain takes longer than a second is the same in all slopes of a block, and cancels in its
-// ratio. Cores differ, by half where the neighbour of one does other work, and each process would stay on its
-// own.
+// All slopes of a block have their chains in the same order, so that the extra time of a first chain cancels
+// in the block's ratio. They run on one core, because cores differ, by half where the neighbour of one does
+// other work, and each process would stay on its own.
 void Trial::begin_block(std::int64_t block) {
   place_ = block;
   is_long_first_ = order_.below(2) == 0;

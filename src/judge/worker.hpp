@@ -54,7 +54,7 @@ struct ChainReply {
   std::optional<GpuClock> clock = {};  ///< as the judge read it when the chain ended
   bool is_held = true;  ///< false if the calls could not be queued without the key: something waited for them
 };
-/// What a worker has kept of its last chains.
+/// The outputs that a worker has kept of its last chains.
 struct Shown {
   Digest inputs;                          ///< of all inputs behind the last call
   std::span<const std::uint8_t> outputs;  ///< of all calls, one after the other, until more is shown

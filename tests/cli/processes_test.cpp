@@ -52,7 +52,8 @@ TEST(RunInProcesses, SaysSoInTheTableAndInTheJson) {
   }
 }
 
-// As NCCL does for NCCL_DEBUG=VERSION, and cuDNN for CUDNN_LOGDEST_DBG=stdout.
+// oneDNN prints to standard output here. NCCL does so for NCCL_DEBUG=VERSION, cuDNN for
+// CUDNN_LOGDEST_DBG=stdout.
 TEST(RunInProcesses, WhatALibraryPrintsIsNotTakenForARecord) {
   ::setenv("ONEDNN_VERBOSE", "1", 1);
   const Outcome outcome = run_tool(

@@ -17,7 +17,7 @@ using test::record_with;
 using testing::HasSubstr;
 using testing::Not;
 
-// What PyTorch recorded of three calls of the same layer.
+// Returns a trace by PyTorch that holds three calls of one layer, each of this time.
 Model trace_of(Nanoseconds call) {
   Layer layer{.names = {"l1", "l2", "l3"}, .operation = Operation::parse("add:count=1024")};
   layer.recorded_times = {call, call, call};

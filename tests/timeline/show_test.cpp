@@ -59,7 +59,7 @@ TEST(CaptureText, SaysWhereSlowStepsLoseTheirTime) {
   EXPECT_THAT(text, HasSubstr("host elsewhere"));
 }
 
-// As an H200 recorded it, of a program whose other steps are all alike.
+// The numbers are those of a capture on an H200 whose other steps were all alike.
 TEST(CaptureText, SaysThatAFirstStepIsOne) {
   const Timeline timeline = test::make_timeline({.steps = 300});
   auto record = make_capture_record(timeline, analyse(timeline, {}));
