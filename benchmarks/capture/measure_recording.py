@@ -69,7 +69,8 @@ def run(workload, recorder, arguments, folder, number):
     if recorder != "none" and recorder not in EMPTY:
         shown = subprocess.run([arguments.program, "capture", "show", str(place), "--json", "-"], capture_output=True, text=True,
                                check=False)
-        devices = json.loads(shown.stdout)["devices"] if shown.returncode == 0 else []
+        # Turns have no watching process, so that `show` says that they are not complete (exit code 1).
+        devices = json.loads(shown.stdout)["devices"] if shown.stdout else []
         if devices:
             device = devices[0]
             size = sum(file.stat().st_size for file in place.rglob("kernels.arrows"))

@@ -106,9 +106,9 @@ class RecordComparer {
       ++alternative_;
       compare_pair(first, other, shared[alternative_ - 1]);
     }
-    note_other_work(first, "the first record", record_);
+    note_other_work(first, "the first record", record_.notes);
     for (alternative_ = 1; alternative_ <= others.size(); ++alternative_)
-      note_other_work(others[alternative_ - 1], record_named(alternative_), record_);
+      note_other_work(others[alternative_ - 1], record_named(alternative_), record_.notes);
     if (record_.samples.empty()) note_unlike_layers(record_);
     note_only_moved(record_);
     judge(record_.comparisons, effects_, record_.margin, judging_);

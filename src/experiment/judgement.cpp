@@ -314,14 +314,14 @@ void note_other_work(std::span<const RunRecord> processes, ComparisonRecord& rec
       kWhatTimesLeaveOut));
 }
 
-void note_other_work(const RunRecord& compared, const std::string& name, ComparisonRecord& record) {
+void note_other_work(const RunRecord& compared, const std::string& name, std::vector<std::string>& notes) {
   const double share = share_taken(compared);
   if (share >= kTakenWorthSaying) {
-    add_once(record.notes, fmt::format("Other programs had the core of {} for {} of the time: {}.", name,
-                                       percent_text(share), kWhatTimesLeaveOut));
+    add_once(notes, fmt::format("Other programs had the core of {} for {} of the time: {}.", name,
+                                percent_text(share), kWhatTimesLeaveOut));
   }
   if (const std::string seen = seen_on_device(compared); !seen.empty())
-    add_once(record.notes, fmt::format("In {}: {}", name, seen));
+    add_once(notes, fmt::format("In {}: {}", name, seen));
 }
 
 namespace {

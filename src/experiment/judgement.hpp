@@ -82,7 +82,7 @@ void note_only_moved(ComparisonRecord& record);
 /// large a share of the time, in how many of the processes. `processes` are those of one comparison.
 void note_other_work(std::span<const RunRecord> processes, ComparisonRecord& record);
 /// The same of a record that is compared; `name` is its own in the sentence.
-void note_other_work(const RunRecord& compared, const std::string& name, ComparisonRecord& record);
+void note_other_work(const RunRecord& compared, const std::string& name, std::vector<std::string>& notes);
 
 // An engine that was asked for may not run; a ratio would then compare something else than the named engines.
 

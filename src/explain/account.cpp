@@ -237,6 +237,21 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   return parts;
 }
 
+// What a part can do is no more than the change that the others leave, unless one of unknown effect may have
+// worked against it.
+void fit_bounds_into_change(Account& account) {
+  RatioEstimate left = account.time;
+  for (const AccountedPart& part : account.parts) {
+    if (!part.ratio && part.source != kByTheClock) return;
+    if (part.ratio && !part.is_bound && !is_only_uncertain(part.ratio)) left = without(left, *part.ratio);
+  }
+  for (AccountedPart& part : account.parts) {
+    if (!part.is_bound) continue;
+    part.ratio = within_change(*part.ratio, left);
+    left.ratio /= part.ratio->ratio;  // the next can have done no more than all, but need not
+  }
+}
+
 std::vector<Nanoseconds> processes_of(const Measurement& measurement) {
   std::vector<Nanoseconds> times;
   for (const double time : times_of(measurement).value_or(std::vector<double>())) times.emplace_back(time);
@@ -262,6 +277,7 @@ Account account_of(const Sides& sides, std::int64_t count, const std::vector<Rec
   account.first_processes = processes_of(*sides.first);
   account.second_processes = processes_of(*sides.second);
   account.parts = parts_of(sides, machines);
+  fit_bounds_into_change(account);
   account.rest = rest_of(account);
   return account;
 }
@@ -365,6 +381,19 @@ RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second) 
 
 RatioEstimate without(const RatioEstimate& ratio, const RatioEstimate& part) {
   return {ratio.ratio / part.ratio, ratio.low / part.high, ratio.high / part.low};
+}
+
+std::string most_text(const RatioEstimate& bounds) {
+  const double most = bounds.high - 1.0 > 1.0 - bounds.low ? bounds.high : bounds.low;
+  return time_change_text(most - 1.0);
+}
+
+RatioEstimate within_change(const RatioEstimate& bounds, const RatioEstimate& change) {
+  RatioEstimate within = bounds;
+  if (bounds.high > 1.0) within.high = std::min(bounds.high, std::max({1.0, change.high, bounds.low}));
+  if (bounds.low < 1.0) within.low = std::max(bounds.low, std::min({1.0, change.low, bounds.high}));
+  within.ratio = std::clamp(change.ratio, within.low, within.high);
+  return within;
 }
 
 RatioEstimate rest_of(const Account& account) {

@@ -21,6 +21,8 @@ struct AccountedPart {
   std::optional<RatioEstimate> ratio = {};  ///< effect on the time; nullopt: unknown
   std::string source = {};                  ///< how the ratio is known, or why it is not
   std::string experiment = {};              ///< command that would measure it, if this machine can run it
+  /// The ratio's interval is what the part can do: how much of that it does, the records do not tell.
+  bool is_bound = false;
 };
 
 struct Account {
@@ -56,6 +58,9 @@ inline bool is_named(const AccountedPart& part) {
   return part.ratio && (part.ratio->low > 1.0 || part.ratio->high < 1.0);
 }
 
+/// Returns "+13.8 %", the most that a part can do whose ratio is a bound.
+std::string most_text(const RatioEstimate& bounds);
+
 /// Returns what the step from the parts to the whole is, for a row.
 std::string_view rest_name(const RatioEstimate& rest);
 
@@ -87,6 +92,7 @@ struct TotalPart {
   Nanoseconds change_half = {};             ///< half of the change's interval
   std::optional<RatioEstimate> ratio = {};  ///< effect on the time of all; nullopt: unknown of an operation
   bool acts_by_clock = false;               ///< its effect is in the clock's part
+  bool is_bound = false;                    ///< as AccountedPart has it, of one operation at least
 
   bool is_change_shown() const { return std::abs(change.value()) > change_half.value(); }
 };

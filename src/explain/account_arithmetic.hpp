@@ -20,6 +20,8 @@ RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second);
 RatioEstimate without(const RatioEstimate& ratio, const RatioEstimate& part);
 /// Returns the part of the time's change that no part accounts for.
 RatioEstimate rest_of(const Account& account);
+/// Returns the bounds of what a part can do, without what is more than the change that the others leave.
+RatioEstimate within_change(const RatioEstimate& bounds, const RatioEstimate& change);
 
 /// Predicts second over first from one side's fit t = a + b/f, for the other side's clock.
 std::optional<RatioEstimate> foretold(const Measurement& fitted, double clock_ratio);

@@ -66,6 +66,7 @@ TotalPart part_of_all(const std::vector<Account>& accounts, const std::string& n
     total.change += change_of_all(account);
     total.change_half += half_of_change(account);
     total.acts_by_clock = part->source == kByTheClock;
+    total.is_bound = total.is_bound || part->is_bound;
     is_known = is_known && part->ratio.has_value();
     if (!part->ratio) continue;
     const double weight = time_of_all(account) / time;
@@ -164,6 +165,8 @@ std::vector<std::string> notes_on(const RunRecord& first, const RunRecord& secon
     return !account.first_processes.empty() && !account.second_processes.empty();
   });
   if (over_processes && are_on_hosts(first, second)) notes.emplace_back(kLeastDisturbedNote);
+  note_other_work(first, "the first record", notes);
+  note_other_work(second, "the second record", notes);
   if (const std::string host = note_on_host(first, second); !host.empty()) notes.push_back(host);
   return notes;
 }
@@ -189,9 +192,16 @@ std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
   total.rest = total.time;
   for (const std::string& name : names_of_parts(accounts)) {
     total.parts.push_back(part_of_all(accounts, name, total.first.median.value()));
-    const std::optional<RatioEstimate>& ratio = total.parts.back().ratio;
-    if (!ratio || (is_only_uncertain(ratio) && !is_of_program)) continue;
-    total.rest = without(total.rest, *ratio);
+    const TotalPart& part = total.parts.back();
+    if (!part.ratio || part.is_bound || (is_only_uncertain(part.ratio) && !is_of_program)) continue;
+    total.rest = without(total.rest, *part.ratio);
+  }
+  RatioEstimate left = total.rest;
+  for (TotalPart& part : total.parts) {
+    if (!part.ratio || !part.is_bound) continue;
+    part.ratio = within_change(*part.ratio, left);
+    left.ratio /= part.ratio->ratio;
+    total.rest = without(total.rest, *part.ratio);
   }
   return total;
 }
@@ -214,7 +224,9 @@ std::string cause_words(const std::string& name) { return name == "device" ? "an
 // Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
 std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
                           const RatioEstimate& rest) {
-  if (rest.low <= 1.0 && 1.0 <= rest.high) {
+  const bool is_explained = rest.low <= 1.0 && 1.0 <= rest.high;
+  if (is_explained && known.empty() && unknown.empty()) return "no change is shown.";
+  if (is_explained) {
     known.push_back(
         fmt::format("the rest, {}, is within what is not known ({})", change_words(rest), range_words(rest)));
   } else if (known.empty() && !unknown.empty()) {
@@ -227,19 +239,23 @@ std::string reasons_words(std::vector<std::string> known, const std::vector<std:
   return joined(known, "; ") + '.';
 }
 
-template <class Part>
-std::string known_words(const Part& part) {
-  return fmt::format("{} accounts for {}", part.name, change_with_interval(*part.ratio));
-}
-
 // True if the whole effect is less than what is not known of the time.
 bool is_lost_in(const RatioEstimate& effect, const RatioEstimate& time) {
   return std::max(std::abs(effect.low - 1.0), std::abs(effect.high - 1.0)) < half_of(time);
 }
 
 template <class Part>
-std::string by_values(const Part& part) {
-  return fmt::format("{} {}, then {}", part.name, part.first, part.second);
+std::string known_words(const Part& part) {
+  if (part.is_bound) return fmt::format("{} accounts for up to {}", part.name, most_text(*part.ratio));
+  return fmt::format("{} accounts for {}", part.name, change_with_interval(*part.ratio));
+}
+
+// True if the part is worth a word: its effect is not lost in what is not known of the time, and what a bound
+// may do was done.
+template <class Part>
+bool is_said(const Part& part, const RatioEstimate& time) {
+  if (is_only_uncertain(part.ratio) || is_lost_in(*part.ratio, time)) return false;
+  return !part.is_bound || time.low > 1.0 || time.high < 1.0;
 }
 
 bool acts_by_clock(const AccountedPart& part) { return part.source == kByTheClock; }
@@ -274,9 +290,7 @@ std::string account_sentence(const Account& account) {
       unknown.push_back(has_values
                             ? fmt::format("{} ({}, then {})", cause_words(part.name), part.first, part.second)
                             : part.name);
-    } else if (account.is_of_program
-                   ? is_named(part)
-                   : !is_only_uncertain(part.ratio) && !is_lost_in(*part.ratio, account.time)) {
+    } else if (account.is_of_program ? is_named(part) : is_said(part, account.time)) {
       known.push_back(known_words(part));
       if (part.name == kClock) known.back() += what_sets_the_clock(account.parts);
     }
@@ -357,13 +371,14 @@ std::string causes_sentence(const AccountTotal& total, std::size_t operations, b
     } else if (!part.ratio) {
       unknown.push_back(cause_words(part.name) + words.substr(part.name.size()));
       is_clock_named = is_clock_named || part.name == kClock;
-    } else if (!is_only_uncertain(part.ratio) && !is_lost_in(*part.ratio, total.time)) {
+    } else if (is_said(part, total.time)) {
       known.push_back(known_words(part) + words.substr(part.name.size()));
       if (part.name != kClock) continue;
       known.back() += what_sets_the_clock(total.parts);
       is_clock_named = true;
     }
   }
+  if (known.empty() && unknown.empty() && !total.is_changed()) return {};
   std::string text = (are_all ? "Over all calls: " : "Over these calls: ") +
                      reasons_words(std::move(known), unknown, total.rest);
   if (total.is_explained() && !unknown.empty()) text += " Also different: " + joined(unknown) + '.';
@@ -382,7 +397,9 @@ std::vector<std::string> conclusions_of(const std::vector<Account>& accounts,
     sentences.push_back(std::move(unlike));
   if (const std::optional<AccountTotal> total = total_of(accounts)) {
     sentences.push_back(total_sentence(*total, sorted, calls));
-    sentences.push_back(causes_sentence(*total, accounts.size(), !calls || calls->are_all()));
+    if (std::string causes = causes_sentence(*total, accounts.size(), !calls || calls->are_all());
+        !causes.empty())
+      sentences.push_back(std::move(causes));
   }
   for (std::size_t i = 0; i < std::min(kSaid, sorted.size()); ++i) {
     sentences.push_back(account_sentence(*sorted[i]));

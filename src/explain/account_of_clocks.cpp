@@ -10,6 +10,7 @@
 #include "base/quantity_text.hpp"
 #include "experiment/comparison.hpp"
 #include "explain/account_arithmetic.hpp"
+#include "finding/evidence.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::explain {
@@ -78,6 +79,8 @@ std::optional<AccountedPart> clock_part(const ClockedSides& sides) {
                      .second = clock_text(sides.second.clock->median)};
   const std::optional<Foretold> forward = forward_of(sides, clocks), backward = backward_of(sides, clocks);
   part.ratio = between(forward, backward, clocks);
+  // Ends that lie further apart than half of the effect say what the clock can do, and not what it does.
+  part.is_bound = !forward || !backward || half_of(*part.ratio) > 0.5 * std::abs(std::log(part.ratio->ratio));
   if (forward && backward) {
     part.source =
         "how the time follows the clock, by a fit over the rounds of each record: between what the two "
@@ -114,6 +117,7 @@ std::optional<AccountedPart> memory_clock_part(const ClockedSides& sides) {
   AccountedPart part{.name = "memory clock", .first = clock_text(*a), .second = clock_text(*b)};
   const ClockRatio clocks{*a / *b, *a / *b};
   part.ratio = between(std::nullopt, std::nullopt, clocks);
+  part.is_bound = true;
   part.source = "how the time follows the memory's clock is not known: between not at all and wholly";
   return part;
 }
@@ -136,6 +140,15 @@ std::optional<AccountedPart> temperature_part(const ClockedSides& sides) {
                        .second = fmt::format("{:.0f} °C", b->value())};
 }
 
+// True unless the sensors of both show that the cause did not hold the clock down.
+bool may_have_held(const ClockedSides& sides, ThrottleCause cause) {
+  const auto may_have = [&](const Measurement& side) {
+    const Throttling seen = throttling(side.rounds, cause);
+    return !seen.readable || !seen.affected.empty();
+  };
+  return may_have(sides.first) || may_have(sides.second);
+}
+
 }  // namespace
 
 std::vector<AccountedPart> parts_of_clocks(const ClockedSides& sides) {
@@ -143,10 +156,13 @@ std::vector<AccountedPart> parts_of_clocks(const ClockedSides& sides) {
   const std::optional<AccountedPart> clock = clock_part(sides);
   if (clock) parts.push_back(*clock);
   if (const auto memory = memory_clock_part(sides)) parts.push_back(*memory);
-  // At a clock that did not change, power and heat did nothing.
+  // At a clock that did not change, power and heat did nothing; nor where they are read not to have held it.
   const bool is_clock_known = sides.first.clock && sides.second.clock;
   if (is_clock_known && !clock) return parts;
-  for (std::optional<AccountedPart> part : {power_part(sides), temperature_part(sides)}) {
+  const bool by_power = may_have_held(sides, ThrottleCause::power),
+             by_heat = may_have_held(sides, ThrottleCause::heat);
+  for (std::optional<AccountedPart> part : {by_power ? power_part(sides) : std::nullopt,
+                                            by_power || by_heat ? temperature_part(sides) : std::nullopt}) {
     if (!part) continue;
     part->source = clock ? kByTheClock : "acts by the clock, which the records do not have";
     parts.push_back(std::move(*part));

@@ -15,8 +15,10 @@ namespace {
 using explain::Account;
 using explain::AccountedPart;
 
-std::string change_or_open(const std::optional<RatioEstimate>& ratio, bool acts_by_clock) {
-  return ratio ? change_of(*ratio) : std::string(acts_by_clock ? "by the clock" : "not known");
+template <class Part>
+std::string change_or_open(const Part& part, bool acts_by_clock) {
+  if (!part.ratio) return acts_by_clock ? "by the clock" : "not known";
+  return part.is_bound ? "up to " + explain::most_text(*part.ratio) : change_of(*part.ratio);
 }
 
 Text one_account(const Account& account, std::size_t width) {
@@ -33,7 +35,7 @@ Text one_account(const Account& account, std::size_t width) {
   add(account.count > 1 ? fmt::format("one of {} calls", account.count) : "measured",
       estimate_text(account.first), estimate_text(account.second), change_of(account.time));
   for (const AccountedPart& part : account.parts)
-    add(part.name, part.first, part.second, change_or_open(part.ratio, part.source == explain::kByTheClock));
+    add(part.name, part.first, part.second, change_or_open(part, part.source == explain::kByTheClock));
   add(std::string(explain::rest_name(account.rest)), "", "", change_of(account.rest));
   Text text = fitted_table({parts, firsts, seconds, changes}, width) + '\n';
   for (const AccountedPart& part : account.parts) {
@@ -42,9 +44,14 @@ Text one_account(const Account& account, std::size_t width) {
   return text;
 }
 
-std::optional<RatioEstimate> effect_of_part(const Account& account, const std::string& name) {
+std::string cell_of_part(const Account& account, const std::string& name) {
   const auto found = std::ranges::find(account.parts, name, &AccountedPart::name);
-  return found == account.parts.end() ? std::nullopt : found->ratio;
+  return found == account.parts.end() || !found->ratio ? std::string(kAbsent) : change_or_open(*found, false);
+}
+
+std::string cell_of_place(const Account& account) {
+  const std::optional<RatioEstimate> place = explain::effect_of_place(account);
+  return place ? change_of(*place) : std::string(kAbsent);
 }
 
 std::string signed_time(Nanoseconds change) {
@@ -72,7 +79,7 @@ Text total_account(const explain::AccountTotal& total, std::size_t operations, b
     const bool is_same = part.of.empty();
     add(part.name, is_same ? part.first : "", is_same ? part.second : "",
         part.operations == operations ? "all" : fmt::format("{} of {}", part.operations, operations),
-        change_or_open(part.ratio, part.acts_by_clock));
+        change_or_open(part, part.acts_by_clock));
   }
   add(std::string(explain::rest_name(total.rest)), "", "", "", change_of(total.rest));
   return fitted_table({parts, firsts, seconds, places, changes}, width);
@@ -101,9 +108,8 @@ Text several_accounts(const std::vector<Account>& accounts, const Page& page, bo
     const Nanoseconds change = explain::change_of_all(*account);
     adds.cells.push_back(signed_time(change));
     shares.cells.push_back(has_shares ? percent_text(change / total->change()) : "");
-    const std::optional<RatioEstimate> source =
-        is_of_program ? explain::effect_of_place(*account) : effect_of_part(*account, explain::kClock);
-    sources.cells.push_back(source ? change_of(*source) : std::string(kAbsent));
+    sources.cells.push_back(is_of_program ? cell_of_place(*account)
+                                          : cell_of_part(*account, explain::kClock));
     rests.cells.push_back(change_of(account->rest));
     explained.cells.emplace_back(account->is_explained() ? "yes" : "no");
   }

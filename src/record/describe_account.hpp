@@ -13,6 +13,7 @@ void describe(Fields& fields, Described<Fields, explain::AccountedPart>& part) {
   fields("first", part.first);
   fields("second", part.second);
   fields("time_ratio", part.ratio);
+  fields.where(part.is_bound, "is_bound", part.is_bound);
   fields("source", part.source);
   fields("experiment", part.experiment);
 }
@@ -48,6 +49,7 @@ void describe(Fields& fields, Described<Fields, explain::TotalPart>& part) {
   fields("operations", part.operations);
   fields.derived("change_seconds", in_seconds(part.change));
   fields("time_ratio", part.ratio);
+  fields.where(part.is_bound, "is_bound", part.is_bound);
 }
 
 template <class Fields>
