@@ -167,10 +167,9 @@ void TriedFactors::fit(const TreatedLoop& bench, const Hints& hints, Nanoseconds
   if (time_of_blocks(bench, hints, kEnoughBlocks) <= time - screening) return;
   plan_.has_all_doses = false;
   plan_.long_doses_every = 2;
-  double blocks = kManyBlocks;
-  if (are_asked_for && time_of_blocks(bench, hints, blocks) > time) {
+  const bool are_for_fewest = are_asked_for && time_of_blocks(bench, hints, kManyBlocks) > time;
+  if (are_for_fewest) {
     plan_.long_doses_every = 1;
-    blocks = kFewestBlocks;
     time = time * kAsked;
   }
   const auto worth = [&](const Factor* factor) {
@@ -185,13 +184,20 @@ void TriedFactors::fit(const TreatedLoop& bench, const Hints& hints, Nanoseconds
   const FactorList last = std::exchange(last_, {});
   ranked.insert(ranked.end(), last.begin(), last.end());
   std::ranges::stable_sort(ranked, std::greater(), worth);
-  for (const Factor* factor : ranked) {
-    FactorList& factors = factor->is_tried_last ? last_ : first_;
-    factors.push_back(factor);
-    if (time_of_blocks(bench, hints, blocks) <= time) continue;
-    factors.pop_back();
-    left_out_.push_back(factor);
-  }
+  const auto try_as_fit = [&](double blocks, std::int64_t long_doses_every) {
+    plan_.long_doses_every = long_doses_every;
+    left_out_.clear();
+    for (const Factor* factor : ranked) {
+      FactorList& factors = factor->is_tried_last ? last_ : first_;
+      factors.push_back(factor);
+      if (time_of_blocks(bench, hints, blocks) <= time) continue;
+      factors.pop_back();
+      left_out_.push_back(factor);
+    }
+  };
+  if (!are_for_fewest) try_as_fit(kManyBlocks, 2);
+  // Of a short time better a wide answer about the likeliest than none about all.
+  if (first_.empty() && last_.empty()) try_as_fit(kFewestBlocks, 1);
   for (FactorList* factors : {&first_, &last_}) std::ranges::sort(*factors);  // as in factors_
 }
 

@@ -71,7 +71,8 @@ class TriedFactors {
 
   /// Plans all doses of all factors if ten blocks fit beside a screening. Else there is no screening, and
   /// only the doses that decide are tried: those of the likeliest and cheapest factors, as many as fit 12
-  /// times. Factors asked for by name are tried as long as the fewest blocks fit into twice the time.
+  /// times, or where none does the fewest blocks. Factors asked for by name are tried as long as the fewest
+  /// blocks fit into twice the time.
   void fit(const TreatedLoop& bench, const Hints& hints, Nanoseconds time, Nanoseconds screening,
            bool are_asked_for);
 

@@ -97,6 +97,16 @@ TEST_F(FactorsOnAnH200, WhatIsAskedForIsTriedInTwiceTheTime) {
   EXPECT_THAT(in_no_time.left_out(), SizeIs(2));
 }
 
+TEST_F(FactorsOnAnH200, IfNoneFitsTwelveTimesTheLikeliestIsTriedAsOftenAsAVerdictNeeds) {
+  const PairsPlan fewest{.has_all_doses = false};
+  TriedFactors tried(factors());
+  // Six times the plain loops and dummies, and as much again for a factor.
+  tried.fit(bench_, hints(), time_of_plain_loops(bench_, fewest) * (2.0 * kFewestBlocks), Nanoseconds(0),
+            false);
+  EXPECT_THAT(tried.first(), Not(IsEmpty()));
+  EXPECT_EQ(tried.plan().fewest_blocks(), kFewestBlocks);
+}
+
 TEST_F(FactorsOnAnH200, DosesThatTakeLongAreInEverySecondBlock) {
   const Factor load{.id = "load",
                     .doses = {{"on", [](Treatment&treatment) { treatment.load = milliseconds(300); }}}},
