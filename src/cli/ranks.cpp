@@ -7,10 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <numeric>
 #include <string_view>
 
 #include "base/host.hpp"
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "device/open_device.hpp"
 #include "group/group.hpp"
 #include "group/rendezvous.hpp"
@@ -165,13 +167,25 @@ std::vector<std::string> notes_of(const std::vector<GroupsOnRanks::Lost>& lost) 
   return notes;
 }
 
+namespace {
+
+// Returns ", 4 min left" once a group has shown how long one takes.
+std::string time_left(const std::vector<Nanoseconds>& durations, std::int64_t groups) {
+  if (durations.empty()) return {};
+  const Nanoseconds all = std::accumulate(durations.begin(), durations.end(), Nanoseconds(0));
+  const auto done = static_cast<double>(durations.size());
+  return fmt::format(", {} left", duration_text(all / done * (static_cast<double>(groups) - done)));
+}
+
+}  // namespace
+
 GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::int64_t groups,
                                   const std::string& what, std::uint64_t seed,
                                   const PlansOfGroup& plans_of_group, const Invocation& invocation) {
   ProgressLine line(stderr, host_time_now);
   GroupsOnRanks found;
   for (std::int64_t group = 0; group < groups && !is_interrupted(); ++group) {
-    line.show(fmt::format("{} group {} of {}", what, group + 1, groups),
+    line.show(fmt::format("{} group {} of {}{}", what, group + 1, groups, time_left(found.durations, groups)),
               {static_cast<std::size_t>(group) + 1, static_cast<std::size_t>(groups)});
     const std::uint64_t own_seed = seed_of_process(seed, group);
     const std::vector<Plan> own = plans_of_group({group, own_seed, found.groups.empty()});
