@@ -178,6 +178,8 @@ def main():
     parser.add_argument("reference", nargs="?")
     parser.add_argument("candidates", nargs="*")
     parser.add_argument("--known", action="store_true", help="the functions of count_verdicts.py")
+    parser.add_argument("--size", type=int, default=1024, help="of the known functions' matrices")
+    parser.add_argument("--harnesses", default="", help="beside the judge only these, as CUPTI,do_bench")
     parser.add_argument("--no-judge", action="store_true")
     parser.add_argument("--kernelbench", metavar="FOLDER")
     parser.add_argument("--reference-kernels", metavar="FOLDER")
@@ -190,17 +192,17 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_CACHE_DIR"] = folder
         if flags.known:
-            flags.reference, flags.candidates = known_files(pathlib.Path(folder))
+            flags.reference, flags.candidates = known_files(pathlib.Path(folder), flags.size)
         print_table(flags)
     return 0
 
 
-def known_files(folder):
+def known_files(folder, size):
     import count_verdicts
     sources = {"reference": count_verdicts.GPU_REFERENCE, **{name.replace(" ", "_"): source for name, (_, source) in
                                                              count_verdicts.GPU_CANDIDATES.items()}}
     for name, source in sources.items():
-        (folder / f"{name}.py").write_text(source, encoding="utf-8")
+        (folder / f"{name}.py").write_text(source.replace("1024", str(size)), encoding="utf-8")
     return str(folder / "reference.py"), [f"{folder / name}.py:make" for name in sources if name != "reference"]
 
 
@@ -208,6 +210,7 @@ def print_table(flags):
     flags.reference = str(pathlib.Path(flags.reference).resolve()) + ":make"
     harnesses = ["CUPTI", "do_bench"] + ["KernelBench"] * bool(flags.kernelbench)
     harnesses += ["reference-kernels"] * bool(flags.reference_kernels)
+    harnesses = [each for each in harnesses if not flags.harnesses or each in flags.harnesses.split(",")]
     targets = []
     for each in flags.candidates:
         file, colon, name = each.rpartition(":")

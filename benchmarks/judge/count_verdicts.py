@@ -332,8 +332,10 @@ def main() -> int:
         print(f"{name}: {verdict} {said} ({spent:.1f} s){'  MISS: ' + miss if miss else ''}", flush=True)
         if log:
             load = os.getloadavg()[0]
+            case = judged.record["candidates"][0]["cases"][0] if judged.record["candidates"][0].get("cases") else {}
+            pairs = [[pair.get(key) for key in ("reference_seconds", "candidate_seconds", "process_ratio")] for pair in case.get("pairs", [])]
             log.write(json.dumps({"name": name, "expected": expected, "verdict": verdict, "ratio": ratio, "interval": interval,
-                                  "seconds": spent, "load": load, "evidence": judged.evidence}) + "\n")
+                                  "seconds": spent, "load": load, "pairs": pairs, "evidence": judged.evidence}) + "\n")
             log.flush()
     if not took:
         print("no judgement fitted into the time", file=sys.stderr)

@@ -105,11 +105,21 @@ std::optional<Effect> reference_shift(const CaseJudgement& each) {
   return shifts.size() < 2 ? std::nullopt : statistics::effect_over_processes(shifts);
 }
 
-// A difference within the margin is neither faster nor slower, even if it is shown: at 95 %, one in twenty
-// pairs of equal functions is shown to differ by half a percent.
+// Of equal functions one in a hundred may be called faster or slower. The printed interval is of 95 %: by it
+// one in twenty would be.
+constexpr double kCalledByChance = 0.01;
+
+// A difference within the margin is neither faster nor slower, even if it is shown.
 Verdict verdict_by(const Effect& effect, double margin, bool is_shown) {
   const bool is_beyond = std::abs(effect.value) > std::log1p(margin);
   return verdict_of(statistics::verdict_on(effect, margin, is_shown && is_beyond));
+}
+
+// Returns how many pairs show the difference as a verdict needs it, or that it lies within the margin.
+std::optional<std::int64_t> pairs_to_decide(const Effect& effect, double margin) {
+  const double size = std::abs(effect.value), to_margin = std::log1p(margin) - size;
+  return size > to_margin ? statistics::processes_within(effect, size, 1.0 - kCalledByChance)
+                          : statistics::processes_within(effect, to_margin);
 }
 
 void set_verdict(CaseJudgement& each, const Effect& effect, double margin, bool is_shown) {
@@ -126,10 +136,13 @@ void set_verdict(CaseJudgement& each, const Effect& effect, double margin, bool 
     return;
   }
   if (each.verdict != Verdict::undecided) return;
-  each.pairs_to_decide = statistics::processes_to_decide(effect, margin);
+  each.pairs_to_decide = pairs_to_decide(effect, margin);
   each.evidence = each.pairs_to_decide
                       ? fmt::format("about --processes {} would probably decide", *each.pairs_to_decide)
                       : std::string("more processes would not decide");
+  const bool is_beyond = std::abs(effect.value) > std::log1p(margin);
+  if (effect.excludes_zero() && is_beyond)
+    each.evidence = "the interval of 95 % excludes equal times, but a verdict needs 99 %; " + each.evidence;
 }
 
 // The worst counts before all else; otherwise what the mean over cases shows.
@@ -156,8 +169,9 @@ void judge_cases(CandidateJudgement& candidate, double margin) {
   const auto effect = statistics::effect_over_processes(values);
   if (!effect) return;
   candidate.ratio = ratio_of(*effect);
-  candidate.verdict = candidate.cases.size() == 1 ? candidate.cases.front().verdict
-                                                  : verdict_by(*effect, margin, effect->excludes_zero());
+  candidate.verdict = candidate.cases.size() == 1
+                          ? candidate.cases.front().verdict
+                          : verdict_by(*effect, margin, effect->p_value <= kCalledByChance);
 }
 
 // A place is new where the candidate is shown to be slower than the first of the place before.
@@ -202,7 +216,7 @@ void reach_verdicts(std::vector<CandidateJudgement>& candidates, double margin) 
       }
     }
   }
-  const std::vector<bool> shown = statistics::holm_rejects(p_values);
+  const std::vector<bool> shown = statistics::holm_rejects(p_values, kCalledByChance);
   for (std::size_t i = 0; i < judged.size(); ++i) set_verdict(*judged[i], effects[i], margin, shown[i]);
   for (CandidateJudgement& candidate : candidates) judge_cases(candidate, margin);
   rank(candidates);
