@@ -184,6 +184,7 @@ GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::
                                   const PlansOfGroup& plans_of_group, const Invocation& invocation) {
   ProgressLine line(stderr, host_time_now);
   GroupsOnRanks found;
+  const auto start = start_on_ranks(invocation);
   for (std::int64_t group = 0; group < groups && !is_interrupted(); ++group) {
     line.show(fmt::format("{} group {} of {}{}", what, group + 1, groups, time_left(found.durations, groups)),
               {static_cast<std::size_t>(group) + 1, static_cast<std::size_t>(groups)});
@@ -196,9 +197,9 @@ GroupsOnRanks run_groups_on_ranks(const std::vector<std::string>& devices, std::
                        .plan = own.size() == 1 ? own.front() : own.at(plans.size())});
     const Nanoseconds begin = host_time_now();
     try {
-      std::vector<RunRecord> ranks = run_in_step(std::move(plans), {.executable = invocation.executable,
-                                                                    .start = start_on_ranks(invocation),
-                                                                    .interrupted = is_interrupted});
+      std::vector<RunRecord> ranks =
+          run_in_step(std::move(plans),
+                      {.executable = invocation.executable, .start = start, .interrupted = is_interrupted});
       if (!is_interrupted()) found.groups.push_back(std::move(ranks));
     } catch (const InterruptedError&) {
     } catch (const FailedError& problem) {

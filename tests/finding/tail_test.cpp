@@ -63,6 +63,33 @@ TEST(Tail, LevelsAreAnother) {
   EXPECT_THAT(tails(measurement), IsEmpty());
 }
 
+TEST(Tail, BesideLevelsWhatIsSlowerThanAllIsSeen) {
+  Measurement measurement = with_spikes(0.05, 4.0, 1);
+  for (std::size_t i = 0; i < measurement.rounds.size(); i += 2) {
+    for (Nanoseconds& launch : measurement.rounds[i].launches) launch = launch * 1.3;
+  }
+  measurement.modes = {{milliseconds(1.368), 0.5}, {milliseconds(1.778), 0.5}};
+  const auto findings = tails(measurement);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_NEAR(simulated::evidence_number(findings[0], "share_ratio"), 0.05, 0.02);
+}
+
+TEST(Tail, OfSlowOnesThatDifferTheMeanIsSaidToo) {
+  Measurement measurement = with_spikes(0.05, 3.0, 1);
+  int slow = 0;
+  for (Round& round : measurement.rounds) {
+    for (Nanoseconds& launch : round.launches) {
+      if (launch > milliseconds(3) && slow++ % 3 == 0) launch = launch * 4.0;
+    }
+  }
+  const auto findings = tails(measurement);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].headline, HasSubstr(" or more ("));
+  const auto number = [&](const char* key) { return simulated::evidence_number(findings[0], key); };
+  const double share = number("share_ratio");
+  EXPECT_NEAR(share * number("slow_mean_s") + (1.0 - share) * number("others_s"), number("mean_s"), 1e-6);
+}
+
 TEST(Tail, TheRemedyIsOfTheDevice) {
   EXPECT_THAT(tails(with_spikes(0.05, 3.0, 1), true).at(0).remedy, HasSubstr("on the GPU"));
   EXPECT_THAT(tails(with_spikes(0.05, 3.0, 1), false).at(0).remedy, HasSubstr("collecting garbage"));
