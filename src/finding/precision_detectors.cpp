@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -262,6 +263,30 @@ std::optional<Split> clocks_by_mode(const Measurement& measurement, const Mode& 
   return split;
 }
 
+// True if one process has rounds at both: then nothing that is fixed for a process decides.
+bool are_in_one_process(const Measurement& measurement, const Mode& fastest, const Mode& slowest) {
+  std::set<std::int64_t> fast, slow;
+  for (const Round& round : measurement.rounds) {
+    if (round.launches.empty()) continue;
+    const Mode& nearest = nearest_mode(measurement, round);
+    if (nearest.location == fastest.location) fast.insert(round.process);
+    if (nearest.location == slowest.location) slow.insert(round.process);
+  }
+  return std::ranges::any_of(fast, [&](std::int64_t process) { return slow.contains(process); });
+}
+
+std::string remedy_of_modes(bool in_one_process, bool on_gpu) {
+  if (!in_one_process) {
+    return "Repeat in fresh processes: the memory's place, the algorithm chosen or another process may "
+           "decide which mode appears; quote the modes with their weights.";
+  }
+  return fmt::format(
+      "Look for what comes and goes while it runs: {}. One process has both modes, so neither its memory's place "
+      "nor the algorithm decides. Quote the modes with their weights.",
+      on_gpu ? "other work on the GPU, or calls that differ"
+             : "other programs or guests on these cores, or calls that differ");
+}
+
 // The clock explains the modes if nine in ten pairs are in order and its step is at least half of the time's
 // step.
 bool clock_explains(const Split& split, double time_step) {
@@ -276,7 +301,7 @@ bool clock_explains(const Split& split, double time_step) {
 }
 
 void explain(Finding& finding, const Measurement& measurement, const std::optional<Split>& split,
-             double time_step, std::string_view clock) {
+             double time_step, std::string_view clock, const std::string& remedy) {
   if (!split) {
     finding.sentence += " They alternate within rounds, where the clock is not known.";
     finding.remedy =
@@ -297,9 +322,7 @@ void explain(Finding& finding, const Measurement& measurement, const std::option
   } else {
     finding.sentence +=
         fmt::format(" The {} does not explain it: {} and {}.", clock, clock_text(fast), clock_text(slow));
-    finding.remedy =
-        "Repeat in fresh processes: the memory's place, the algorithm chosen or another process may "
-        "decide which mode appears; quote the modes with their weights.";
+    finding.remedy = remedy;
   }
 }
 
@@ -450,7 +473,8 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
           evidence_ratio(fmt::format("mode_{}_weight", i + 1), measurement.modes[i].weight));
     }
     explain(finding, measurement, clocks_by_mode(measurement, *fastest, *slowest), step,
-            clock_word(context.on_gpu));
+            clock_word(context.on_gpu),
+            remedy_of_modes(are_in_one_process(measurement, *fastest, *slowest), context.on_gpu));
     finding.places = places_of(rounds_off_the_main_mode(measurement), measurement, result);
     candidates.push_back({step, measurement.conditions, finding});
   }

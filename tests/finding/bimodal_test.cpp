@@ -38,6 +38,13 @@ TEST(Bimodal, ListsModesWithWeights) {
   EXPECT_NEAR(simulated::evidence_number(findings[0], "mode_2_weight_ratio"), 0.36, 1e-9);
 }
 
+TEST(Bimodal, WhatIsFixedForAProcessDecidesOnlyWhereEachHasOneMode) {
+  Measurement measurement = two_levels(1.05, 1.0, 1);
+  EXPECT_THAT(bimodal(measurement).at(0).remedy, HasSubstr("One process has both modes"));
+  for (Round& round : measurement.rounds) round.process = round.time() > milliseconds(1.4) ? 1 : 0;
+  EXPECT_THAT(bimodal(measurement).at(0).remedy, HasSubstr("Repeat in fresh processes"));
+}
+
 TEST(Bimodal, AClockThatSplitsTheSameWayExplainsIt) {
   const auto findings = bimodal(two_levels(1.0, 0.96, 1));
   ASSERT_THAT(findings, SizeIs(1));
