@@ -129,7 +129,7 @@ Text layers_table(const ComparisonRecord& record, const std::vector<std::string>
   rows.resize(std::min(all, page.top.value_or(all)));
   const bool are_comparable = !has_unlike_amounts(record);
   TableColumn rates{"rate", Align::right, {}, are_comparable ? 6 : 1};
-  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}, 5},
+  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}, 8},
       conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
       firsts{names[0], Align::right, {}, 7},
       seconds{names.size() == 2 ? names[1] : "time", Align::right, {}, 3},
