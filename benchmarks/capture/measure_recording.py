@@ -42,25 +42,6 @@ def build(folder):
                    check=True)
 
 
-def gpu_memory():
-    """MiB that all programs together have of the GPU."""
-    text = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", "0"],
-                          capture_output=True, text=True, check=True).stdout
-    return int(text.split()[0])
-
-
-def finished(command, environment, memory):
-    """Runs the command; its result, and the most memory of the GPU that it had, read each second if asked for."""
-    before, most = gpu_memory() if memory else 0, 0
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while True:
-            try:
-                stdout, stderr = process.communicate(timeout=1.0 if memory else None)
-                return stdout, stderr, most
-            except subprocess.TimeoutExpired:
-                most = max(most, gpu_memory() - before)
-
-
 def run(workload, recorder, arguments, folder, number):
     """One run; its line of JSON, with what was captured."""
     program, *rest = WORKLOADS[workload]
@@ -80,14 +61,11 @@ def run(workload, recorder, arguments, folder, number):
     if recorder in EMPTY:
         environment["JITTERSCOPE_RECORDER"] = str(folder / "libempty_recorder.so")
         environment["EMPTY_RECORDER"] = EMPTY[recorder]
-    stdout, stderr, memory = finished(command, environment, arguments.memory)
-    lines = [line for line in stdout.splitlines() if line.startswith("{")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
-        return {"problem": (stderr or stdout).strip().splitlines()[-1:]}
+        return {"problem": (done.stderr or done.stdout).strip().splitlines()[-1:]}
     result = json.loads(lines[-1])
-    if arguments.memory:
-        print(f"{workload}, {recorder}: {memory} MiB of the GPU", flush=True)
-        result["gpu_mib"] = memory
     if recorder != "none" and recorder not in EMPTY:
         shown = subprocess.run([arguments.program, "capture", "show", str(place), "--json", "-"], capture_output=True, text=True,
                                check=False)
@@ -114,7 +92,6 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--only", default=",".join(WORKLOADS))
     parser.add_argument("--recorders", default=",".join(dict.fromkeys(RECORDERS)))
-    parser.add_argument("--memory", action="store_true", help="read the GPU's memory each second, which may disturb")
     parser.add_argument("--json", help="every run's numbers")
     arguments = parser.parse_args()
     runs = []

@@ -179,7 +179,8 @@ def main():
     parser.add_argument("candidates", nargs="*")
     parser.add_argument("--known", action="store_true", help="the functions of count_verdicts.py")
     parser.add_argument("--size", type=int, default=1024, help="of the known functions' matrices")
-    parser.add_argument("--harnesses", default="", help="beside the judge only these, as CUPTI,do_bench")
+    parser.add_argument("--harnesses", nargs="+", choices=["CUPTI", "do_bench", "KernelBench", "reference-kernels"],
+                        help="beside the judge only these")
     parser.add_argument("--no-judge", action="store_true")
     parser.add_argument("--kernelbench", metavar="FOLDER")
     parser.add_argument("--reference-kernels", metavar="FOLDER")
@@ -202,7 +203,7 @@ def known_files(folder, size):
     sources = {"reference": count_verdicts.GPU_REFERENCE, **{name.replace(" ", "_"): source for name, (_, source) in
                                                              count_verdicts.GPU_CANDIDATES.items()}}
     for name, source in sources.items():
-        (folder / f"{name}.py").write_text(source.replace("1024", str(size)), encoding="utf-8")
+        (folder / f"{name}.py").write_text(source.replace("1024", str(size)).replace("512", str(size // 2)), encoding="utf-8")
     return str(folder / "reference.py"), [f"{folder / name}.py:make" for name in sources if name != "reference"]
 
 
@@ -210,7 +211,7 @@ def print_table(flags):
     flags.reference = str(pathlib.Path(flags.reference).resolve()) + ":make"
     harnesses = ["CUPTI", "do_bench"] + ["KernelBench"] * bool(flags.kernelbench)
     harnesses += ["reference-kernels"] * bool(flags.reference_kernels)
-    harnesses = [each for each in harnesses if not flags.harnesses or each in flags.harnesses.split(",")]
+    harnesses = [each for each in harnesses if not flags.harnesses or each in flags.harnesses]
     targets = []
     for each in flags.candidates:
         file, colon, name = each.rpartition(":")
@@ -226,7 +227,7 @@ def print_table(flags):
         said = {harness: ratio_of(harness, target, flags, references) for harness in harnesses}
         if not flags.no_judge:
             said["judge"] = judged(target, flags)
-        took, (file, _, name) = said["CUPTI"][2], target.rpartition(":")
+        took, (file, _, name) = said["CUPTI"][2] if "CUPTI" in said else None, target.rpartition(":")
         shown = pathlib.Path(file).stem.replace("_", " ") if name == "make" else name
         cells = [shown, f"{took:.1f}" if took else "–"] + [said[each][0] for each in columns + harnesses]
         print(f"| {' | '.join(cells)} |", flush=True)

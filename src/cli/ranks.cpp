@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <numeric>
 #include <string_view>
 
 #include "base/host.hpp"
@@ -169,12 +168,11 @@ std::vector<std::string> notes_of(const std::vector<GroupsOnRanks::Lost>& lost) 
 
 namespace {
 
-// Returns ", 4 min left" once a group has shown how long one takes.
+// Returns ", 36 s left" if the groups to come take as long as the last one did; empty before the first.
 std::string time_left(const std::vector<Nanoseconds>& durations, std::int64_t groups) {
   if (durations.empty()) return {};
-  const Nanoseconds all = std::accumulate(durations.begin(), durations.end(), Nanoseconds(0));
-  const auto done = static_cast<double>(durations.size());
-  return fmt::format(", {} left", duration_text(all / done * (static_cast<double>(groups) - done)));
+  return fmt::format(", {} left",
+                     duration_text(durations.back() * static_cast<double>(groups - std::ssize(durations))));
 }
 
 }  // namespace

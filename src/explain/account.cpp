@@ -388,6 +388,8 @@ std::string most_text(const RatioEstimate& bounds) {
   return time_change_text(most - 1.0);
 }
 
+bool is_wide(const RatioEstimate& ratio) { return half_of(ratio) > 0.5 * std::abs(std::log(ratio.ratio)); }
+
 RatioEstimate within_change(const RatioEstimate& bounds, const RatioEstimate& change) {
   RatioEstimate within = bounds;
   if (bounds.high > 1.0) within.high = std::min(bounds.high, std::max({1.0, change.high, bounds.low}));
@@ -399,7 +401,7 @@ RatioEstimate within_change(const RatioEstimate& bounds, const RatioEstimate& ch
 RatioEstimate rest_of(const Account& account) {
   RatioEstimate rest = account.time;
   for (const AccountedPart& part : account.parts) {
-    if (part.ratio && !is_only_uncertain(part.ratio)) rest = without(rest, *part.ratio);
+    if (part.ratio && (part.is_bound || !is_only_uncertain(part.ratio))) rest = without(rest, *part.ratio);
   }
   return rest;
 }

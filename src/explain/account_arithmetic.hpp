@@ -20,6 +20,9 @@ RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second);
 RatioEstimate without(const RatioEstimate& ratio, const RatioEstimate& part);
 /// Returns the part of the time's change that no part accounts for.
 RatioEstimate rest_of(const Account& account);
+/// True if the ends lie further apart than the effect itself: they say what a part can do, and not what it
+/// does.
+bool is_wide(const RatioEstimate& ratio);
 /// Returns the bounds of what a part can do, without what is more than the change that the others leave.
 RatioEstimate within_change(const RatioEstimate& bounds, const RatioEstimate& change);
 

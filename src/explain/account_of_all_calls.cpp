@@ -77,6 +77,7 @@ TotalPart part_of_all(const std::vector<Account>& accounts, const std::string& n
   }
   if (!is_same) total.of = name_of(*most);
   if (is_known) total.ratio = sum;
+  total.is_bound = total.is_bound && total.ratio && is_wide(*total.ratio);
   return total;
 }
 
@@ -197,9 +198,11 @@ std::optional<AccountTotal> total_of(const std::vector<Account>& accounts) {
     total.rest = without(total.rest, *part.ratio);
   }
   RatioEstimate left = total.rest;
+  const bool is_open = std::ranges::any_of(
+      total.parts, [](const TotalPart& part) { return !part.ratio && !part.acts_by_clock; });
   for (TotalPart& part : total.parts) {
     if (!part.ratio || !part.is_bound) continue;
-    part.ratio = within_change(*part.ratio, left);
+    if (!is_open) part.ratio = within_change(*part.ratio, left);
     left.ratio /= part.ratio->ratio;
     total.rest = without(total.rest, *part.ratio);
   }
@@ -223,9 +226,10 @@ std::string cause_words(const std::string& name) { return name == "device" ? "an
 
 // Says what accounts for the change, and what remains. `unknown` has the parts of unknown effect.
 std::string reasons_words(std::vector<std::string> known, const std::vector<std::string>& unknown,
-                          const RatioEstimate& rest) {
+                          const RatioEstimate& time, const RatioEstimate& rest) {
   const bool is_explained = rest.low <= 1.0 && 1.0 <= rest.high;
-  if (is_explained && known.empty() && unknown.empty()) return "no change is shown.";
+  const bool is_unchanged = time.low <= 1.0 && 1.0 <= time.high;
+  if (is_unchanged && known.empty() && unknown.empty()) return "no change is shown.";
   if (is_explained) {
     known.push_back(
         fmt::format("the rest, {}, is within what is not known ({})", change_words(rest), range_words(rest)));
@@ -254,8 +258,8 @@ std::string known_words(const Part& part) {
 // may do was done.
 template <class Part>
 bool is_said(const Part& part, const RatioEstimate& time) {
-  if (is_only_uncertain(part.ratio) || is_lost_in(*part.ratio, time)) return false;
-  return !part.is_bound || time.low > 1.0 || time.high < 1.0;
+  if (is_lost_in(*part.ratio, time)) return false;
+  return part.is_bound ? time.low > 1.0 || time.high < 1.0 : !is_only_uncertain(part.ratio);
 }
 
 bool acts_by_clock(const AccountedPart& part) { return part.source == kByTheClock; }
@@ -295,7 +299,7 @@ std::string account_sentence(const Account& account) {
       if (part.name == kClock) known.back() += what_sets_the_clock(account.parts);
     }
   }
-  return text + "; " + reasons_words(std::move(known), unknown, account.rest);
+  return text + "; " + reasons_words(std::move(known), unknown, account.time, account.rest);
 }
 
 std::string share_of_change(Nanoseconds change, const AccountTotal& total) {
@@ -380,7 +384,7 @@ std::string causes_sentence(const AccountTotal& total, std::size_t operations, b
   }
   if (known.empty() && unknown.empty() && !total.is_changed()) return {};
   std::string text = (are_all ? "Over all calls: " : "Over these calls: ") +
-                     reasons_words(std::move(known), unknown, total.rest);
+                     reasons_words(std::move(known), unknown, total.time, total.rest);
   if (total.is_explained() && !unknown.empty()) text += " Also different: " + joined(unknown) + '.';
   if (is_clock_named && !by_clock.empty()) text += " What acts by the clock: " + joined(by_clock) + '.';
   return text;

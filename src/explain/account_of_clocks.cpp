@@ -16,7 +16,7 @@
 namespace jitterscope::explain {
 namespace {
 
-constexpr double kSameClock = 0.001;
+constexpr double kSameClock = 0.001, kNearMaximum = 0.01;
 
 bool are_near(double a, double b) { return std::abs(a / b - 1.0) < kSameClock; }
 
@@ -26,8 +26,10 @@ bool are_near(double a, double b) { return std::abs(a / b - 1.0) < kSameClock; }
 struct ClockRatio {
   double least = 1.0, most = 1.0;
 
-  double floor() const { return std::min(1.0, least); }
-  double ceiling() const { return std::max(1.0, most); }
+  // A lower clock makes nothing faster, and a higher one nothing slower, by what medians of clocks differ
+  // from maximum clocks.
+  double floor() const { return least > 1.0 - kNearMaximum ? 1.0 : std::min(1.0, least); }
+  double ceiling() const { return most < 1.0 + kNearMaximum ? 1.0 : std::max(1.0, most); }
 };
 
 ClockRatio clock_ratio_of(const ClockedSides& sides) {
@@ -79,8 +81,7 @@ std::optional<AccountedPart> clock_part(const ClockedSides& sides) {
                      .second = clock_text(sides.second.clock->median)};
   const std::optional<Foretold> forward = forward_of(sides, clocks), backward = backward_of(sides, clocks);
   part.ratio = between(forward, backward, clocks);
-  // Ends that lie further apart than half of the effect say what the clock can do, and not what it does.
-  part.is_bound = !forward || !backward || half_of(*part.ratio) > 0.5 * std::abs(std::log(part.ratio->ratio));
+  part.is_bound = !forward || !backward || is_wide(*part.ratio);
   if (forward && backward) {
     part.source =
         "how the time follows the clock, by a fit over the rounds of each record: between what the two "

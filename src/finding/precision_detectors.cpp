@@ -2,8 +2,8 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -263,16 +263,23 @@ std::optional<Split> clocks_by_mode(const Measurement& measurement, const Mode& 
   return split;
 }
 
-// True if one process has rounds at both: then nothing that is fixed for a process decides.
+// True if one process has several rounds at each: then nothing that is fixed for a process decides.
 bool are_in_one_process(const Measurement& measurement, const Mode& fastest, const Mode& slowest) {
-  std::set<std::int64_t> fast, slow;
+  constexpr int kFewest = 2;
+  struct Rounds {
+    int fast = 0, slow = 0;
+  };
+  std::map<std::int64_t, Rounds> of_processes;
   for (const Round& round : measurement.rounds) {
     if (round.launches.empty()) continue;
     const Mode& nearest = nearest_mode(measurement, round);
-    if (nearest.location == fastest.location) fast.insert(round.process);
-    if (nearest.location == slowest.location) slow.insert(round.process);
+    Rounds& rounds = of_processes[round.process];
+    if (nearest.location == fastest.location) ++rounds.fast;
+    if (nearest.location == slowest.location) ++rounds.slow;
   }
-  return std::ranges::any_of(fast, [&](std::int64_t process) { return slow.contains(process); });
+  return std::ranges::any_of(of_processes, [](const auto& each) {
+    return each.second.fast >= kFewest && each.second.slow >= kFewest;
+  });
 }
 
 std::string remedy_of_modes(bool in_one_process, bool on_gpu) {
@@ -374,7 +381,7 @@ std::span<const Nanoseconds> later_launches(const Round& round) {
 // Slow are launches that lie three times the middle half's width above it, and take at least a fifth longer
 // than the median. By chance a few do on any machine, so that they must be five in four rounds and change the
 // mean by 2 %; of more than three in ten the middle half is no measure of the others. Where the times have
-// levels, slow is what lies as far beyond the slowest of them.
+// levels, slow is what takes a fifth longer than the slowest of them, too.
 std::optional<Tail> tail_of(const Measurement& measurement) {
   constexpr double kWidths = 3.0, kSlower = 1.2, kMostOften = 0.3, kMaterialMean = 1.02;
   constexpr std::size_t kFewestLaunches = 5, kFewestRounds = 4;
@@ -409,12 +416,14 @@ std::optional<Tail> tail_of(const Measurement& measurement) {
   return tail.mean > tail.mean_of_others * kMaterialMean ? std::optional(tail) : std::nullopt;
 }
 
-// Returns "1.39 ms", or "1.39 ms or more (3.05 ms on average)" of slow launches that differ much: shares and
-// times are to add up to the mean.
+// Returns "1.39 ms", or "1.39 ms in the median and 3.05 ms on average" of slow launches that differ much:
+// shares and times are to add up to the mean.
 std::string slow_words(const Tail& tail) {
   constexpr double kUnlike = 1.1;
-  if (tail.slow_mean < tail.slow_median * kUnlike) return time_text(tail.slow_median, 0.01);
-  return fmt::format("{} or more ({} on average)", time_text(tail.slow_median, 0.01),
+  const bool are_alike =
+      tail.slow_mean < tail.slow_median * kUnlike && tail.slow_median < tail.slow_mean * kUnlike;
+  if (are_alike) return time_text(tail.slow_median, 0.01);
+  return fmt::format("{} in the median and {} on average", time_text(tail.slow_median, 0.01),
                      time_text(tail.slow_mean, 0.01));
 }
 

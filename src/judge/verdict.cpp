@@ -109,17 +109,19 @@ std::optional<Effect> reference_shift(const CaseJudgement& each) {
 // one in twenty would be.
 constexpr double kCalledByChance = 0.01;
 
+bool is_beyond(const Effect& effect, double margin) { return std::abs(effect.value) > std::log1p(margin); }
+
 // A difference within the margin is neither faster nor slower, even if it is shown.
 Verdict verdict_by(const Effect& effect, double margin, bool is_shown) {
-  const bool is_beyond = std::abs(effect.value) > std::log1p(margin);
-  return verdict_of(statistics::verdict_on(effect, margin, is_shown && is_beyond));
+  return verdict_of(statistics::verdict_on(effect, margin, is_shown && is_beyond(effect, margin)));
 }
 
-// Returns how many pairs show the difference as a verdict needs it, or that it lies within the margin.
+// Returns how many pairs show a difference beyond the margin as a verdict needs it, or one within it as the
+// same.
 std::optional<std::int64_t> pairs_to_decide(const Effect& effect, double margin) {
-  const double size = std::abs(effect.value), to_margin = std::log1p(margin) - size;
-  return size > to_margin ? statistics::processes_within(effect, size, 1.0 - kCalledByChance)
-                          : statistics::processes_within(effect, to_margin);
+  const double size = std::abs(effect.value);
+  return is_beyond(effect, margin) ? statistics::processes_within(effect, size, 1.0 - kCalledByChance)
+                                   : statistics::processes_within(effect, std::log1p(margin) - size);
 }
 
 void set_verdict(CaseJudgement& each, const Effect& effect, double margin, bool is_shown) {
@@ -140,9 +142,9 @@ void set_verdict(CaseJudgement& each, const Effect& effect, double margin, bool 
   each.evidence = each.pairs_to_decide
                       ? fmt::format("about --processes {} would probably decide", *each.pairs_to_decide)
                       : std::string("more processes would not decide");
-  const bool is_beyond = std::abs(effect.value) > std::log1p(margin);
-  if (effect.excludes_zero() && is_beyond)
-    each.evidence = "the interval of 95 % excludes equal times, but a verdict needs 99 %; " + each.evidence;
+  if (effect.excludes_zero() && is_beyond(effect, margin))
+    each.evidence =
+        "the interval of 95 % excludes equal times, but a verdict needs 99 % or more; " + each.evidence;
 }
 
 // The worst counts before all else; otherwise what the mean over cases shows.

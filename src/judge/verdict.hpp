@@ -105,9 +105,9 @@ struct CandidateJudgement {
   std::int64_t rank = 0;                    ///< 1 is the fastest, and ties share one; 0: no place
 };
 
-/// Sets the verdicts of all cases that were timed; faster and slower hold at 99 %, each beside all others
-/// (Holm, 1979). Then the
-/// verdict over cases, which is the worst of wrong and invalid if there is one, and the ranks.
+/// Sets the verdicts of all cases that were timed: faster and slower hold at 99 %, each beside those of all
+/// other cases and candidates (Holm, 1979). Then the verdict over cases, which is the worst of wrong and
+/// invalid if there is one, and the ranks.
 void reach_verdicts(std::vector<CandidateJudgement>& candidates, double margin);
 
 }  // namespace jitterscope::judging

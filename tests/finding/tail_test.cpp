@@ -84,7 +84,7 @@ TEST(Tail, OfSlowOnesThatDifferTheMeanIsSaidToo) {
   }
   const auto findings = tails(measurement);
   ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0].headline, HasSubstr(" or more ("));
+  EXPECT_THAT(findings[0].headline, HasSubstr(" in the median and "));
   const auto number = [&](const char* key) { return simulated::evidence_number(findings[0], key); };
   const double share = number("share_ratio");
   EXPECT_NEAR(share * number("slow_mean_s") + (1.0 - share) * number("others_s"), number("mean_s"), 1e-6);
