@@ -104,15 +104,17 @@ DeviceState state_of(const std::vector<RunRecord>& records, const Place& place) 
 }
 
 // True if the power limit held the clock; without a counter of held time, if the power came near it.
-bool reached_power_limit(const DeviceState& state, double watts) {
+bool reached_power_limit(const DeviceState& state, Hertz /*clock_of_others*/, double watts) {
   constexpr double kNear = 0.95;
   if (state.held_by_power) return is_held(state.held_by_power);
   return state.power && state.power->value() > kNear * watts;
 }
 
-bool reached_highest_clock(const DeviceState& state, double megahertz) {
+// True if it ran at its highest clock, or others at one that it does not have.
+bool reached_highest_clock(const DeviceState& state, Hertz clock_of_others, double megahertz) {
   constexpr double kNear = 0.99;
-  return state.clock && state.clock->value() * 1e-6 > kNear * megahertz;
+  const bool is_there = state.clock && state.clock->value() * 1e-6 > kNear * megahertz;
+  return is_there || clock_of_others.value() * 1e-6 > megahertz;
 }
 
 // A setting of a GPU that lowers its clock or its memory's rate.
@@ -120,7 +122,7 @@ struct Setting {
   std::string text;
   std::optional<double> limit = {};  ///< of one that only a lower value of makes a GPU slow
   const char* unit = "";
-  bool (*is_reached)(const DeviceState&, double) = nullptr;  ///< of a limit
+  bool (*is_reached)(const DeviceState&, Hertz clock_of_others, double limit) = nullptr;  ///< of a limit
 };
 
 std::map<std::string, Setting> settings_of(const DeviceDescription& device) {
@@ -200,7 +202,8 @@ class Causes {
     const bool is_clock = clocks && of_clock >= 0.5 * longer;
     for (const auto& [name, setting] : settings_[device]) {
       const std::optional<std::string> others =
-          setting.limit ? (is_clock && setting.is_reached(devices_[device].state, *setting.limit)
+          setting.limit ? (is_clock && setting.is_reached(devices_[device].state, Hertz(clock_of_others),
+                                                          *setting.limit)
                                ? higher_limits(device, name)
                                : std::nullopt)
                         : setting_of_others(device, name);

@@ -192,6 +192,8 @@ TEST(Devices, ALimitThatWasNotReachedIsNoReason) {
   EXPECT_EQ(with(400.0, 2 * own).cause, DeviceCause::clock);
   EXPECT_EQ(with(590.0, 2 * own).setting, "power limit");
   EXPECT_EQ(with({}, own).setting, "highest clock");
+  EXPECT_EQ(with({}, 1.05 * own).setting, "highest clock")
+      << "the others run at a clock that it does not have";
 }
 
 // 3 calls of 20 us and one of 100 us: a GPU that is slower in the second alone is so by 25 of 160.
