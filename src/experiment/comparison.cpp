@@ -52,6 +52,13 @@ std::string range_of(const RatioEstimate& ratio) {
   return fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals));
 }
 
+// True if the value lies near an end of its interval, as bounds of what a part can do have it.
+bool is_one_sided(const RatioEstimate& ratio) {
+  constexpr double kUneven = 2.0, kShown = 0.001;
+  const double up = ratio.high - ratio.ratio, down = ratio.ratio - ratio.low;
+  return std::abs(up - down) > kShown && std::max(up, down) > kUneven * std::min(up, down);
+}
+
 }  // namespace
 
 std::string change_of(const RatioEstimate& ratio) {
@@ -59,7 +66,7 @@ std::string change_of(const RatioEstimate& ratio) {
   // wrongly exclude 0.
   constexpr double kLopsided = 0.1;
   const double half = half_width(ratio);
-  if (half > kLopsided * ratio.ratio) return range_of(ratio);
+  if (half > kLopsided * ratio.ratio || is_one_sided(ratio)) return range_of(ratio);
   if (is_factor(ratio)) {
     constexpr double kLeast = 1e-5;  // a few processes may agree by chance to more than any timer tells apart
     return fmt::format("{}{} ± {}", factor_of(ratio.ratio, ratio), ratio.ratio > 1.0 ? " times" : "",

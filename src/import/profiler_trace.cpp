@@ -245,7 +245,9 @@ class ProfilerTraceImporter {
     if (!context_.on_gpu)
       builder_.add_note("The record is of a run on a CPU, or without CUDA activities: it has no GPU times.");
     if (context_.on_gpu && !has_work())
-      builder_.add_note("The record is of a run on a GPU, without CUDA activities: it has no GPU times.");
+      builder_.add_note(
+          ends_early_ ? "The file ends before what ran on the GPU: it has no GPU times."
+                      : "The record is of a run on a GPU, without CUDA activities: it has no GPU times.");
     if (lacks_strides_) {
       builder_.add_note(
           "The record has no 'Input Strides', which PyTorch 2.4 and newer write: tensors are taken as dense "

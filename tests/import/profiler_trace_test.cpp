@@ -184,6 +184,12 @@ TEST(ProfilerTrace, OfAGpuWithoutItsActivitiesIsStillOfAGpu) {
   EXPECT_THAT(model.notes, ElementsAre(HasSubstr("on a GPU, without CUDA activities")));
 }
 
+TEST(ProfilerTrace, OfAFileThatEndsBeforeTheGpusPartItSaysThat) {
+  const Model model = import_profiler_trace(trace_of({kConvolution}), "t.json", true);
+  EXPECT_THAT(model.notes, Contains(HasSubstr("ends before what ran on the GPU")));
+  EXPECT_THAT(model.notes, Not(Contains(HasSubstr("without CUDA activities"))));
+}
+
 TEST(ProfilerTrace, WithoutStridesTimesNoProductAndSaysWhatItAssumes) {
   const Model model =
       import({kSum, without(kProduct, "Input Strides"), without(kConvolution, "Input Strides")});

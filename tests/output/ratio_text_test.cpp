@@ -10,6 +10,12 @@ TEST(RatioText, IsAChangeInPercent) {
   EXPECT_EQ(change_with_interval({0.9779, 0.9763, 0.9795}), "-2.21 % (-2.37 to -2.05 %)");
 }
 
+TEST(RatioText, AnIntervalToOneSideHasBothEnds) {
+  EXPECT_EQ(change_of({1.0, 0.994, 1.038}), "-0.6 to +3.8 %");
+  EXPECT_EQ(change_of({1.05, 1.0, 1.051}), "+0.0 to +5.1 %");
+  EXPECT_EQ(change_of({1.0002, 1.0, 1.0003}), "+0.02 ± 0.01 %");
+}
+
 TEST(RatioText, NoChangeHasNoMinus) {
   EXPECT_EQ(change_of({0.99999, 0.9998, 1.0002}), "+0.00 ± 0.02 %");
   EXPECT_EQ(change_words_of({0.99999, 0.9998, 1.0002}).change, "+0.00 %");
