@@ -52,6 +52,13 @@ std::string range_of(const RatioEstimate& ratio) {
   return fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals));
 }
 
+// The interval comes from logarithms and is symmetric only if narrow: "-22 ± 20 %" for -40 to +1 % would
+// wrongly exclude 0.
+bool is_wide(const RatioEstimate& ratio) {
+  constexpr double kLopsided = 0.1;
+  return half_width(ratio) > kLopsided * ratio.ratio;
+}
+
 // True if the value lies near an end of its interval, as bounds of what a part can do have it.
 bool is_one_sided(const RatioEstimate& ratio) {
   constexpr double kUneven = 2.0, kShown = 0.001;
@@ -62,11 +69,8 @@ bool is_one_sided(const RatioEstimate& ratio) {
 }  // namespace
 
 std::string change_of(const RatioEstimate& ratio) {
-  // The interval comes from logarithms and is symmetric only if narrow: "-22 ± 20 %" for -40 to +1 % would
-  // wrongly exclude 0.
-  constexpr double kLopsided = 0.1;
   const double half = half_width(ratio);
-  if (half > kLopsided * ratio.ratio || is_one_sided(ratio)) return range_of(ratio);
+  if (is_wide(ratio) || is_one_sided(ratio)) return range_of(ratio);
   if (is_factor(ratio)) {
     constexpr double kLeast = 1e-5;  // a few processes may agree by chance to more than any timer tells apart
     return fmt::format("{}{} ± {}", factor_of(ratio.ratio, ratio), ratio.ratio > 1.0 ? " times" : "",
@@ -86,6 +90,8 @@ ChangeWords change_words_of(const RatioEstimate& ratio) {
   const int decimals = decimals_of_percent(ratio);
   const std::string low = percent_of(ratio.low, decimals), high = percent_of(ratio.high, decimals);
   if (half_width(ratio) <= 0.0) return {percent_of(ratio.ratio, decimals) + " %", {}};
+  if (is_wide(ratio) && ratio.high >= kSaidAsFactor)  // as change_of has it
+    return {percent_of(ratio.ratio, decimals) + " %", range_of(ratio)};
   return {percent_of(ratio.ratio, decimals) + " %",
           low == high ? fmt::format("± {:.2f} %", shown_half(ratio)) : fmt::format("{} to {} %", low, high)};
 }

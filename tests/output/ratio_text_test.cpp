@@ -53,6 +53,12 @@ TEST(RatioText, AWideIntervalIsNotSymmetric) {
   EXPECT_EQ(change_of({0.25, 0.2, 0.31}), "1/5.0 to 1/3.2");
 }
 
+TEST(RatioText, OneIntervalIsSaidInOneWay) {
+  EXPECT_EQ(change_of({1.27, 0.65, 2.46}), "0.7 to 2.5 times");
+  EXPECT_EQ(change_with_interval({1.27, 0.65, 2.46}), "+27 % (0.7 to 2.5 times)");
+  EXPECT_EQ(change_with_interval({1.99, 1.95, 2.03}), "+99.0 % (+95.0 to +103.0 %)");
+}
+
 // Two records of two processes each: Welch's interval is wider than all that it could be about.
 TEST(RatioText, AFactorToEitherSideIsARange) {
   EXPECT_EQ(change_with_interval({0.25, 0.005, 13.8}), "0.0 to 13.8 times as long");
