@@ -21,6 +21,18 @@ std::string change_or_open(const Part& part, bool acts_by_clock) {
   return part.is_bound ? "up to " + explain::most_text(*part.ratio) : change_of(*part.ratio);
 }
 
+// Returns a line where a reader who adds the parts up does not find the whole; `account` is one of an
+// operation or of all.
+template <class AnyAccount>
+Text multiply_line(const AnyAccount& account, std::size_t width) {
+  constexpr double kSeen = 0.01;
+  double sum = account.rest.ratio - 1.0;
+  for (const auto& part : account.parts) sum += part.ratio ? part.ratio->ratio - 1.0 : 0.0;
+  if (std::abs(sum - (account.time.ratio - 1.0)) < kSeen) return {};
+  return Text("\n") +
+         wrapped("Effects multiply and do not add up: 1.5 times and 1.2 times are 1.8 times.", width);
+}
+
 Text one_account(const Account& account, std::size_t width) {
   TableColumn parts{"", Align::left, {}}, firsts{account.is_of_program ? "alone" : "first", Align::left, {}},
       seconds{account.is_of_program ? "in program" : "second", Align::left, {}},
@@ -37,7 +49,7 @@ Text one_account(const Account& account, std::size_t width) {
   for (const AccountedPart& part : account.parts)
     add(part.name, part.first, part.second, change_or_open(part, part.source == explain::kByTheClock));
   add(std::string(explain::rest_name(account.rest)), "", "", change_of(account.rest));
-  Text text = fitted_table({parts, firsts, seconds, changes}, width) + '\n';
+  Text text = fitted_table({parts, firsts, seconds, changes}, width) + multiply_line(account, width) + '\n';
   for (const AccountedPart& part : account.parts) {
     text += list_item(fmt::format("{}: {}", part.name, one_line(part.source)), width);
   }
@@ -82,7 +94,7 @@ Text total_account(const explain::AccountTotal& total, std::size_t operations, b
         change_or_open(part, part.acts_by_clock));
   }
   add(std::string(explain::rest_name(total.rest)), "", "", "", change_of(total.rest));
-  return fitted_table({parts, firsts, seconds, places, changes}, width);
+  return fitted_table({parts, firsts, seconds, places, changes}, width) + multiply_line(total, width);
 }
 
 Text several_accounts(const std::vector<Account>& accounts, const Page& page, bool are_all) {

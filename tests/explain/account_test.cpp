@@ -13,6 +13,7 @@
 #include "experiment/times_apart.hpp"
 #include "explain/accounts.hpp"
 #include "jitterscope/error.hpp"
+#include "output/account_table.hpp"
 
 namespace jitterscope::explain {
 namespace {
@@ -128,6 +129,17 @@ TEST(Account, OfTwoBoundsNeitherVanishes) {
       << "both may have done all of it, so that a rest may have been against them";
   EXPECT_THAT(conclusions_of({account}).front(), AllOf(HasSubstr("clock accounts for up to +15"),
                                                        HasSubstr("memory clock accounts for up to +15")));
+}
+
+TEST(Account, ItsTableSaysThatEffectsMultiplyWhereThatIsSeen) {
+  const Hertz fast = megahertz(1000), slow = megahertz(500);  // 1.6 times as long
+  const RunRecord first = record_with({measured(time_at(fast), fast)});
+  const auto table_of = [&](double more) {
+    return accounts_section({only_account(first, record_with({measured(time_at(slow) * more, slow)}))}, {})
+        .lines();
+  };
+  EXPECT_THAT(table_of(1.5), HasSubstr("Effects multiply"));
+  EXPECT_THAT(accounts_section({only_account(first, first)}, {}).lines(), Not(HasSubstr("Effects multiply")));
 }
 
 TEST(Account, OtherProgramsOnTheCoreAreNotedAsCompareDoes) {
