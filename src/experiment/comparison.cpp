@@ -43,7 +43,11 @@ std::string factor_of(double ratio, const RatioEstimate& whole) {
   return is_part ? fmt::format("1/{:.{}f}", 1.0 / ratio, decimals) : fmt::format("{:.{}f}", ratio, decimals);
 }
 
+// True if the times may differ by a factor of ten to either side: their medians say more than such a range.
+bool is_unknown(const RatioEstimate& ratio) { return ratio.low <= 0.1 && ratio.high >= 10.0; }
+
 std::string range_of(const RatioEstimate& ratio) {
+  if (is_unknown(ratio)) return "not known";
   // An interval that reaches below 0 comes from too few processes: no part of one can be said of it.
   if (ratio.low <= 0.0 || ratio.high >= kSaidAsFactor || is_factor_to_either_side(ratio))
     return fmt::format("{:.1f} to {:.1f} times", std::max(0.0, ratio.low), ratio.high);
@@ -86,6 +90,7 @@ ChangeWords change_words_of(const RatioEstimate& ratio) {
     return {factor_of(ratio.ratio, ratio) + (ratio.ratio > 1.0 ? " times as long" : " of the time"),
             fmt::format("{} to {}", factor_of(ratio.low, ratio), factor_of(ratio.high, ratio))};
   }
+  if (is_unknown(ratio)) return {range_of(ratio), {}};
   if (ratio.low <= 0.0 || is_factor_to_either_side(ratio)) return {range_of(ratio) + " as long", {}};
   const int decimals = decimals_of_percent(ratio);
   const std::string low = percent_of(ratio.low, decimals), high = percent_of(ratio.high, decimals);
