@@ -26,17 +26,20 @@ bool are_near(double a, double b) { return std::abs(a / b - 1.0) < kSameClock; }
 struct ClockRatio {
   double least = 1.0, most = 1.0;
 
-  // A lower clock makes nothing faster, and a higher one nothing slower, by what medians of clocks differ
-  // from maximum clocks.
-  double floor() const { return least > 1.0 - kNearMaximum ? 1.0 : std::min(1.0, least); }
-  double ceiling() const { return most < 1.0 + kNearMaximum ? 1.0 : std::max(1.0, most); }
+  double floor() const { return std::min(1.0, least); }
+  double ceiling() const { return std::max(1.0, most); }
 };
 
 ClockRatio clock_ratio_of(const ClockedSides& sides) {
   const double clocks = sides.first.clock->median / sides.second.clock->median;
-  const double cycles =
-      sides.first_maximum && sides.second_maximum ? *sides.second_maximum / *sides.first_maximum : 1.0;
-  return {clocks * std::min(1.0, cycles), clocks * std::max(1.0, cycles)};
+  if (!sides.first_maximum || !sides.second_maximum || *sides.first_maximum == *sides.second_maximum)
+    return {clocks, clocks};
+  const double cycles = *sides.second_maximum / *sides.first_maximum;
+  // Each at its maximum, they differ by what their medians do from maximum clocks, which makes nothing
+  // faster.
+  const double in_cycles = clocks * cycles,
+               at_maximum = std::abs(in_cycles - 1.0) < kNearMaximum ? 1.0 : in_cycles;
+  return {std::min(clocks, at_maximum), std::max(clocks, at_maximum)};
 }
 
 // The second time over the first, as one side's fit foretells it.

@@ -105,6 +105,22 @@ TEST(Account, WhatABoundMayDoIsSaidWhereTheTimeChanged) {
   EXPECT_THAT(said(1.4), AllOf(HasSubstr("up to +25"), HasSubstr("stays unexplained")));
 }
 
+TEST(Account, ASmallMoveOfTheClockIsABoundToo) {
+  const auto at = [](double us, Hertz clock) {
+    return record_with({measured(microseconds(us), clock, CacheState::warm, false)});
+  };
+  EXPECT_NEAR(part(only_account(at(100, megahertz(1000)), at(110, megahertz(995))), "clock").ratio->high,
+              1.005, 1e-4);
+}
+
+// Each GPU at its maximum clock: the one of the lower does not work faster by it.
+TEST(Account, ALowerMaximumClockMakesNothingFaster) {
+  auto [first, second] = without_fits(0.997);
+  first.device.maximum_clock = megahertz(1000);
+  second.device.maximum_clock = megahertz(802);  // a little above its median
+  EXPECT_GE(part(only_account(first, second), "clock").ratio->low, 1.0);
+}
+
 TEST(Account, BesideAPartOfUnknownEffectABoundStaysWhole) {
   auto [first, second] = without_fits(1.004);
   second.device.properties = {{"driver", "580.2"}};
