@@ -69,7 +69,7 @@ def run(workload, recorder, arguments, folder, number):
     if recorder != "none" and recorder not in EMPTY:
         shown = subprocess.run([arguments.program, "capture", "show", str(place), "--json", "-"], capture_output=True, text=True,
                                check=False)
-        # Turns have no watching process, so that `show` says that they are not complete (exit code 1).
+        # `show` prints turns and ends with code 5: no watching process wrote their capture.json.
         devices = json.loads(shown.stdout)["devices"] if shown.stdout else []
         if devices:
             device = devices[0]

@@ -237,8 +237,8 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   return parts;
 }
 
-// What a part can do is no more than the change that the others leave, unless one of unknown effect may have
-// worked against it.
+// Cuts bounds to the change that the other parts leave. A part of unknown effect may have worked against
+// them: beside one they stay whole.
 void fit_bounds_into_change(Account& account) {
   RatioEstimate left = account.time;
   for (const AccountedPart& part : account.parts) {

@@ -196,7 +196,7 @@ void TriedFactors::fit(const TreatedLoop& bench, const Hints& hints, Nanoseconds
     }
   };
   if (!are_for_fewest) try_as_fit(kManyBlocks, 2);
-  // Of a short time better a wide answer about the likeliest than none about all.
+  // Six blocks give a verdict with a wide interval; they are tried where there is no time for twelve.
   if (first_.empty() && last_.empty()) try_as_fit(kFewestBlocks, 1);
   for (FactorList* factors : {&first_, &last_}) std::ranges::sort(*factors);  // as in factors_
 }

@@ -105,8 +105,8 @@ std::optional<Effect> reference_shift(const CaseJudgement& each) {
   return shifts.size() < 2 ? std::nullopt : statistics::effect_over_processes(shifts);
 }
 
-// Of equal functions one in a hundred may be called faster or slower. The printed interval is of 95 %: by it
-// one in twenty would be.
+// The chance that the judge calls equal functions faster or slower. By the printed interval, which is of 95
+// %, it would be one in twenty.
 constexpr double kCalledByChance = 0.01;
 
 bool is_beyond(const Effect& effect, double margin) { return std::abs(effect.value) > std::log1p(margin); }

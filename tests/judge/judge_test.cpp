@@ -207,8 +207,8 @@ TEST_F(JudgeTest, TheReferenceAgainstItselfIsTheSame) {
   EXPECT_EQ(judged.verdict, Verdict::same) << judged.evidence;
 }
 
-// Of 300 equal functions at most 1 % are called faster or slower, however far processes differ, and the
-// interval of the ratio holds 1 in 95 % (270 of 300: four standard deviations below).
+// The judge may call 1 % of equal functions faster or slower, however far processes differ. An interval of 95
+// % holds 1 in 285 of 300 on average; 270 is four standard deviations below that.
 TEST_F(JudgeTest, EqualFunctionsAreCalledEqualAndTheirIntervalsHold) {
   int called = 0, held = 0, same_of_quiet = 0;
   for (const double process_noise : {0.001, 0.005, 0.02}) {
